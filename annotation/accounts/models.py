@@ -1,0 +1,113 @@
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+
+class UserManager(BaseUserManager):
+    def create_user(self, email: str, password: str | None = None, **fields) -> "User":
+        """Make an account; without a password nobody can log in to it until one is set."""
+        user = self.model(email=email.strip().lower(), **fields)
+        user.set_password(password)
+        user.save()
+        return user
+
+    def create_superuser(self, email, password=None, **fields):
+        return self.create_user(email, password, is_superuser=True, **fields)
+
+    def get_by_natural_key(self, email):
+        return self.get(email__iexact=email)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person. Imported workers are people too, without an address and unable to log in."""
+
+    email = models.EmailField(_("e-mail"), unique=True, null=True)  # noqa: DJ001 - many have none
+    name = models.CharField(_("name"), max_length=120, blank=True)
+    # "<study>:<worker>" of a votes file: the same worker is the same person within a study.
+    worker = models.CharField(max_length=200, unique=True, null=True)  # noqa: DJ001
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = UserManager()
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS = []
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("email"), name="user_email_in_any_case")]
+
+    def __str__(self):
+        return self.name or self.email or self.worker or f"user {self.pk}"
+
+
+class ApiToken(models.Model):
+    """A key to the API, stored as a digest: the key itself is shown once."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    digest = models.CharField(max_length=64, unique=True)
+    hint = models.CharField(max_length=8)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+
+    def __str__(self):
+        return f"{self.hint}… of {self.user}"
+
+    @staticmethod
+    def digest_of(key: str) -> str:
+        # A random 256-bit key needs no slow hash: it cannot be guessed from its digest.
+        return hashlib.sha256(key.encode()).hexdigest()
+
+    @classmethod
+    def issue(cls, user: User, days: int | None = None) -> tuple["ApiToken", str]:
+        """Make a token for ``user``, valid ``days`` days (None: until revoked), and its key."""
+        key = "att_" + secrets.token_urlsafe(32)
+        token = cls.objects.create(
+            user=user,
+            digest=cls.digest_of(key),
+            hint=key[:8],
+            expires_at=timezone.now() + timedelta(days=days) if days else None,
+        )
+        return token, key
+
+
+class ConsentText(models.Model):
+    """One version of what people agree to. Texts are never edited: a change is a new version."""
+
+    name = models.CharField(max_length=80)
+    version = models.PositiveIntegerField()
+    body = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name", "version"], name="consent_version")]
+
+    def __str__(self):
+        return f"{self.name} v{self.version}"
+
+
+class Consent(models.Model):
+    """A person's agreement to one version, until withdrawn."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="consents")
+    text = models.ForeignKey(ConsentText, on_delete=models.PROTECT, related_name="consents")
+    granted_at = models.DateTimeField(auto_now_add=True)
+    withdrawn_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "text"],
+                condition=models.Q(withdrawn_at=None),
+                name="one_standing_consent",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.user} to {self.text}"

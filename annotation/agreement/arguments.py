@@ -1,0 +1,64 @@
+"""What the commands `agreement` and `tiers` share: their arguments and where votes come from."""
+
+from django.core.management.base import BaseCommand, CommandError
+
+from .votes import VotesError, read_votes
+
+
+class VotesCommand(BaseCommand):
+    """A command over a study's votes or a votes file; the file needs no database."""
+
+    requires_system_checks = []
+
+    def add_arguments(self, parser):
+        """STUDY or --votes FILE, and --json."""
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("study", nargs="?", metavar="STUDY", help="slug of a study")
+        source.add_argument(
+            "--votes", metavar="FILE", help="CSV or JSON lines with task, worker, label"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, **options):
+        """Read, compute, print; votes that are wrong end in exit status 1 with their sentence."""
+        try:
+            self.stdout.write(self.answer(self.votes(options), options))
+        except VotesError as error:
+            raise CommandError(str(error)) from error
+
+    timed = False
+
+    def votes(self, options):
+        """The votes the arguments name."""
+        if options["votes"]:
+            return read_votes(options["votes"], timed=self.timed)
+        from .reading import study_votes
+
+        return study_votes(options["study"])
+
+    def answer(self, votes, options):
+        """The text to print."""
+        raise NotImplementedError
+
+
+def usage(sentence):
+    """The error for arguments that make no sense together: exit status 2."""
+    return CommandError(sentence, returncode=2)
+
+
+def table(header, rows):
+    """Rows of text under a header, columns padded; the first to the left, the rest to the right."""
+    rows = [header, *rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def shown(number):
+    """A number with three decimals, or a dash."""
+    return "–" if number is None else f"{number:.3f}"

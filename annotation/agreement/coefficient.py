@@ -1,0 +1,64 @@
+"""The one shape every statistic of agreement leaves in: a value with its interval, or a reason."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A statistic with standard error and interval at 95 %, or ``value=None`` and the reason."""
+
+    value: float | None
+    se: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+    def as_json(self):
+        """The contract's form: four numbers, or null with the reason."""
+        if self.value is None:
+            return {"value": None, "reason": self.reason}
+        out = {"value": self.value, "se": self.se, "low": self.low, "high": self.high}
+        return out if self.reason is None else {**out, "reason": self.reason}
+
+
+def undefined(reason):
+    """A coefficient that has no value, and why."""
+    return Coefficient(None, reason=reason)
+
+
+def with_t_interval(value, se, units, *, floor=-1.0, ceiling=1.0):
+    """Coefficient with the t-interval on ``units`` - 1 degrees, cut at what the statistic can reach.
+
+    One unit has no standard error: the value stays, the interval is null with the reason.
+    """
+    value = float(value)
+    if units < 2:
+        return Coefficient(value, reason="one item has no standard error")
+    reach = float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * float(se)
+    low, high = max(floor, value - reach), min(ceiling, value + reach)
+    return Coefficient(value, float(se), low, high)
+
+
+def with_normal_interval(value, se):
+    """Coefficient with the large-sample interval value ± 1.96 se, not cut."""
+    reach = float(ndtri((1 + CONFIDENCE) / 2)) * float(se)
+    return Coefficient(float(value), float(se), float(value) - reach, float(value) + reach)
+
+
+def with_resamples(value, resamples, reason="no resample had a value"):
+    """Coefficient with the percentile interval of its bootstrap values; undefined ones (NaN) drop.
+
+    ``resamples`` may be empty: then there is a value and no interval.
+    """
+    known = np.asarray(resamples, dtype=float)
+    known = known[np.isfinite(known)]
+    if known.size < 2:
+        return Coefficient(float(value), reason=reason)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return Coefficient(float(value), float(known.std(ddof=1)), float(low), float(high))

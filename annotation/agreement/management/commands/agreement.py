@@ -1,0 +1,77 @@
+"""Agreement coefficients of a study's votes or of a votes file."""
+
+import argparse
+
+from annotation.agreement.arguments import VotesCommand, shown, table
+from annotation.agreement.report import RESAMPLES, agreement_report, as_json
+from annotation.agreement.stats import LEVELS
+
+
+def label_list(text):
+    """The labels of a comma-separated list; empty or double ones are refused."""
+    labels = [label.strip() for label in text.split(",")]
+    if "" in labels:
+        raise argparse.ArgumentTypeError("a label is empty")
+    if len(set(labels)) < len(labels):
+        raise argparse.ArgumentTypeError("a label is named twice")
+    return labels
+
+
+def draws(text):
+    """A number of bootstrap draws, 0 for none."""
+    if not text.isdecimal() or int(text) > 1_000_000:
+        raise argparse.ArgumentTypeError("must be a whole number from 0 to 1,000,000")
+    return int(text)
+
+
+class Command(VotesCommand):
+    """Print percent agreement, kappas, alphas, Cohen's kappas and intraclass correlations."""
+
+    help = "Agreement between annotators: of a study, or of a file of votes."
+
+    def add_arguments(self, parser):
+        """Add level, declared labels and bootstrap draws."""
+        super().add_arguments(parser)
+        parser.add_argument("--level", choices=LEVELS, default="nominal", help="scale of the labels")
+        parser.add_argument(
+            "--labels", type=label_list, help="all possible labels: a,b,c (default: those seen)"
+        )
+        parser.add_argument(
+            "--bootstrap",
+            type=draws,
+            default=RESAMPLES,
+            metavar="N",
+            help="resamples of items for the intervals (default: %(default)s)",
+        )
+
+    def answer(self, votes, options):
+        """The report of these votes as JSON or as a table."""
+        report = agreement_report(votes, options["level"], options["labels"], options["bootstrap"])
+        return as_json(report) if options["json"] else readable(report)
+
+
+def readable(report):
+    """The report as a table for people, Cohen's pairs in one line."""
+    per_item = report["votes_per_item"]
+    head = (
+        f"{report['votes']:,} votes of {report['workers']:,} annotators on {report['items']:,} "
+        f"items ({per_item['min']} / {per_item['median']:g} / {per_item['max']} an item)\n"
+        f"categories: {', '.join(str(name) for name in report['categories'])}\n"
+    )
+    names = ("percent_agreement", "fleiss_kappa", "symmetric_kappa", "brennan_prediger")
+    rows = [_row(name, report[name]) for name in (*names, "gwet_ac1", "gwet_ac2")]
+    rows += [_row(f"alpha {level}", a) for level, a in report["krippendorff_alpha"].items()]
+    rows += [_row(name, found) for name, found in report["icc"].items()]
+    cohen = report["cohen_kappa"]
+    pairs = f"Cohen's kappa, mean of {len(cohen['pairs']):,} pairs: {shown(cohen['mean'])}"
+    if cohen["mean"] is None:
+        pairs += f" ({cohen['reason']})"
+    header = ("", "value", "se", "low", "high", "")
+    notes = "\n".join(f"{row[0]}: {row[5]}" for row in rows if row[5])
+    body = table(header[:5], [row[:5] for row in rows])
+    return "\n".join(part for part in (head, body, "", pairs, notes) if part or part == "")
+
+
+def _row(name, found):
+    numbers = [shown(found.get(key)) for key in ("value", "se", "low", "high")]
+    return (name, *numbers, found.get("reason") or "")

@@ -1,0 +1,217 @@
+"""Counts, patterns and chance-corrected agreement of many raters.
+
+Every coefficient depends on the items' vote counts alone, so items with equal counts are one
+*pattern* with a weight. Nine votes on two options have ten patterns however many items there are.
+Patterns come out in one order whatever the order of the votes, so every figure is the same bit
+for bit in any order of arrival.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .coefficient import undefined, with_t_interval
+
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
+MAX_CELLS = 50_000_000
+NO_PAIR = "no item has two votes"
+ONE_CATEGORY = "only one category was voted for"
+ONE_OPTION = "one category: agreement by chance is certain"
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Distinct rows of vote counts and how many items have each.
+
+    ``counts`` is (patterns, categories), ``weight`` is (patterns,), both whole numbers.
+    """
+
+    counts: np.ndarray
+    weight: np.ndarray
+
+    @cached_property
+    def votes(self):
+        """Votes of one item of each pattern."""
+        return self.counts.sum(axis=1)
+
+    @cached_property
+    def items(self):
+        """Number of items with at least one vote."""
+        return int(self.weight.sum())
+
+    @cached_property
+    def categories(self):
+        """Number of declared categories K."""
+        return self.counts.shape[1]
+
+    @cached_property
+    def paired(self):
+        """The patterns with two votes or more: only they can agree or disagree."""
+        keep = self.votes >= 2
+        return Patterns(self.counts[keep], self.weight[keep])
+
+    @cached_property
+    def shares(self):
+        """Shares of each pattern's votes by category, (patterns, categories)."""
+        return self.counts / self.votes[:, None]
+
+    @cached_property
+    def prevalence(self):
+        """Mean over items of the category shares (Gwet's convention for unequal numbers)."""
+        return self.weight @ self.shares / self.items
+
+    @cached_property
+    def totals(self):
+        """Votes by category over all items."""
+        return self.weight @ self.counts
+
+
+def count_votes(item, category, items, categories):
+    """Votes of each item for each category from one row a vote.
+
+    ``item`` and ``category`` are whole-number codes from 0; the answer is (items, categories).
+    Raises ValueError when the table would not fit in memory, which happens when the labels are
+    names of answers and not categories the items share.
+    """
+    if items * categories > MAX_CELLS:
+        raise ValueError(
+            f"{categories} different labels over {items} tasks are too many: "
+            "labels must be categories that the tasks share"
+        )
+    cell = np.multiply(item, categories, dtype=np.intp)
+    cell += category
+    return np.bincount(cell, minlength=items * categories).reshape(items, categories)
+
+
+def patterns_of(counts):
+    """Patterns of an (items, categories) table of counts; items without votes are left out."""
+    counts = np.asarray(counts)
+    radix = int(counts.max(initial=0)) + 1
+    size = radix ** counts.shape[1]
+    if size >= 2**62:
+        rows, weight = np.unique(counts, axis=0, return_counts=True)
+        return _without_empty(rows, weight)
+    powers = radix ** np.arange(counts.shape[1] - 1, -1, -1)
+    key = counts @ powers
+    if size <= max(4 * len(counts), 1 << 16):
+        tally = np.bincount(key, minlength=size)
+        found = np.flatnonzero(tally)
+        weight = tally[found]
+    else:
+        found, weight = np.unique(key, return_counts=True)
+    return _without_empty(found[:, None] // powers % radix, weight)
+
+
+def _without_empty(rows, weight):
+    voted = rows.any(axis=1)
+    return Patterns(rows[voted], weight[voted])
+
+
+def quadratic_weights(values):
+    """Agreement weights 1 - (distance / range)² of the categories' values, (K, K)."""
+    values = np.asarray(values, dtype=float)
+    spread = np.ptp(values) or 1.0
+    return 1 - ((values[:, None] - values[None, :]) / spread) ** 2
+
+
+def linear_weights(values):
+    """Agreement weights 1 - distance / range of the categories' values, (K, K)."""
+    values = np.asarray(values, dtype=float)
+    spread = np.ptp(values) or 1.0
+    return 1 - np.abs(values[:, None] - values[None, :]) / spread
+
+
+def item_agreement(patterns, weights=None):
+    """Share of agreeing pairs of votes P_i of each *paired* pattern (Fleiss 1971; Gwet 2014).
+
+    ``weights`` (K, K) gives partial credit to unequal votes; without it, equal or not.
+    """
+    v, n = patterns.paired.counts, patterns.paired.votes
+    partial = v if weights is None else v @ weights
+    return (v * (partial - 1)).sum(axis=1) / (n * (n - 1))
+
+
+def percent_agreement(patterns):
+    """Mean item agreement P̄ over items with two votes, with the t-interval over items."""
+    pairs = patterns.paired
+    if not pairs.items:
+        return undefined(NO_PAIR)
+    return _mean_over_items(item_agreement(patterns), pairs, floor=0.0)
+
+
+def symmetric_kappa(patterns):
+    """Fleiss' kappa with every item entered in all K! orders: (K·P̄ - 1)/(K - 1).
+
+    It does not depend on the order in which an item's options are stored. A group's value is the
+    mean of its items' own values.
+    """
+    k, pairs = patterns.categories, patterns.paired
+    if not pairs.items:
+        return undefined(NO_PAIR)
+    if k < 2:
+        return undefined(ONE_OPTION)
+    return _mean_over_items((k * item_agreement(patterns) - 1) / (k - 1), pairs, floor=-1 / (k - 1))
+
+
+def _mean_over_items(values, pairs, *, floor):
+    count = pairs.items
+    mean = pairs.weight @ values / count
+    variance = pairs.weight @ (values - mean) ** 2 / (count * max(count - 1, 1))
+    return with_t_interval(mean, np.sqrt(variance), count, floor=floor)
+
+
+def fleiss_kappa(patterns):
+    """Fleiss' kappa (1971), unequal numbers of votes and its standard error after Gwet (2021)."""
+    if np.count_nonzero(patterns.totals) < 2 and patterns.paired.items:
+        return undefined(ONE_CATEGORY)
+    share = patterns.prevalence
+    return _chance_corrected(patterns, share @ share, patterns.shares @ share)
+
+
+def brennan_prediger(patterns):
+    """Brennan and Prediger's kappa, Randolph's free-marginal kappa: chance is 1/K."""
+    if patterns.categories < 2 and patterns.paired.items:
+        return undefined(ONE_OPTION)
+    chance = 1 / max(patterns.categories, 1)
+    return _chance_corrected(patterns, chance, chance)
+
+
+def gwet_ac1(patterns):
+    """Gwet's AC1 (2008): chance is Σ π(1-π)/(K-1)."""
+    return _gwet(patterns, None)
+
+
+def gwet_ac2(patterns, values):
+    """Gwet's AC2 (2014) with quadratic weights on the categories' numeric ``values``."""
+    return _gwet(patterns, quadratic_weights(values))
+
+
+def _gwet(patterns, weights):
+    k = patterns.categories
+    if k < 2 and patterns.paired.items:
+        return undefined(ONE_OPTION)
+    total = k if weights is None else weights.sum()
+    scale = total / (k * max(k - 1, 1))
+    away = 1 - patterns.prevalence
+    chance = scale * (patterns.prevalence @ away)
+    return _chance_corrected(patterns, chance, scale * (patterns.shares @ away), weights)
+
+
+def _chance_corrected(patterns, chance, chance_of_item, weights=None):
+    """(P̄ - P_e)/(1 - P_e) with Gwet's linearised standard error over items.
+
+    Items with one vote count in the shares, and with the factor N/N₂ in the error.
+    """
+    pairs = patterns.paired
+    if not pairs.items:
+        return undefined(NO_PAIR)
+    agreement = item_agreement(patterns, weights)
+    value = (pairs.weight @ agreement / pairs.items - chance) / (1 - chance)
+    own = np.zeros(len(patterns.weight))
+    factor = patterns.items / pairs.items
+    own[patterns.votes >= 2] = factor * (agreement - chance) / (1 - chance)
+    own -= 2 * (1 - value) * (chance_of_item - chance) / (1 - chance)
+    count = patterns.items
+    variance = patterns.weight @ (own - value) ** 2 / (count * max(count - 1, 1))
+    return with_t_interval(value, np.sqrt(variance), count)

@@ -1,0 +1,319 @@
+"""Votes as columns of codes, and the reader of votes files (CSV or JSON lines)."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+REQUIRED = ("task", "worker", "label")
+OPTIONAL = ("submitted_at", "seconds")
+SEEN_CELLS = 1 << 26
+NO_TIME = np.iinfo(np.int64).max
+
+
+class VotesError(ValueError):
+    """The votes are wrong; the message is one sentence that names the place."""
+
+
+@dataclass(frozen=True)
+class Votes:
+    """One row a vote.
+
+    ``tasks``, ``workers`` and ``labels`` are the names, workers and labels in alphabetical order;
+    ``task``, ``worker`` and ``label`` are whole-number codes into them. ``submitted`` is
+    microseconds since 1970 in UTC (NO_TIME where unknown), ``seconds`` the time spent (NaN where
+    unknown); either is None where no vote has it. ``where(row)`` names a vote's place.
+    """
+
+    tasks: Sequence[str]
+    workers: Sequence[str]
+    labels: Sequence[str]
+    task: np.ndarray
+    worker: np.ndarray
+    label: np.ndarray
+    submitted: np.ndarray | None = None
+    seconds: np.ndarray | None = None
+    where: Callable[[int], str] = "vote {}".format
+
+    def __len__(self):
+        return len(self.task)
+
+
+def votes_from_columns(columns, where="vote {}".format):
+    """Checked votes from {"task", "worker", "label"[, "submitted_at", "seconds"]}, one entry a vote.
+
+    The columns are lists of text or Arrow arrays of strings; times are ISO 8601 (UTC where no zone
+    is given) and seconds are numbers as text, "" where unknown. Raises VotesError for no votes, an
+    empty name, a time or number that cannot be read and a rater twice on one item.
+    """
+    arrays = {name: _text(column) for name, column in columns.items()}
+    if not len(arrays["task"]):
+        raise VotesError(f"{where(None)}: there are no votes")
+    with ThreadPoolExecutor(2) as pool:
+        coded = dict(zip(REQUIRED, pool.map(_codes, (arrays[n] for n in REQUIRED)), strict=True))
+    for name, (names, codes) in coded.items():
+        if "" in names:
+            row = int(np.argmax(codes == names.index("")))
+            raise VotesError(f"{where(row)}: the {name} is empty")
+    named = {f"{name}s": names for name, (names, _) in coded.items()}
+    votes = Votes(**named, **{name: codes for name, (_, codes) in coded.items()}, where=where)
+    _refuse_second_votes(votes)
+    if "submitted_at" in arrays:
+        votes = replace(votes, submitted=_instants(arrays["submitted_at"], where))
+    if "seconds" in arrays:
+        votes = replace(votes, seconds=_durations(arrays["seconds"], where))
+    return votes
+
+
+def read_votes(path, *, timed=False):
+    """Read a votes file; ``timed`` also reads submitted_at and seconds where the file has them.
+
+    The first character tells JSON lines from CSV. Raises VotesError with file and line for
+    anything that is not a vote: no UTF-8, columns missing, a broken line, an empty name, a rater
+    twice on one item.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise VotesError(f"{path}: {(error.strerror or 'unreadable').lower()}") from error
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not data.isascii():
+        _refuse_other_encodings(data, path)
+    if not data.strip():
+        raise VotesError(f"{path}:1: the file is empty")
+    wanted = (*REQUIRED, *OPTIONAL) if timed else REQUIRED
+    is_json = data.lstrip()[:1] in b"{[" or path.suffix in {".jsonl", ".ndjson", ".json"}
+    columns, line_of = (_read_json_lines if is_json else _read_csv)(data, path, wanted)
+
+    def where(row):
+        return f"{path}:{1 if row is None else line_of(row)}"
+
+    return votes_from_columns(columns, where)
+
+
+def _refuse_other_encodings(data, path):
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise VotesError(f"{path}:{line}: the bytes are not UTF-8 text") from error
+
+
+def _read_csv(data, path, wanted):
+    header = _csv_header(data, path)
+    names = [name for name in wanted if name in header]
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(data),
+            read_options=arrow_csv.ReadOptions(column_names=header, skip_rows_after_names=1),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in data),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=names, column_types=dict.fromkeys(names, pa.string())
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise _csv_fault(data, path, len(header), error) from error
+    columns = {name: table[name].combine_chunks() for name in names}
+    return columns, lambda row: _csv_line(data, row)
+
+
+def _csv_header(data, path):
+    rows = csv.reader(io.StringIO(data[: 1 << 20].decode(errors="replace"), newline=""))
+    header = next((row for row in rows if row), [])
+    header = [name.strip() for name in header]
+    missing = [name for name in REQUIRED if name not in header]
+    if missing:
+        raise VotesError(
+            f"{path}:1: no column {' and no column '.join(missing)} (the file has: "
+            f"{', '.join(header)[:200]})"
+        )
+    twice = next((name for name in REQUIRED + OPTIONAL if header.count(name) > 1), None)
+    if twice:
+        raise VotesError(f"{path}:1: two columns are called {twice}")
+    return header
+
+
+def _csv_rows(data):
+    """Rows with the line each begins on, blank lines skipped, as the fast reader counts them."""
+    reader = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
+    begin = 1
+    for row in reader:
+        if row:
+            yield begin, row
+        begin = reader.line_num + 1
+
+
+def _csv_line(data, row):
+    return next(line for index, (line, _) in enumerate(_csv_rows(data)) if index == row + 1)
+
+
+def _csv_fault(data, path, width, error):
+    """What the fast reader stumbled on, with its line."""
+    line = 1
+    try:
+        for line, row in _csv_rows(data):
+            if len(row) != width:
+                return VotesError(f"{path}:{line}: {len(row)} fields where the header has {width}")
+    except csv.Error as fault:
+        return VotesError(f"{path}:{line}: broken CSV after this line ({fault})")
+    return VotesError(f"{path}:1: {str(error).splitlines()[0]}")
+
+
+def _read_json_lines(data, path, wanted):
+    columns = {name: [] for name in wanted}
+    lines = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        record = _json_record(line, f"{path}:{number}")
+        for name in wanted:
+            columns[name].append(_json_text(record.get(name), name, f"{path}:{number}"))
+        lines.append(number)
+    filled = {n: column for n, column in columns.items() if n in REQUIRED or any(column)}
+    return filled, lambda row: lines[row]
+
+
+def _json_record(line, place):
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise VotesError(f"{place}: the line is not JSON") from error
+    if not isinstance(record, dict):
+        raise VotesError(f"{place}: the line is not a JSON object")
+    missing = [name for name in REQUIRED if name not in record]
+    if missing:
+        raise VotesError(f"{place}: no {' and no '.join(missing)}")
+    return record
+
+
+def _json_text(value, name, place):
+    if value is None:
+        return ""
+    if isinstance(value, dict | list):
+        raise VotesError(f"{place}: {name} must be text or a number")
+    text = value if isinstance(value, str) else json.dumps(value)
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise VotesError(f"{place}: {name} is not valid text (half of a surrogate pair)")
+    return text
+
+
+def _text(column):
+    return column if isinstance(column, pa.Array) else pa.array(column, type=pa.string())
+
+
+def _codes(column):
+    """Names in alphabetical order, blanks around them cut, and each row's int32 code.
+
+    Files are mostly grouped by task: equal neighbours are found first, which is cheaper than
+    looking every name up.
+    """
+    changed = pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    first = np.concatenate([[True], changed])
+    if np.count_nonzero(first) > len(first) // 2:
+        return _encoded(column)
+    names, codes = _encoded(column.filter(pa.array(first)))
+    return names, np.repeat(codes, np.diff(np.flatnonzero(first), append=len(first)))
+
+
+def _encoded(column):
+    coded = column.dictionary_encode()
+    trimmed = pc.utf8_trim_whitespace(coded.dictionary).dictionary_encode()
+    order = pc.array_sort_indices(trimmed.dictionary).to_numpy()
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    names = trimmed.dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False).tolist()
+    return names, rank[trimmed.indices.to_numpy()][coded.indices.to_numpy()]
+
+
+def _refuse_second_votes(votes):
+    cells = len(votes.tasks) * len(votes.workers)
+    key = np.multiply(votes.task, len(votes.workers), dtype=np.int64)
+    key += votes.worker
+    if cells <= SEEN_CELLS:
+        seen = np.zeros(cells, dtype=bool)
+        seen[key] = True
+        if np.count_nonzero(seen) == len(key):
+            return
+    order = np.argsort(key, kind="stable")
+    same = np.flatnonzero(key[order][1:] == key[order][:-1])
+    if not same.size:
+        return
+    at = same[np.argmin(order[same + 1])]
+    first, second = int(order[at]), int(order[at + 1])
+    raise VotesError(
+        f"{votes.where(second)}: {votes.workers[votes.worker[second]]} has voted on "
+        f"{votes.tasks[votes.task[second]]} before ({votes.where(first)})"
+    )
+
+
+def _instants(column, where):
+    out = np.full(len(column), NO_TIME, dtype=np.int64)
+    for row, text in enumerate(column.to_pylist()):
+        if text:
+            try:
+                moment = datetime.fromisoformat(text.strip())
+            except ValueError as error:
+                sentence = f"{where(row)}: submitted_at is not a time in ISO 8601"
+                raise VotesError(sentence) from error
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            out[row] = round(moment.timestamp() * 1_000_000)
+    return out
+
+
+def _durations(column, where):
+    out = np.full(len(column), np.nan)
+    for row, text in enumerate(column.to_pylist()):
+        if text:
+            out[row] = number(text)
+            if not out[row] >= 0:
+                raise VotesError(f"{where(row)}: seconds is not a number of seconds")
+    return out
+
+
+def number(text):
+    """The finite number a text stands for, or NaN where it stands for none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) and "_" not in text else math.nan
+
+
+def categories(votes, level="nominal", declared=None):
+    """The votes' category of each row, and the categories: text, or rising numbers from ordinal on.
+
+    ``declared`` names all possible labels; without it they are those seen. Raises VotesError with
+    the line for a label that was not declared, or is not a number where one must be.
+    """
+    if level == "nominal":
+        known = list(declared) if declared else list(votes.labels)
+        keys = list(votes.labels)
+        fault = "is not one of the declared labels"
+    else:
+        keys = [number(label) for label in votes.labels]
+        _refuse(votes, [math.isnan(key) for key in keys], f"is not a number ({level} level)")
+        known = sorted({number(label) for label in declared or votes.labels})
+        fault = "is not one of the declared labels"
+    place = {key: code for code, key in enumerate(known)}
+    _refuse(votes, [key not in place for key in keys], fault)
+    remap = np.array([place[key] for key in keys], dtype=np.int32)
+    known = known if level == "nominal" else [int(x) if x == int(x) else x for x in known]
+    return remap[votes.label], known
+
+
+def _refuse(votes, wrong, fault):
+    if any(wrong):
+        row = int(np.argmax(np.asarray(wrong)[votes.label]))
+        label = votes.labels[votes.label[row]]
+        raise VotesError(f"{votes.where(row)}: the label {label[:80]!r} {fault}")

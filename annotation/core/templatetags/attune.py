@@ -1,0 +1,35 @@
+"""Template tags that every template has (settings.TEMPLATES builtins)."""
+
+import json
+
+from django import template
+from django.utils.html import format_html, format_html_join
+
+from annotation.core import text
+
+register = template.Library()
+
+
+@register.filter
+def markdown(value) -> str:
+    """Render foreign text through the one renderer."""
+    return text.render(str(value or ""))
+
+
+@register.filter
+def label(key) -> str:
+    """A profile's key as words: ``Food_Drinks`` becomes ``Food drinks``."""
+    words = str(key).replace("_", " ").strip()
+    return words[:1].upper() + words[1:].lower() if not words.isupper() else words
+
+
+@register.filter
+def profile(value) -> str:
+    """A persona's profile, or any JSON in it, as nested definition lists; everything escaped."""
+    if isinstance(value, dict):
+        rows = ((label(key), profile(inner)) for key, inner in value.items() if inner not in ("", None))
+        return format_html("<dl>{}</dl>", format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows))
+    if isinstance(value, list):
+        rows = ((profile(inner),) for inner in value)
+        return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", rows))
+    return format_html("{}", value if isinstance(value, str) else json.dumps(value))

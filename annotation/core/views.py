@@ -1,0 +1,114 @@
+"""Health for machines, and sentences for people when something is refused."""
+
+import sys
+
+import redis
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db import InterfaceError, OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import JsonResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+UNAVAILABLE = (OperationalError, InterfaceError)
+
+
+@login_not_required
+@require_safe
+def live(request):
+    return JsonResponse({"status": "alive"})
+
+
+@login_not_required
+@require_safe
+def ready(request):
+    """200 when database, migrations and broker serve; else 503 naming the part, nothing more."""
+    parts = {"database": _database(), "migrations": _migrations(), "broker": _broker()}
+    status = 200 if all(parts.values()) else 503
+    words = {name: "ok" if good else "unavailable" for name, good in parts.items()}
+    return JsonResponse({"status": "ready" if status == 200 else "unavailable", **words}, status=status)
+
+
+def _database() -> bool:
+    try:
+        connection.ensure_connection()
+        return connection.is_usable()
+    except UNAVAILABLE:
+        return False
+
+
+def _migrations() -> bool:
+    try:
+        executor = MigrationExecutor(connection)
+        return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except UNAVAILABLE:
+        return False
+
+
+def _broker() -> bool:
+    try:
+        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2) as client:
+            return client.ping()
+    except (redis.RedisError, ValueError):
+        return False
+
+
+def _answer(request, status: int, title: str, sentence: str, headers=None):
+    if request.path.startswith("/api/"):
+        problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
+        return JsonResponse(
+            problem, status=status, headers=headers, content_type="application/problem+json"
+        )
+    context = {"title": title, "sentence": sentence}
+    return render(request, "core/error.html", context, status=status, headers=headers)
+
+
+def bad_request(request, exception):
+    return _answer(request, 400, _("This request cannot be read"), _("Nothing was changed."))
+
+
+def forbidden(request, exception):
+    sentence = _("Your role in this study does not include this page.")
+    return _answer(request, 403, _("Not for your role"), sentence)
+
+
+def not_found(request, exception):
+    sentence = _("There is no such page, or it is not yours to see.")
+    return _answer(request, 404, _("Nothing here"), sentence)
+
+
+def server_error(request):
+    """503 with Retry-After while the database is away, 500 for a fault of ours.
+
+    Nothing is acknowledged without a commit, so the same request may be sent again. The page of a
+    500 is static: whatever broke must not break it too.
+    """
+    error = sys.exc_info()[1]
+    if isinstance(error, UNAVAILABLE):
+        title = _("The database is not answering")
+        sentence = _("Nothing you sent was lost on the way: send it again in a moment.")
+        return _static(request, 503, title, sentence, {"Retry-After": "5"})
+    title, sentence = _("Something broke on our side"), _("It was logged. Nothing was stored.")
+    return _static(request, 500, title, sentence)
+
+
+def _static(request, status, title, sentence, headers=None):
+    if request.path.startswith("/api/"):
+        return _answer(request, status, title, sentence, headers)
+    # Without the request: no session, no user, no database.
+    context = {"title": title, "sentence": sentence}
+    return render(None, "core/error_static.html", context, status=status, headers=headers)
+
+
+def csrf_failure(request, reason=""):
+    """Say which setting is wrong: behind a proxy the origin check fails until it is told."""
+    origin = request.headers.get("Origin", "")
+    sentence = _("Your browser sent no valid form token. Open the page again and repeat.")
+    if origin and origin != settings.BASE_URL:
+        sentence = _(
+            "The form came from another address than this server's own. If this is its public "
+            "address, the operator must set ATTUNE_BASE_URL to it."
+        )
+    return _answer(request, 403, _("The form was refused"), sentence)

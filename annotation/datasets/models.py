@@ -1,0 +1,40 @@
+from django.conf import settings
+from django.db import models
+
+from annotation.studies.models import Study
+
+
+class Release(models.Model):
+    """A frozen, numbered dataset of a study. The row is the job; the folder is what it made."""
+
+    class Status(models.TextChoices):
+        REQUESTED = "requested"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="releases")
+    version = models.PositiveIntegerField()
+    layout = models.CharField(max_length=20)
+    format = models.CharField(max_length=10)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    # Pseudonyms are made from this: fresh for each release, so releases cannot be joined.
+    salt = models.CharField(max_length=64)
+    # Judgments up to this moment are in the release.
+    as_of = models.DateTimeField()
+    status = models.CharField(max_length=10, choices=Status, default=Status.REQUESTED)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    lease_expires_at = models.DateTimeField(null=True)
+    manifest = models.JSONField(null=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "version"], name="release_version")
+        ]
+
+    def __str__(self):
+        return f"{self.study.slug} v{self.version}"

@@ -1,0 +1,18 @@
+"""The kinds of judgment, one module each. A new kind copies its nearest sister.
+
+A kind has ``TEMPLATE``, ``check_config(config)``, ``read(data, slot, options)`` and
+``store(slot, answer, **common)``; nothing else in the platform knows what its answers are.
+"""
+
+from annotation.core.errors import DomainError
+from annotation.judging.kinds import selection
+
+KINDS = {"selection": selection}
+
+
+def kind_of(name: str):
+    """Return the module of the kind ``name``; DomainError where there is none."""
+    if name not in KINDS:
+        known = ", ".join(KINDS)
+        raise DomainError(f"There is no kind of task “{name}”. Known: {known}.", code="kind")
+    return KINDS[name]

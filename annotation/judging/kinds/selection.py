@@ -1,0 +1,109 @@
+"""Choose the best of two or three answers; where the task allows, a tie or none of them."""
+
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from annotation.core.errors import DomainError
+from annotation.judging.models import Item, ItemOption, Selection
+
+TEMPLATE = "judging/kinds/selection.html"
+REASON_LIMIT = 5_000
+FLAGS = {
+    "uncomfortable",
+    "over-personalised",
+    "wrong-fact",
+    "ignores-need",
+    "unsafe",
+    "broken-text",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the annotator said, checked against the slot's item and task."""
+
+    outcome: str
+    option: ItemOption | None
+    reason: str
+    flags: list[str]
+
+
+def check_config(config: dict) -> dict:
+    """Return ``config`` with its defaults; DomainError names what is wrong with it.
+
+    ``options`` 2 or 3, ``tie`` and ``none`` booleans, ``reason`` off, optional or required,
+    ``pairs_per_query`` how many pairs of a query's answers a batch of pairs draws.
+    """
+    known = {"options": 2, "tie": False, "none": False, "reason": "off", "pairs_per_query": 1}
+    for key in config.keys() - known.keys():
+        raise DomainError(f"A selection task has no setting “{key}”.", code="config")
+    full = known | config
+    if full["options"] not in (2, 3) or isinstance(full["options"], bool):
+        raise DomainError("options must be 2 or 3.", code="config")
+    for key in ("tie", "none"):
+        if not isinstance(full[key], bool):
+            raise DomainError(f"{key} must be true or false.", code="config")
+    if full["reason"] not in ("off", "optional", "required"):
+        raise DomainError("reason must be off, optional or required.", code="config")
+    if type(full["pairs_per_query"]) is not int or not 1 <= full["pairs_per_query"] <= 100:
+        raise DomainError("pairs_per_query must be a number from 1 to 100.", code="config")
+    return full
+
+
+def read(data, slot, options: list[ItemOption]) -> Answer:
+    """Read an answer from a form or an API body (``choice``, ``reason``, ``flags``).
+
+    ``choice`` is the id of one of the item's candidates, ``tie`` or ``none``. Raises DomainError
+    with a sentence for the annotator.
+    """
+    config = slot.item.batch.task.config
+    choice = data.get("choice")
+    by_id = {str(option.candidate_id): option for option in options}
+    allowed = [name for name in ("tie", "none") if config[name]]
+    if not isinstance(choice, str) or choice not in {*by_id, *allowed}:
+        raise DomainError("Choose one of the answers first.", code="choice")
+    return Answer(
+        outcome=choice if choice in allowed else "choice",
+        option=by_id.get(choice),
+        reason=_reason(data.get("reason"), config["reason"]),
+        flags=_flags(data.getlist("flags") if hasattr(data, "getlist") else data.get("flags")),
+    )
+
+
+def store(slot, answer: Answer, **common) -> Selection:
+    """Add the judgment and count it on its item; part of the caller's transaction."""
+    counter = {"tie": "ties", "none": "nones"}.get(answer.outcome)
+    counter = counter or f"votes_{answer.option.number}"
+    selection = Selection.objects.create(
+        slot=slot,
+        outcome=answer.outcome,
+        choice=answer.option,
+        reason=answer.reason,
+        flags=answer.flags,
+        **common,
+    )
+    Item.objects.filter(pk=slot.item_id).update(done=F("done") + 1, **{counter: F(counter) + 1})
+    return selection
+
+
+def _reason(value, rule: str) -> str:
+    reason = value.strip() if isinstance(value, str) else ""
+    if value is not None and not isinstance(value, str):
+        raise DomainError("The reason must be text.", code="reason")
+    if "\x00" in reason:
+        raise DomainError("The reason holds a character that cannot be stored.", code="reason")
+    if rule == "required" and not reason:
+        raise DomainError("Say in a few words why you chose this answer.", code="reason")
+    if len(reason) > REASON_LIMIT:
+        raise DomainError(f"The reason may have {REASON_LIMIT:,} characters.", code="reason")
+    return "" if rule == "off" else reason
+
+
+def _flags(value) -> list[str]:
+    flags = value or []
+    if not isinstance(flags, list) or not all(isinstance(flag, str) for flag in flags):
+        raise DomainError("Flags must be a list of names.", code="flags")
+    for flag in set(flags) - FLAGS:
+        raise DomainError(f"There is no flag “{flag[:40]}”.", code="flags")
+    return sorted(set(flags))

@@ -1,0 +1,58 @@
+"""Which answers are compared, and in which order they are shown. Pure and seeded."""
+
+import hashlib
+import itertools
+import random
+from collections.abc import Sequence
+
+# Rows of a Latin square: over its rows every answer stands once in every place. Three answers have
+# two squares; alternating them lets every answer follow every other one.
+_SQUARES = {
+    2: [[(1, 2), (2, 1)]],
+    3: [[(1, 2, 3), (2, 3, 1), (3, 1, 2)], [(1, 3, 2), (3, 2, 1), (2, 1, 3)]],
+}
+
+
+def _rng(*parts) -> random.Random:
+    digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
+    return random.Random(digest)  # noqa: S311 - reproducible on purpose
+
+
+def shown_order(item, ordinal: int, options: int) -> tuple[int, ...]:
+    """Canonical option numbers in the order in which slot ``ordinal`` of ``item`` shows them.
+
+    ``item`` is anything whose text is random and stable (its UUID is the seed), ``options`` 2 or 3.
+    Over the first n slots of an item the places of an answer differ by at most one, so sides are
+    balanced within the item (9 votes on a pair: 5 and 4; on a triple: 3, 3 and 3).
+    """
+    squares = _SQUARES[options]
+    block, place = divmod(ordinal, options)
+    square = list(squares[(block + _rng(item).randrange(len(squares))) % len(squares)])
+    _rng(item, block).shuffle(square)
+    return square[place]
+
+
+def pairs(
+    candidates: Sequence[str], texts: Sequence[str], count: int, seed: str
+) -> list[tuple[str, str]]:
+    """Draw ``count`` random pairs of different answers to one query.
+
+    ``candidates`` are ids and ``texts`` their answers, in the same order; pairs with equal texts
+    are left out, since nobody could tell them apart. Fewer than ``count`` pairs may exist.
+    """
+    every = [
+        (candidates[a], candidates[b])
+        for a, b in itertools.combinations(range(len(candidates)), 2)
+        if texts[a].strip() != texts[b].strip()
+    ]
+    rng = _rng(seed)
+    rng.shuffle(every)
+    # The stored order must not follow the order of generation either.
+    return [tuple(rng.sample(pair, 2)) for pair in every[:count]]
+
+
+def triple(candidates: Sequence[str], texts: Sequence[str], seed: str) -> tuple[str, ...] | None:
+    """Put three answers to one query in a random canonical order; None where texts are equal."""
+    if len(candidates) != 3 or len({text.strip() for text in texts}) != 3:
+        return None
+    return tuple(_rng(seed).sample(list(candidates), 3))

@@ -1,0 +1,51 @@
+"""What an annotator may see of a slot: the one place where a page or the API gets it from."""
+
+from dataclasses import dataclass
+
+from annotation.core.errors import NotFound
+from annotation.judging import plan
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import ItemOption, Slot
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A slot as shown: the answers in their order, without any trace of where they come from."""
+
+    slot: Slot
+    query: str
+    need: str
+    profile: dict | None
+    answers: list[tuple[str, str]]
+    task: object
+
+    @property
+    def kind(self):
+        return kind_of(self.task.kind)
+
+
+def show(slot_id, annotator) -> Shown:
+    """Return what this person sees of a slot that they hold or have judged; NotFound otherwise."""
+    slot = (
+        Slot.objects.filter(pk=slot_id, annotator=annotator)
+        .select_related("item__batch__task", "item__query", "item__persona_version__persona")
+        .first()
+    )
+    if slot is None:
+        raise NotFound("You do not hold this item.")
+    item = slot.item
+    options = {
+        number: (str(candidate), text)
+        for number, candidate, text in ItemOption.objects.filter(item=item).values_list(
+            "number", "candidate_id", "candidate__text"
+        )
+    }
+    order = plan.shown_order(item.pk, slot.ordinal, len(options))
+    return Shown(
+        slot=slot,
+        query=item.query.text,
+        need=item.query.need,
+        profile=item.persona_version.profile if item.persona_version else None,
+        answers=[options[number] for number in order],
+        task=item.batch.task,
+    )

@@ -1,0 +1,133 @@
+"""Claim, release, skip, expire: the only code that hands out work.
+
+Every function that acts for one annotator locks that person's Desk first, so two tabs or two
+requests of one person take turns; different people never wait for each other (SKIP LOCKED).
+"""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from annotation.core.errors import Conflict, NotFound
+from annotation.judging.models import Desk, Handback, Slot
+
+# One open slot of an item this person has neither judged nor skipped. OFFSET 0 keeps the planner
+# from turning the two tests into joins over all slots: the first match is wanted, not all.
+_OPEN = """
+    SELECT s.id FROM judging_slot s
+    WHERE s.study_id = %(study)s AND s.status = 'open' AND {where}
+      AND NOT EXISTS (SELECT 1 FROM judging_slot m
+                      WHERE m.item_id = s.item_id AND m.annotator_id = %(me)s OFFSET 0)
+      AND NOT EXISTS (SELECT 1 FROM judging_handback h
+                      WHERE h.annotator_id = %(me)s AND h.item_id = s.item_id
+                        AND h.cause = 'skipped' OFFSET 0)
+    ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""
+
+# Returned slots first, then onwards from where this person is, then one lap from the start.
+_TAKE = f"""
+    WITH taken AS (
+        UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
+               claimed_at = now(), lease_expires_at = now() + %(lease)s
+        WHERE id = COALESCE(({_OPEN.format(where="s.returned")}),
+                            ({_OPEN.format(where="s.position > %(cursor)s")}),
+                            ({_OPEN.format(where="s.position <= %(cursor)s")}))
+        RETURNING id, position)
+    UPDATE judging_desk
+    SET done = done + %(finished)s,
+        cursor = GREATEST(cursor, COALESCE((SELECT position FROM taken), cursor))
+    WHERE id = %(desk)s
+    RETURNING (SELECT id FROM taken)"""  # noqa: S608 - constants only
+
+
+def lock_desk(study, annotator) -> Desk:
+    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing."""
+    desk = Desk.objects.select_for_update().filter(study=study, annotator=annotator).first()
+    if desk is None:
+        Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
+        desk = Desk.objects.select_for_update().get(study=study, annotator=annotator)
+    return desk
+
+
+def take(desk: Desk, finished: int = 0):
+    """Hand the next open slot to the desk's person and add ``finished`` to what they have done.
+
+    The caller holds the desk's lock. Returns the slot's id, or None where nothing is left.
+    """
+    values = {
+        "study": desk.study_id,
+        "me": desk.annotator_id,
+        "lease": timedelta(minutes=settings.LEASE_MINUTES),
+        "cursor": desk.cursor,
+        "desk": desk.pk,
+        "finished": finished,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, values)
+        return cursor.fetchone()[0]
+
+
+@transaction.atomic
+def claim(study, annotator):
+    """Return the id of the slot this person holds, its lease renewed, or of a new one, or None."""
+    desk = lock_desk(study, annotator)
+    return renew(desk) or take(desk)
+
+
+def renew(desk: Desk):
+    """Extend the lease of the slot that the desk's person holds; its id, or None."""
+    held = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, status="held")
+    slot = held.values_list("pk", flat=True).first()
+    if slot is None:
+        return None
+    lease = timedelta(minutes=settings.LEASE_MINUTES)
+    # Where the reaper took it in between, nothing is renewed and the caller takes another.
+    renewed = held.filter(pk=slot).update(lease_expires_at=Now() + lease)
+    return slot if renewed else None
+
+
+@transaction.atomic
+def hand_back(slot_id, annotator, cause: str, reason: str = "") -> None:
+    """Give a held slot back: ``released`` may be offered to the same person again, ``skipped`` not.
+
+    Raises NotFound where the slot is not this person's, Conflict where it has been judged.
+    """
+    slot = Slot.objects.filter(pk=slot_id, annotator=annotator).select_related("study").first()
+    if slot is None:
+        raise NotFound("You do not hold this item.")
+    lock_desk(slot.study, annotator)
+    slot = Slot.objects.select_for_update().get(pk=slot_id)
+    if slot.status == Slot.Status.DONE and slot.annotator_id == annotator.pk:
+        raise Conflict("You have judged this item: it cannot be given back.")
+    if slot.annotator_id != annotator.pk:
+        raise NotFound("You do not hold this item.")
+    _reopen([slot], cause, reason)
+
+
+def expire(limit: int = 1000) -> int:
+    """Reopen up to ``limit`` slots whose lease has run out, by the database's clock."""
+    with transaction.atomic():
+        slots = list(
+            Slot.objects.select_for_update(skip_locked=True)
+            .filter(status=Slot.Status.HELD, lease_expires_at__lt=Now())
+            .order_by("lease_expires_at")[:limit]
+        )
+        _reopen(slots, Handback.Cause.EXPIRED)
+    return len(slots)
+
+
+def _reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
+    Handback.objects.bulk_create(
+        Handback(
+            slot=slot, item_id=slot.item_id, annotator_id=slot.annotator_id, cause=cause, reason=reason
+        )
+        for slot in slots
+    )
+    Slot.objects.filter(pk__in=[slot.pk for slot in slots]).update(
+        status=Slot.Status.OPEN,
+        annotator=None,
+        returned=True,
+        claimed_at=None,
+        lease_expires_at=None,
+    )

@@ -1,0 +1,122 @@
+"""Private folders: made 0700, checked for their owner, never through a change to a parent."""
+
+import hashlib
+import os
+import pwd
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from .errors import LocalServiceError
+
+SOCKET_PATH_BYTES = 100  # sun_path holds 104 bytes on macOS and 108 on Linux, with the final NUL.
+LONGEST_SOCKET_NAME = ".s.PGSQL.5432"
+ENTRIES = {"bench.json", "log", "mail", "postgres", "redis", "run", "secrets", "static"}
+FREE_MEGABYTES = (
+    300  # A new cluster takes 60 MB, and its write-ahead log grows before it is reused.
+)
+
+
+def private_folder(path: Path) -> Path:
+    """Make `path`, and what is missing above it, mode 0700; an existing folder must be ours.
+
+    Raises LocalServiceError where another account owns it or can enter it, or it cannot be made.
+    """
+    missing = []
+    while not path.exists():
+        missing.append(path)
+        path = path.parent
+    for folder in reversed(missing):
+        _make(folder)
+    if not missing:
+        check_private(path)
+        return path
+    return missing[0]
+
+
+def check_private(path: Path) -> None:
+    """Raise LocalServiceError unless `path` is a folder of this account with mode 0700 or less."""
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode):
+        raise LocalServiceError(f"{path} is not a folder: move it away or set ATTUNE_DATA.")
+    if status.st_uid != os.geteuid():
+        raise LocalServiceError(
+            f"The folder {path} belongs to {_account(status.st_uid)}, not to "
+            f"{_account(os.geteuid())}: set ATTUNE_DATA to a folder of your own."
+        )
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        raise LocalServiceError(
+            f"The folder {path} is open to other accounts: run `chmod 700 {path}` first."
+        )
+
+
+def data_folder(path: Path) -> Path:
+    """Return the resolved data folder, private and writable, with room for the database.
+
+    A folder of ours that holds nothing but Attune's files is closed to others; one that holds
+    more is refused instead, because other programs might use it too.
+    """
+    path = path.expanduser().resolve()
+    if path.is_dir() and path.stat().st_uid == os.geteuid() and _holds_only_ours(path):
+        path.chmod(0o700)
+    private_folder(path)
+    try:
+        with tempfile.NamedTemporaryFile(dir=path) as probe:
+            probe.write(b"\0" * 4096)
+    except OSError as error:
+        raise LocalServiceError(
+            f"The folder {path} cannot be written: {error.strerror}."
+        ) from error
+    free = shutil.disk_usage(path).free // 2**20
+    if free < FREE_MEGABYTES:
+        raise LocalServiceError(
+            f"The disk that holds {path} is full: {free} MB are free and "
+            f"{FREE_MEGABYTES} MB are needed."
+        )
+    return path
+
+
+def _holds_only_ours(path: Path) -> bool:
+    return all(entry.name in ENTRIES for entry in path.iterdir())
+
+
+def socket_folder(data: Path) -> Path:
+    """Return a private folder whose sockets' paths fit into a socket address.
+
+    That is `data`/run, or where this is too long a folder of ours below the temporary folder.
+    """
+    for folder in (data / "run", *(Path(t) / _short_name(data) for t in _temporary_folders())):
+        if len(os.fsencode(folder / LONGEST_SOCKET_NAME)) < SOCKET_PATH_BYTES:
+            return private_folder(folder)
+    raise LocalServiceError(
+        f"No folder with a path short enough for a socket was found for {data}: set TMPDIR."
+    )
+
+
+def digest(path: Path) -> str:
+    """Return a short stable name for an absolute path."""
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+
+
+def _short_name(data: Path) -> str:
+    return f"attune-{os.geteuid()}-{digest(data)}"
+
+
+def _temporary_folders() -> list[str]:
+    return [tempfile.gettempdir(), "/tmp"]  # noqa: S108 (owner and mode are checked)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise LocalServiceError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+    check_private(folder)
+
+
+def _account(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"account {uid}"

@@ -1,0 +1,38 @@
+"""How gunicorn serves Attune; what is given on its command line wins over this file."""  # noqa: N999 (gunicorn's own name)
+
+import os
+import re
+from pathlib import Path
+
+from gunicorn.glogging import Logger
+
+# A long path segment that is no UUID may be the key of a link that logs somebody in.
+KEY = re.compile(r"(?<=/)(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/|$))[^/]{20,}")
+
+
+class AccessLog(Logger):
+    """Gunicorn's log without what would identify a person or open an account."""
+
+    def atoms(self, resp, req, environ, request_time):
+        """Return the values of one line, with the keys in the path masked."""
+        found = super().atoms(resp, req, environ, request_time)
+        found["U"] = KEY.sub("...", found["U"] or "")
+        return found
+
+
+_data = Path(os.environ.get("ATTUNE_DATA") or Path(__file__).parents[2] / "var")
+
+wsgi_app = "annotation.wsgi"
+bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
+worker_class = "gthread"
+workers = 2
+threads = 4
+preload_app = True  # one import for both workers, and a killed one is back at once
+timeout = 60
+graceful_timeout = 10
+umask = 0o077
+control_socket_disable = True
+secure_scheme_headers: dict[str, str] = {}  # Django alone decides which proxy to believe.
+logger_class = AccessLog
+accesslog = str(_data / "log" / "access.log")
+access_log_format = '%(t)s "%(m)s %(U)s" %(s)s %(B)s bytes %(M)s ms'  # no address, no query

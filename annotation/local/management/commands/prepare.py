@@ -1,0 +1,52 @@
+"""Everything a start needs from a running database, in one process because each costs a second."""
+
+import hashlib
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.local.secrets import write_private
+
+
+class Command(BaseCommand):
+    """`manage.py prepare`: what `up` runs before the web server."""
+
+    help = (
+        "Migrate, collect the static files, make the first administrator and load the demo study. "
+        "Prints the administrator's one-time link where there is one; a second run changes nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--no-demo", action="store_true", help="do not load the demo study")
+
+    def handle(self, *, no_demo: bool, **options) -> None:
+        """Run the steps; words go to stderr and the link alone to stdout."""
+        call_command("migrate", interactive=False, stdout=self.stderr)
+        _collect_static()
+        call_command("ensure_admin", stdout=self.stdout)
+        if not no_demo:
+            call_command("load_demo", stdout=self.stderr)
+
+
+def _collect_static() -> None:
+    """Collect the static files where one of them changed: compressing them takes seconds."""
+    stamp = Path(settings.STATIC_ROOT) / ".stamp"
+    current = _fingerprint()
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == current:
+        return
+    call_command("collectstatic", interactive=False, verbosity=0)
+    write_private(stamp, current)
+
+
+def _fingerprint() -> str:
+    """Return a digest of every static file's name, size and time."""
+    digest = hashlib.sha256()
+    for finder in get_finders():
+        for path, storage in finder.list([]):
+            status = Path(storage.path(path)).stat()
+            digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

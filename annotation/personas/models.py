@@ -1,0 +1,61 @@
+from django.db import models
+
+from annotation.studies.models import Study
+
+
+class Persona(models.Model):
+    """A written person of a study. What it says is in its versions."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="personas")
+    # The curator's or the bundle's own id; comes back in every export.
+    external_id = models.CharField(max_length=100)
+    dropped_at = models.DateTimeField(null=True)
+    dropped_because = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "external_id"], name="persona_of_study")
+        ]
+
+    def __str__(self):
+        return self.external_id
+
+    @property
+    def current(self) -> "PersonaVersion":
+        return self.versions.latest("version")
+
+
+class PersonaVersion(models.Model):
+    """A profile as it stood; annotators' votes point at the version they saw."""
+
+    persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="versions")
+    version = models.PositiveIntegerField(default=1)
+    # The PersonaFeedback schema (docs/data-dictionary.md); unknown keys are kept and rendered.
+    profile = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["persona", "version"], name="persona_version")
+        ]
+        ordering = ["persona", "version"]
+
+    def __str__(self):
+        return f"{self.persona} v{self.version}"
+
+    @property
+    def name(self) -> str:
+        return str(self.profile.get("Name") or self.persona.external_id)
+
+
+class Memory(models.Model):
+    """A public text the persona would be interested in."""
+
+    persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="memories")
+    text = models.TextField()
+
+    class Meta:
+        verbose_name_plural = "memories"
+
+    def __str__(self):
+        return self.text[:60]

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class QueriesConfig(AppConfig):
+    name = "annotation.queries"

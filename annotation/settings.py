@@ -1,0 +1,326 @@
+"""All settings. Values come from the environment; docs/operators.md lists them.
+
+The embedded services of `manage.py up` write their addresses to ``var/run/services.json``; a value
+in the environment always wins over that file.
+"""
+
+import json
+import os
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+from django.urls import reverse_lazy
+
+from annotation.local.secrets import read_or_create
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.FileAwareEnv()
+
+DATA = Path(os.environ.get("ATTUNE_DATA") or BASE_DIR / "var").absolute()
+
+
+def _services() -> dict:
+    """Addresses of the embedded services, or nothing when they have not been started."""
+    try:
+        return json.loads((DATA / "run" / "services.json").read_text())
+    except FileNotFoundError:
+        return {}
+
+
+SERVICES = _services()
+
+
+def _database(url: str) -> dict:
+    """A Django database from ``postgresql://user:password@host:port/name?host=/socket/folder``."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured("DATABASE_URL must start with postgresql://")
+    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    limits = {
+        "statement_timeout": env.int("ATTUNE_STATEMENT_TIMEOUT_MS", 0),
+        "lock_timeout": env.int("ATTUNE_LOCK_TIMEOUT_MS", 0),
+        "idle_in_transaction_session_timeout": env.int("ATTUNE_IDLE_TIMEOUT_MS", 0),
+    }
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": query.pop("host", parts.hostname or ""),
+        "PORT": parts.port or "",
+        "CONN_MAX_AGE": 600,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            "options": " ".join(f"-c {name}={ms}" for name, ms in limits.items()),
+            "connect_timeout": 5,
+            **query,
+        },
+    }
+
+
+# --- The installation -----------------------------------------------------------------------
+
+PORT = env.int("PORT", 8000)
+BASE_URL = env.str("ATTUNE_BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
+HTTPS = urlsplit(BASE_URL).scheme == "https"
+DEBUG = False
+SECRET_KEY = env.str("ATTUNE_SECRET_KEY", "") or read_or_create(DATA / "secrets" / "secret_key")
+SECRET_KEY_FALLBACKS = env.list("ATTUNE_SECRET_KEY_FALLBACKS", default=[])
+
+# A server behind a proxy has one public name; the loopback names serve the laptop and the probes.
+ALLOWED_HOSTS = [
+    urlsplit(BASE_URL).hostname,
+    "127.0.0.1",
+    "localhost",
+    "[::1]",
+    *env.list("ATTUNE_ALLOWED_HOSTS", default=[]),
+]
+CSRF_TRUSTED_ORIGINS = [BASE_URL, *env.list("CSRF_TRUSTED_ORIGINS", default=[])]
+CSRF_FAILURE_VIEW = "annotation.core.views.csrf_failure"
+# How many proxies of ours stand in front. 0: X-Forwarded-* headers are ignored altogether.
+PROXY_COUNT = env.int("ATTUNE_PROXY_COUNT", 0)
+if PROXY_COUNT:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+DATABASE_URL = env.str("DATABASE_URL", "") or SERVICES.get("DATABASE_URL", "")
+REDIS_URL = env.str("REDIS_URL", "") or SERVICES.get("REDIS_URL", "")
+DATABASES = {"default": _database(DATABASE_URL or "postgresql:///attune-is-not-running")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# Model servers: [{"name", "base_url", "api_key", "model", ...}]. Only these are ever called.
+ENDPOINTS = env.json("ATTUNE_ENDPOINTS", default=None) or SERVICES.get("ATTUNE_ENDPOINTS", [])
+
+# --- Applications ---------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "allauth",
+    "allauth.account",
+    "csp",
+    "django_htmx",
+    "template_partials",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "annotation.core",
+    "annotation.local",
+    "annotation.accounts",
+    "annotation.studies",
+    "annotation.personas",
+    "annotation.queries",
+    "annotation.candidates",
+    "annotation.judging",
+    "annotation.agreement",
+    "annotation.datasets",
+    "annotation.api",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "annotation.core.middleware.private_by_default",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+ROOT_URLCONF = "annotation.urls"
+WSGI_APPLICATION = "annotation.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "builtins": ["annotation.core.templatetags.attune"],
+        },
+    }
+]
+
+# --- Accounts -------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+ACCOUNT_ADAPTER = "annotation.accounts.adapter.InvitedOnly"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Attune] "
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+ALLAUTH_TRUSTED_PROXY_COUNT = PROXY_COUNT
+LOGIN_URL = reverse_lazy("account_login")
+LOGIN_REDIRECT_URL = "home"
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+
+# --- The browser ----------------------------------------------------------------------------
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_SSL_REDIRECT = HTTPS
+# The probes speak plain HTTP from inside.
+SECURE_REDIRECT_EXEMPT = [r"^health/"]
+SECURE_HSTS_SECONDS = env.int("ATTUNE_HSTS_SECONDS", 31_536_000) if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
+# Browsers refuse the __Host- prefix on plain HTTP, where only the laptop is served.
+SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "attune-session"
+CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "attune-csrf"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 500
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = DATA / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# --- Languages and time ---------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("ko", "한국어")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# --- Mail, cache, broker --------------------------------------------------------------------
+
+EMAIL_URL = env.str("ATTUNE_EMAIL_URL", "")
+if EMAIL_URL:
+    vars().update(env.email_url("ATTUNE_EMAIL_URL"))
+else:
+    EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    EMAIL_FILE_PATH = DATA / "mail"
+DEFAULT_FROM_EMAIL = env.str("ATTUNE_FROM_EMAIL", "attune@localhost")
+
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL or "redis://127.0.0.1:1/0",
+        "TIMEOUT": 300,
+    }
+}
+
+# kombu spells a socket path redis+socket://; the redis package spells it unix://.
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://").replace("?db=", "?virtual_host=")
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SOFT_TIME_LIMIT = 540
+CELERY_TASK_TIME_LIMIT = 600
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_timeout": 5}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {
+    "heartbeat": {"task": "annotation.core.tasks.beat", "schedule": 15},
+    "expire-leases": {"task": "annotation.judging.tasks.expire_leases", "schedule": 30},
+    "ring-for-candidates": {"task": "annotation.candidates.tasks.ring", "schedule": 20},
+    "ring-for-releases": {"task": "annotation.datasets.tasks.ring", "schedule": 20},
+    "recompute-agreement": {"task": "annotation.agreement.tasks.recompute_due", "schedule": 10},
+}
+
+# --- API ------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "annotation.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    # Closed: a view that names no permission answers nobody.
+    "DEFAULT_PERMISSION_CLASSES": ["annotation.api.permissions.Nobody"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["annotation.api.parsers.StrictJSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "annotation.api.pagination.Cursor",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "annotation.api.problems.handle",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Attune",
+    "DESCRIPTION": "Judgments of how well an answer fits one person: hand-out, submission, export.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+}
+
+# --- Judging --------------------------------------------------------------------------------
+
+LEASE_MINUTES = env.int("ATTUNE_LEASE_MINUTES", 30)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        "httpx": {"level": "WARNING"},
+        # Celery prints task arguments at INFO; ours are ids, and the rows tell the rest.
+        "celery.app.trace": {"level": "WARNING"},
+    },
+}

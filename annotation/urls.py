@@ -1,0 +1,23 @@
+from django.urls import include, path
+
+from annotation.core import views as core
+
+handler400 = "annotation.core.views.bad_request"
+handler403 = "annotation.core.views.forbidden"
+handler404 = "annotation.core.views.not_found"
+handler500 = "annotation.core.views.server_error"
+
+urlpatterns = [
+    path("health/live", core.live, name="live"),
+    path("health/ready", core.ready, name="ready"),
+    path("accounts/", include("allauth.account.urls")),
+    path("", include("annotation.accounts.urls")),
+    path("", include("annotation.studies.urls")),
+    path("", include("annotation.personas.urls")),
+    path("", include("annotation.queries.urls")),
+    path("", include("annotation.candidates.urls")),
+    path("", include("annotation.judging.urls")),
+    path("", include("annotation.agreement.urls")),
+    path("", include("annotation.datasets.urls")),
+    path("api/", include("annotation.api.urls")),
+]

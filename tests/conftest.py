@@ -1,0 +1,123 @@
+"""A named cast.
+
+Ada administers the site. Carol curates and Rui researches the study "tea"; Ann, Bo and Chen annotate
+it. Curt curates another study, "rain", in which Ann has no part. Nobody else is a member of either.
+"""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _plain_static_files(settings):
+    settings.STORAGES = settings.STORAGES | {
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    }
+
+
+class Cast:
+    """People, studies and things, made on demand by name."""
+
+    password = "a long enough secret"
+
+    def person(self, name: str, **fields):
+        from annotation.accounts.models import User
+
+        email = f"{name.lower()}@example.org"
+        found = User.objects.filter(email=email).first()
+        return found or User.objects.create_user(email, self.password, name=name, **fields)
+
+    def member(self, name: str, study, role: str, consented: bool = True):
+        from annotation.accounts import consent
+        from annotation.studies.models import Membership
+
+        user = self.person(name)
+        Membership.objects.update_or_create(study=study, user=user, defaults={"role": role})
+        if consented and study.consent_text:
+            consent.grant(user, study.consent_text)
+        return user
+
+    def study(self, slug: str = "tea", **fields):
+        from annotation.accounts import consent
+        from annotation.studies.models import Study
+
+        text = consent.publish(slug, f"I take part in {slug}.")
+        defaults = {"title": slug.title(), "consent_text": text, "languages": ["en"], **fields}
+        return Study.objects.get_or_create(slug=slug, defaults=defaults)[0]
+
+    def task(self, study, name: str = "best", *, options: int = 3, overlap: int = 9, **config):
+        from annotation.judging.kinds import selection
+        from annotation.studies.models import TaskDefinition
+
+        full = selection.check_config({"options": options, **config})
+        return TaskDefinition.objects.create(
+            study=study, name=name, kind="selection", overlap=overlap, config=full
+        )
+
+    def persona(self, study, external_id: str = "p1", **profile):
+        from annotation.personas.models import Persona, PersonaVersion
+
+        persona = Persona.objects.create(study=study, external_id=external_id)
+        PersonaVersion.objects.create(persona=persona, profile={"Name": "Mina Park", **profile})
+        return persona
+
+    def query(self, study, external_id: str = "q1", persona=None, **fields):
+        from annotation.queries.models import Query
+
+        defaults = {"text": f"What should I read about {external_id}?", **fields}
+        return Query.objects.create(
+            study=study, external_id=external_id, persona=persona, **defaults
+        )
+
+    def candidates(self, query, count: int = 3):
+        from annotation.candidates.models import Candidate
+
+        strategies = ["A1", "A2", "A3"]
+        return [
+            Candidate.objects.create(
+                study=query.study,
+                query=query,
+                external_id=f"{query.external_id}-{n}",
+                text=f"Answer {n} to {query.external_id}: take **one** walk and {n} books.",
+                strategy=strategies[n % 3],
+                model="secret-model-7b",
+            )
+            for n in range(count)
+        ]
+
+    def open(self, study, *, items: int = 1, options: int = 3, overlap: int = 9, **config):
+        """Open ``items`` items in ``study`` for judging; the batch."""
+        from annotation.judging.open import open_batch
+
+        name = config.pop("name", "best" if options == 3 else "better")
+        task = self.task(study, name, options=options, overlap=overlap, **config)
+        persona = study.personas.first() or self.persona(study)
+        for n in range(items):
+            self.candidates(self.query(study, f"{name}-q{n + 1}", persona), options)
+        return open_batch(study, task)
+
+
+@pytest.fixture
+def cast(db):
+    return Cast()
+
+
+@pytest.fixture
+def tea(cast):
+    """The study "tea" with its people; nothing is open yet."""
+    study = cast.study("tea")
+    cast.member("Carol", study, "curator")
+    cast.member("Rui", study, "researcher")
+    for name in ("Ann", "Bo", "Chen"):
+        cast.member(name, study, "annotator")
+    return study
+
+
+@pytest.fixture
+def login(client):
+    """A function that logs the test client in as a person and returns it."""
+
+    def as_(user):
+        client.force_login(user, "allauth.account.auth_backends.AuthenticationBackend")
+        return client
+
+    return as_
