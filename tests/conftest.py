@@ -1,7 +1,8 @@
 """A named cast.
 
-Ada administers the site. Carol curates and Rui researches the study "tea"; Ann, Bo and Chen annotate
-it. Curt curates another study, "rain", in which Ann has no part. Nobody else is a member of either.
+Ada administers the site. Carol curates and Rui researches the study "tea"; Ann, Bo and Chen
+annotate it. Curt curates another study, "rain", in which Ann has no part. Nobody else is a member
+of either.
 """
 
 import pytest

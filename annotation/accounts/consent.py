@@ -31,6 +31,4 @@ def withdraw(user, text: ConsentText) -> None:
 
 def stands(user, text: ConsentText | None) -> bool:
     """Whether ``user`` agrees to exactly this version (a study without a text asks for none)."""
-    return (
-        text is None or Consent.objects.filter(user=user, text=text, withdrawn_at=None).exists()
-    )
+    return text is None or Consent.objects.filter(user=user, text=text, withdrawn_at=None).exists()

@@ -32,7 +32,7 @@ def undefined(reason):
 
 
 def with_t_interval(value, se, units, *, floor=-1.0, ceiling=1.0):
-    """Coefficient with the t-interval on ``units`` - 1 degrees, cut at what the statistic can reach.
+    """Coefficient with the t-interval on ``units`` - 1 degrees, cut at the statistic's own limits.
 
     One unit has no standard error: the value stays, the interval is null with the reason.
     """

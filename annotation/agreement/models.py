@@ -1,24 +1,39 @@
 from django.db import models
+from django.utils.translation import gettext as _
 
 from annotation.judging.models import Item
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import Study
 
 
 class AgreementResult(models.Model):
     """Agreement and tiers of one task as last recomputed, with the rule and the n behind them."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="agreement_results")
-    task = models.OneToOneField(
-        TaskDefinition, on_delete=models.CASCADE, related_name="agreement_result"
-    )
+    # The task's name: versions of a task are read together.
+    task = models.SlugField(max_length=60)
     votes = models.PositiveIntegerField()
-    computed_at = models.DateTimeField()
-    rule = models.JSONField()
+    closed = models.BooleanField()
+    computed_at = models.DateTimeField(auto_now=True)
     agreement = models.JSONField()
     tiers = models.JSONField()
 
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "task"], name="one_result_a_task")]
+
     def __str__(self):
-        return f"{self.task}: {self.votes} votes"
+        return f"{self.study.slug} {self.task}: {self.votes} votes"
+
+    @property
+    def figures(self) -> list[tuple[str, dict]]:
+        """The coefficients that the study's page shows, under their names."""
+        report = self.agreement
+        return [
+            (_("Percent agreement"), report["percent_agreement"]),
+            (_("Fleiss' kappa"), report["fleiss_kappa"]),
+            (_("Symmetric kappa"), report["symmetric_kappa"]),
+            (_("Krippendorff's alpha"), report["krippendorff_alpha"]["nominal"]),
+            (_("Gwet's AC1"), report["gwet_ac1"]),
+        ]
 
 
 class ItemTier(models.Model):

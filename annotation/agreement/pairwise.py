@@ -51,9 +51,7 @@ def confusions(item, worker, category, workers, categories):
         raise ValueError("an annotator voted twice on one item")
     names, pair = np.unique(a * workers + b, return_inverse=True)
     n = np.bincount(pair, weights=tally).astype(np.int64)
-    return Confusions(
-        names // workers, names % workers, n, pair, row, column, tally, categories
-    )
+    return Confusions(names // workers, names % workers, n, pair, row, column, tally, categories)
 
 
 def _pair_keys(item, code, base):
@@ -87,15 +85,9 @@ def cohen(tables, weights=None):
     used one and the same category.
     """
     weights = np.eye(tables.categories) if weights is None else weights
-    pairs, k, n = len(tables.n), tables.categories, tables.n
+    pairs, n = len(tables.n), tables.n
     share = tables.votes / n[tables.pair]
-    rows, columns = (
-        np.bincount(tables.pair * k + code, weights=tables.votes, minlength=pairs * k).reshape(
-            pairs, k
-        )
-        / n[:, None]
-        for code in (tables.row, tables.column)
-    )
+    rows, columns = (_marginals(tables, code) for code in (tables.row, tables.column))
     credit = weights[tables.row, tables.column]
     observed = np.bincount(tables.pair, weights=share * credit, minlength=pairs)
     by_row, by_column = columns @ weights.T, rows @ weights
@@ -107,9 +99,16 @@ def cohen(tables, weights=None):
     expected = by_row[tables.pair, tables.row] + by_column[tables.pair, tables.column]
     term = share * (credit - expected * (1 - value[tables.pair])) ** 2
     spread = np.bincount(tables.pair, weights=term, minlength=pairs)
-    spread -= (value - chance * (1 - value)) ** 2
+    spread = spread - (value - chance * (1 - value)) ** 2
     se = np.sqrt(np.maximum(spread, 0) / n)
     return value, np.divide(se, 1 - chance, out=blank, where=varied)
+
+
+def _marginals(tables, code):
+    """Shares (pairs, K) of each category among one annotator's votes of every pair."""
+    pairs, k = len(tables.n), tables.categories
+    sums = np.bincount(tables.pair * k + code, weights=tables.votes, minlength=pairs * k)
+    return sums.reshape(pairs, k) / tables.n[:, None]
 
 
 def cohen_table(tables, values=None):

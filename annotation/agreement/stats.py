@@ -140,18 +140,26 @@ def percent_agreement(patterns):
     return _mean_over_items(item_agreement(patterns), pairs, floor=0.0)
 
 
-def symmetric_kappa(patterns):
+def symmetric_kappa(patterns, options=None):
     """Fleiss' kappa with every item entered in all K! orders: (K·P̄ - 1)/(K - 1).
 
-    It does not depend on the order in which an item's options are stored. A group's value is the
-    mean of its items' own values.
+    ``options`` K is the number of columns where None. The order in which an item's options are
+    stored does not matter. A group's value is the mean of its items' own values.
     """
-    k, pairs = patterns.categories, patterns.paired
+    k, pairs = options or patterns.categories, patterns.paired
     if not pairs.items:
         return undefined(NO_PAIR)
     if k < 2:
         return undefined(ONE_OPTION)
     return _mean_over_items((k * item_agreement(patterns) - 1) / (k - 1), pairs, floor=-1 / (k - 1))
+
+
+def mean_share(patterns, category):
+    """Mean over items of the share of votes for a category, with the t-interval over items.
+
+    Votes on one item are not independent; items are. This is the win rate of a category.
+    """
+    return _mean_over_items(patterns.shares[:, category], patterns, floor=0.0)
 
 
 def _mean_over_items(values, pairs, *, floor):

@@ -1,1 +1,5 @@
-urlpatterns = []
+from django.urls import path
+
+from annotation.agreement import views
+
+urlpatterns = [path("studies/<slug:slug>/", views.study, name="study")]

@@ -50,11 +50,11 @@ class Votes:
 
 
 def votes_from_columns(columns, where="vote {}".format):
-    """Checked votes from {"task", "worker", "label"[, "submitted_at", "seconds"]}, one entry a vote.
+    """Checked votes from columns task, worker, label[, submitted_at, seconds], one entry a vote.
 
-    The columns are lists of text or Arrow arrays of strings; times are ISO 8601 (UTC where no zone
-    is given) and seconds are numbers as text, "" where unknown. Raises VotesError for no votes, an
-    empty name, a time or number that cannot be read and a rater twice on one item.
+    ``columns`` is a dictionary of lists of text or Arrow arrays of strings; times are ISO 8601 (UTC
+    where no zone is given) and seconds are numbers as text, "" where unknown. Raises VotesError for
+    no votes, an empty name, a time or number that cannot be read, a rater twice on one item.
     """
     arrays = {name: _text(column) for name, column in columns.items()}
     if not len(arrays["task"]):

@@ -1,1 +1,21 @@
-urlpatterns = []
+from django.contrib.auth.decorators import login_required
+from django.urls import path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from annotation.api import views
+
+urlpatterns = [
+    path("v1/", views.Root.as_view(), name="api-root"),
+    path("v1/studies/", views.Studies.as_view(), name="api-studies"),
+    path("v1/studies/<slug:slug>/", views.OneStudy.as_view(), name="api-study"),
+    path("v1/studies/<slug:slug>/claim/", views.Claim.as_view(), name="api-claim"),
+    path("v1/studies/<slug:slug>/judgments/", views.Judgments.as_view(), name="api-judgments"),
+    path("v1/slots/<uuid:pk>/judgment/", views.Judgment.as_view(), name="api-judgment"),
+    path("v1/slots/<uuid:pk>/release/", views.Release.as_view(), name="api-release"),
+    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path(
+        "docs/",
+        login_required(SpectacularSwaggerSplitView.as_view(url_name="api-schema")),
+        name="api-docs",
+    ),
+]

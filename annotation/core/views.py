@@ -28,7 +28,9 @@ def ready(request):
     parts = {"database": _database(), "migrations": _migrations(), "broker": _broker()}
     status = 200 if all(parts.values()) else 503
     words = {name: "ok" if good else "unavailable" for name, good in parts.items()}
-    return JsonResponse({"status": "ready" if status == 200 else "unavailable", **words}, status=status)
+    return JsonResponse(
+        {"status": "ready" if status == 200 else "unavailable", **words}, status=status
+    )
 
 
 def _database() -> bool:

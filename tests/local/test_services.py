@@ -17,7 +17,10 @@ from annotation.local import postgres, redis
 from annotation.local.errors import LocalServiceError
 from annotation.local.folders import private_folder, socket_folder
 from annotation.local.process import spawn, stop
+from annotation.local.secrets import write_private
 from tests.local.conftest import as_nobody, needs_root
+
+pytestmark = pytest.mark.xdist_group("services")  # one start for all
 
 
 def connect(path: Path) -> None:
@@ -167,6 +170,30 @@ def test_a_killed_database_starts_again_with_every_committed_row(services):
     postgres.wait_ready(again, services.postgres, log)
     with psycopg.connect(again.url()) as connection:
         assert connection.execute("SELECT count(*) FROM votes").fetchone() == (1000,)
+
+
+def test_a_lost_password_of_the_application_is_made_anew_at_the_next_start(services):
+    (services.data / "secrets" / "postgres_attune").unlink()
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(services.cluster.url())
+    postgres.wait_ready(services.cluster, services.postgres, services.data / "log" / "postgres.log")
+    with psycopg.connect(services.cluster.url()) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_lost_password_of_the_superuser_is_named(services):
+    secret = services.data / "secrets" / "postgres_superuser"
+    kept = secret.read_text()
+    secret.unlink()
+    try:
+        with pytest.raises(LocalServiceError) as caught:
+            postgres.wait_ready(services.cluster, services.postgres, services.data / "log" / "x")
+    finally:
+        write_private(secret, kept)
+    assert str(caught.value) == (
+        f"The database in {services.cluster.home} refuses the password in {secret}: "
+        "restore that file from a backup."
+    )
 
 
 def test_a_stale_pid_that_now_belongs_to_another_program_is_cleared(tmp_path):

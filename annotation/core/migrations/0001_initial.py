@@ -4,33 +4,40 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Heartbeat',
+            name="Heartbeat",
             fields=[
-                ('name', models.CharField(max_length=30, primary_key=True, serialize=False)),
-                ('at', models.DateTimeField()),
+                ("name", models.CharField(max_length=30, primary_key=True, serialize=False)),
+                ("at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='AuditEvent',
+            name="AuditEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('actor', models.BigIntegerField(null=True)),
-                ('action', models.CharField(max_length=60)),
-                ('target', models.CharField(max_length=60)),
-                ('target_id', models.CharField(max_length=60)),
-                ('details', models.JSONField(default=dict)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                ("actor", models.BigIntegerField(null=True)),
+                ("action", models.CharField(max_length=60)),
+                ("target", models.CharField(max_length=60)),
+                ("target_id", models.CharField(max_length=60)),
+                ("details", models.JSONField(default=dict)),
             ],
             options={
-                'indexes': [models.Index(fields=['target', 'target_id'], name='core_audite_target_4c21f8_idx')],
+                "indexes": [
+                    models.Index(
+                        fields=["target", "target_id"], name="core_audite_target_4c21f8_idx"
+                    )
+                ],
             },
         ),
     ]

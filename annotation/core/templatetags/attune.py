@@ -27,7 +27,9 @@ def label(key) -> str:
 def profile(value) -> str:
     """A persona's profile, or any JSON in it, as nested definition lists; everything escaped."""
     if isinstance(value, dict):
-        rows = ((label(key), profile(inner)) for key, inner in value.items() if inner not in ("", None))
+        rows = (
+            (label(key), profile(inner)) for key, inner in value.items() if inner not in ("", None)
+        )
         return format_html("<dl>{}</dl>", format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows))
     if isinstance(value, list):
         rows = ((profile(inner),) for inner in value)

@@ -32,7 +32,7 @@ class Command(VotesCommand):
     def add_arguments(self, parser):
         """Add level, declared labels and bootstrap draws."""
         super().add_arguments(parser)
-        parser.add_argument("--level", choices=LEVELS, default="nominal", help="scale of the labels")
+        parser.add_argument("--level", choices=LEVELS, default="nominal", help="the labels' scale")
         parser.add_argument(
             "--labels", type=label_list, help="all possible labels: a,b,c (default: those seen)"
         )

@@ -1,0 +1,27 @@
+# One image for web, worker and beat; docker-compose.yml starts the three.
+FROM python:3.11-slim-bookworm
+
+ENV PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    ATTUNE_DATA=/data
+
+WORKDIR /app
+COPY requirements.lock ./
+RUN pip install --require-hashes -r requirements.lock
+COPY manage.py ./
+COPY annotation annotation
+COPY templates templates
+COPY static static
+
+# The code belongs to root and is only read; the account owns nothing but its data.
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin attune \
+    && install -d -o attune -g attune -m 0700 /data
+USER attune
+VOLUME /data
+EXPOSE 8000
+
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health/live', timeout=4)"]
+CMD ["gunicorn", "--config", "annotation/local/gunicorn.conf.py", "--bind", "0.0.0.0:8000", "--access-logfile", "-"]

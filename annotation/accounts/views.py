@@ -1,0 +1,42 @@
+from datetime import timedelta
+
+from django import forms
+from django.db.models import Q
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.accounts.models import ApiToken
+from annotation.core import audit
+
+
+class TokenForm(forms.Form):
+    days = forms.IntegerField(
+        label=gettext_lazy("Valid for how many days"), min_value=1, max_value=3650, initial=90
+    )
+
+
+@require_http_methods(["GET", "POST"])
+def tokens(request):
+    """One's own API tokens; a new one's key is shown this once."""
+    form = TokenForm(request.POST or None)
+    key = ""
+    if request.method == "POST" and form.is_valid():
+        token, key = ApiToken.issue(request.user, form.cleaned_data["days"])
+        audit.record(request.user, "token.issue", token)
+        form = TokenForm()
+    old = timezone.now() - timedelta(days=30)
+    shown = request.user.tokens.filter(Q(revoked_at=None) | Q(revoked_at__gt=old)).order_by("-pk")
+    context = {"form": form, "key": key, "tokens": shown}
+    return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def revoke(request, pk):
+    token = get_object_or_404(ApiToken, user=request.user, pk=pk)
+    if token.revoked_at is None:
+        token.revoked_at = timezone.now()
+        token.save(update_fields=["revoked_at"])
+        audit.record(request.user, "token.revoke", token)
+    return redirect("tokens")

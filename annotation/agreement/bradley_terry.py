@@ -1,0 +1,145 @@
+"""Bradley and Terry's (1952) strengths with intervals that know which votes share an item."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, ndtri, xlogy
+
+from .coefficient import CONFIDENCE, Coefficient, undefined, with_normal_interval
+
+FARTHEST = 30.0
+
+
+@dataclass(frozen=True)
+class BradleyTerry:
+    """Strengths (models,) on the logit scale with sum 0, their standard errors and limits.
+
+    ``regularised`` says that the wins did not connect the models (no finite maximum, Ford 1957), so
+    half a win and half a loss against a virtual opponent were added for each. ``order`` is the
+    advantage of being shown first. ``reason`` says why there are no values, which are then None.
+    """
+
+    strength: np.ndarray | None
+    se: np.ndarray | None
+    low: np.ndarray | None
+    high: np.ndarray | None
+    regularised: bool
+    order: Coefficient
+    reason: str | None = None
+
+
+def bradley_terry(first, second, score, models, *, item=None, order=False):
+    """Fit one row a vote: codes of the models shown ``first`` and ``second``, score 1, ½ or 0 for
+    the first.
+
+    ``item`` codes cluster the votes: the covariance is then the sandwich over items, without it
+    Fisher's. ``order`` adds one term for the side shown first. Newton's method on the (models,
+    models) tables of votes and wins.
+    """
+    cell = np.multiply(first, models, dtype=np.intp)
+    cell += second
+    shape = (models, models)
+    votes = np.bincount(cell, minlength=models**2).reshape(shape).astype(float)
+    wins = np.bincount(cell, weights=score, minlength=models**2).reshape(shape)
+    if votes.trace():
+        raise ValueError("a model cannot be compared with itself")
+    regularised = not _connected(votes, wins)
+    theta, delta, found = _newton(votes, wins, regularised, order)
+    none = undefined("order was not asked for")
+    if not found:
+        reason = "the side shown first decides every vote: no finite maximum"
+        return BradleyTerry(None, None, None, None, regularised, undefined(reason), reason)
+    expected = expit(theta[:, None] - theta[None, :] + delta)
+    inverse = np.linalg.pinv(_information(votes, expected, theta, regularised, order))
+    covariance = inverse
+    if item is not None:
+        residual = score - expected.ravel()[cell]
+        scores = _cluster_scores(first, second, residual, item, models, order)
+        covariance = inverse @ scores @ inverse
+    centred = theta - theta.mean()
+    centre = np.eye(len(covariance))
+    centre[:models, :models] -= 1 / models
+    se = np.sqrt(np.maximum(np.diag(centre @ covariance @ centre.T), 0))
+    reach = float(ndtri((1 + CONFIDENCE) / 2)) * se[:models]
+    return BradleyTerry(
+        centred, se[:models], centred - reach, centred + reach, regularised,
+        with_normal_interval(delta, se[-1]) if order else none,
+    )  # fmt: skip
+
+
+def _connected(votes, wins):
+    beats = wins + (votes - wins).T
+    parts, _ = connected_components(beats > 0, directed=True, connection="strong")
+    return parts == 1
+
+
+def _newton(votes, wins, regularised, order):
+    """Maximum of the likelihood: strengths, order effect, and whether it was reached."""
+    models = len(votes)
+    if models < 2:
+        return np.zeros(models), 0.0, True
+    at = np.zeros(models + order)
+    height = _log_likelihood(votes, wins, at, regularised, order)
+    for _ in range(100):
+        theta, delta = at[:models], at[models:].sum()
+        expected = expit(theta[:, None] - theta[None, :] + delta)
+        residual = wins - votes * expected
+        gradient = residual.sum(axis=1) - residual.sum(axis=0)
+        if regularised:
+            gradient += 0.5 - expit(theta)
+        gradient = np.append(gradient, residual.sum()) if order else gradient
+        information = _information(votes, expected, theta, regularised, order)
+        # Strengths are known up to a constant: this term fixes it and changes nothing else.
+        information[:models, :models] += 1 / models
+        step = np.linalg.lstsq(information, gradient)[0]
+        reached = _log_likelihood(votes, wins, at + step, regularised, order)
+        while reached < height - 1e-9 * abs(height) and np.abs(step).max() > 1e-12:
+            step /= 2
+            reached = _log_likelihood(votes, wins, at + step, regularised, order)
+        at, height = at + step, reached
+        if np.abs(at).max() > FARTHEST:
+            return at[:models], 0.0, False
+        if np.abs(step).max() < 1e-9:
+            break
+    return at[:models], float(at[models:].sum()), True
+
+
+def _log_likelihood(votes, wins, at, regularised, order):
+    models = len(votes)
+    theta = at[:models]
+    first = expit(theta[:, None] - theta[None, :] + at[models:].sum())
+    total = xlogy(wins, first).sum() + xlogy(votes - wins, 1 - first).sum()
+    if regularised:
+        total += 0.5 * (np.log(expit(theta)) + np.log(expit(-theta))).sum()
+    return total
+
+
+def _information(votes, expected, theta, regularised, order):
+    """Fisher information of strengths (a graph Laplacian) and, last, of the order effect."""
+    models = len(votes)
+    weight = votes * expected * (1 - expected)
+    out, into = weight.sum(axis=1), weight.sum(axis=0)
+    information = np.empty((models + order, models + order))
+    information[:models, :models] = np.diag(out + into) - weight - weight.T
+    if regularised:
+        information[np.arange(models), np.arange(models)] += expit(theta) * expit(-theta)
+    if order:
+        information[models, :models] = information[:models, models] = out - into
+        information[models, models] = weight.sum()
+    return information
+
+
+def _cluster_scores(first, second, residual, item, models, order):
+    """Sum over items of the outer products of their score vectors."""
+    rows, columns, values = [item, item], [first, second], [residual, -residual]
+    if order:
+        rows.append(item)
+        columns.append(np.full(len(item), models))
+        values.append(residual)
+    scores = coo_array(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+        shape=(int(np.max(item)) + 1, models + order),
+    ).tocsr()
+    return (scores.T @ scores).toarray()

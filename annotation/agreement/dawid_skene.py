@@ -1,0 +1,75 @@
+"""Dawid and Skene's (1979) model of annotators' errors, by expectation-maximisation.
+
+A diagnostic, and an order among equals: the ground truth stays the plurality.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+FEW_VOTES = 20
+PSEUDO = 0.1
+
+
+@dataclass(frozen=True)
+class DawidSkene:
+    """Posterior of each item's true category (items, K), prior (K,), annotators' ``confusion``
+    (workers, given, true), the log-likelihood reached, and whether the run converged.
+    """
+
+    posterior: np.ndarray
+    prior: np.ndarray
+    confusion: np.ndarray
+    log_likelihood: float
+    iterations: int
+    converged: bool
+
+
+def dawid_skene(item, worker, category, shape, *, tolerance=1e-9, most=1000):
+    """Fit the model to one row a vote; ``shape`` is (items, workers, categories).
+
+    Starts from the items' vote shares and stops when the log-likelihood a vote gains less than
+    ``tolerance``. Annotators with fewer than 20 votes get 0.1 votes on the diagonal, which keeps
+    single votes from being taken for perfect knowledge. Every item needs a vote.
+    """
+    items, workers, k = shape
+    column = np.multiply(worker, k, dtype=np.int64) + category
+    given = csr_array((np.ones(len(item)), (item, column)), shape=(items, workers * k))
+    by_worker = given.T.tocsr()
+    of_category = np.multiply(item, k, dtype=np.int64) + category
+    posterior = np.bincount(of_category, minlength=items * k).reshape(items, k).astype(float)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    few = np.bincount(worker, minlength=workers) < FEW_VOTES
+    start = few[:, None, None] * (PSEUDO * np.eye(k))
+    reached = -np.inf
+    done, iteration = False, 0
+    while not done and iteration < most:
+        iteration += 1
+        prior = posterior.mean(axis=0)
+        confusion = (by_worker @ posterior).reshape(workers, k, k) + start
+        total = confusion.sum(axis=1, keepdims=True)
+        confusion = np.divide(confusion, total, out=np.full_like(confusion, 1 / k), where=total > 0)
+        posterior, likelihood = _expect(given, prior, confusion)
+        done = likelihood - reached < tolerance * len(item)
+        reached = likelihood
+    return DawidSkene(posterior, prior, confusion, float(reached), iteration, bool(done))
+
+
+def _expect(given, prior, confusion):
+    """Posteriors and log-likelihood; a probability of zero counts as the smallest float."""
+    least = np.finfo(float).tiny
+    workers, k, _ = confusion.shape
+    log = given @ np.log(np.maximum(confusion, least)).reshape(workers * k, k)
+    log += np.log(np.maximum(prior, least))
+    # Column by column: NumPy's reductions over a short last axis cost more than the products.
+    top = log[:, 0].copy()
+    for column in range(1, k):
+        np.maximum(top, log[:, column], out=top)
+    log -= top[:, None]
+    np.exp(log, out=log)
+    total = log[:, 0].copy()
+    for column in range(1, k):
+        total += log[:, column]
+    log /= total[:, None]
+    return log, float(top.sum() + np.log(total).sum())

@@ -1,0 +1,60 @@
+"""Tiers of difficulty of a study's items or of a votes file."""
+
+import argparse
+import json
+
+from annotation.agreement.arguments import VotesCommand, shown, table
+from annotation.agreement.tiers import tiers_report
+
+
+def option_count(text):
+    """A number of options, two or more."""
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError("must be a whole number from 2 on")
+    return int(text)
+
+
+class Command(VotesCommand):
+    """Print each item's tier and how each tier stands against its band."""
+
+    help = "Tiers of difficulty from votes: of a study, or of a file of votes."
+    timed = True
+
+    def add_arguments(self, parser):
+        """Add the declared number of options."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--options",
+            type=option_count,
+            metavar="K",
+            help="declared number of options (default: labels seen)",
+        )
+
+    def answer(self, votes, options):
+        """The report of these votes as JSON or as a table."""
+        most = options["options"]
+        if most is None and len(votes.labels) > 20:
+            self.stderr.write(
+                f"{len(votes.labels):,} different labels were taken for the options of every task; "
+                "--options K says how many each task has"
+            )
+        report = tiers_report(votes, most)
+        if options["json"]:
+            return json.dumps(report, ensure_ascii=False, allow_nan=False)
+        return readable(report)
+
+
+def readable(report):
+    """The tiers as a table for people; the items' own tiers are in the JSON."""
+    rows = []
+    for name, tier in report["tiers"].items():
+        kappas = [shown(tier[key]["value"]) for key in ("percent_agreement", "symmetric_kappa")]
+        inside = {True: "yes", False: "no", None: "–"}[tier["in_band"]]
+        band = "–" if tier["band"] is None else "{:g}–{:g}".format(*tier["band"])
+        raw = shown(tier["fleiss_kappa"]["value"])
+        rows.append((name, f"{tier['items']:,}", *kappas, raw, band, inside))
+    header = ("tier", "items", "agreement", "kappa", "raw Fleiss", "band", "in band")
+    notes = [f"{n}: {tier['note']}" for n, tier in report["tiers"].items() if tier["note"]]
+    rule = report["rule"]
+    first = f"rule {rule['name']} {rule['version']}, {rule['options']} options"
+    return "\n".join([first, "", table(header, rows), *notes])

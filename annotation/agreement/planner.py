@@ -1,0 +1,104 @@
+"""How many items, votes and hours an interval of a wanted width takes."""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln, ndtri
+
+from .coefficient import CONFIDENCE
+from .stats import item_agreement
+
+
+def kappa_spread(patterns):
+    """Standard deviation of items' own symmetric kappas in pilot votes; None under two items."""
+    pairs, k = patterns.paired, patterns.categories
+    if pairs.items < 2 or k < 2:
+        return None
+    own = (k * item_agreement(patterns) - 1) / (k - 1)
+    mean = pairs.weight @ own / pairs.items
+    return float(np.sqrt(pairs.weight @ (own - mean) ** 2 / (pairs.items - 1)))
+
+
+def assumed_kappa_spread(kappa, votes, options):
+    """The same standard deviation where the pool's kappa is assumed, 0 < κ < 1.
+
+    Items' preferences are Dirichlet(a, …, a) with a = (1/κ - 1)/K; every split of the votes has its
+    Dirichlet-multinomial probability.
+    """
+    if not 0 < kappa < 1:
+        raise ValueError("an assumed kappa lies between 0 and 1")
+    if votes < 2 or options < 2:
+        raise ValueError("two votes and two options are needed")
+    a = (1 / kappa - 1) / options
+    splits = [_counts(split, options) for split in _partitions(votes, options)]
+    counts = np.array(splits)
+    repeats = [
+        math.factorial(options) / math.prod(map(math.factorial, np.bincount(split).tolist()))
+        for split in splits
+    ]
+    log = gammaln(votes + 1) + gammaln(options * a) - gammaln(votes + options * a)
+    log = log + (gammaln(counts + a) - gammaln(counts + 1) - gammaln(a)).sum(axis=1)
+    probability = np.exp(log) * repeats
+    agreement = (counts * (counts - 1)).sum(axis=1) / (votes * (votes - 1))
+    own = (options * agreement - 1) / (options - 1)
+    return float(np.sqrt(probability @ own**2 - (probability @ own) ** 2))
+
+
+def _partitions(votes, options, most=None):
+    """Splits of the votes over at most ``options`` answers, largest first."""
+    most = votes if most is None else most
+    if votes == 0:
+        yield ()
+        return
+    if options == 0:
+        return
+    for top in range(min(votes, most), 0, -1):
+        for rest in _partitions(votes - top, options - 1, top):
+            yield (top, *rest)
+
+
+def _counts(split, options):
+    return [*split, *[0] * (options - len(split))]
+
+
+def items_for_kappa(half_width, spread):
+    """Items for a 95 % interval of ± ``half_width`` on kappa, ``spread`` as above."""
+    return _items(half_width, spread**2)
+
+
+def items_for_win_rate(half_width, votes, kappa, rate=0.5):
+    """Items for ± ``half_width`` on a win rate from ``votes`` on every item.
+
+    An item's share has the variance p(1-p)·(1 + (n-1)κ)/n: votes on one item repeat one another
+    (Kish's design effect), so more votes do not replace items.
+    """
+    if not 0 < rate < 1 or votes < 1 or not 0 <= kappa <= 1:
+        raise ValueError("needs 0 < rate < 1, one vote an item and 0 ≤ kappa ≤ 1")
+    return _items(half_width, rate * (1 - rate) * design_effect(votes, kappa) / votes)
+
+
+def design_effect(votes, kappa):
+    """How many votes on one item count as much as one on an item of its own: 1 + (n-1)κ."""
+    return 1 + (votes - 1) * kappa
+
+
+def _items(half_width, variance):
+    if not half_width > 0:
+        raise ValueError("the half-width must be above 0")
+    z = float(ndtri((1 + CONFIDENCE) / 2))
+    return max(2, math.ceil(z * z * variance / half_width**2))
+
+
+def workload(items, votes, seconds, raters=None):
+    """What a plan costs: judgments, hours in all and, with ``raters``, hours for each.
+
+    ``seconds`` is the time of one judgment. Raises ValueError for fewer raters than votes an item.
+    """
+    judgments = items * votes
+    hours = judgments * seconds / 3600
+    plan = {"items": items, "judgments": judgments, "hours": hours}
+    if raters is None:
+        return plan
+    if raters < votes:
+        raise ValueError(f"{votes} votes an item need {votes} raters or more")
+    return {**plan, "hours_each": hours / raters}

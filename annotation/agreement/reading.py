@@ -1,0 +1,75 @@
+"""A study's stored judgments as votes: the way from rows to the pure statistics."""
+
+from dataclasses import dataclass
+
+from django.db.models import Sum
+
+from annotation.agreement.votes import Votes, VotesError, votes_from_columns
+from annotation.judging.models import Selection
+from annotation.studies.models import Study
+
+
+@dataclass(frozen=True)
+class StudyVotes:
+    """Votes of one task of a study; ``declared`` are all labels that annotators could give."""
+
+    task: str
+    declared: list[str]
+    votes: Votes
+
+
+def voted_tasks(study) -> dict[str, int]:
+    """Names of the study's tasks that have votes, with their number of votes, in order of name."""
+    rows = study.items.values_list("batch__task__name").annotate(n=Sum("done"))
+    return {name: n for name, n in rows.order_by("batch__task__name") if n}
+
+
+def study_votes(slug: str, task: str = "") -> StudyVotes:
+    """Return the votes of a study's task; by default of its pairs, or else of its triples.
+
+    A label is the canonical number of the chosen option, ``tie`` or ``none``; a task is the item's
+    own id; a worker is the imported worker's id or ``user-<n>``. Raises VotesError with a sentence
+    where there is no such study, task or vote.
+    """
+    study = Study.objects.filter(slug=slug).first()
+    if study is None:
+        raise VotesError(f"There is no study “{slug}”.")
+    named = voted_tasks(study)
+    if task and task not in named:
+        raise VotesError(f"Study “{slug}” has no votes in a task “{task}”.")
+    definitions = {}
+    for definition in study.tasks.filter(name__in=[task] if task else named).order_by("version"):
+        definitions[definition.name] = definition
+    if not definitions:
+        raise VotesError(f"Study “{slug}” has no votes yet.")
+    chosen = min(definitions.values(), key=lambda one: (one.config["options"], one.name))
+    return read(study, chosen)
+
+
+def read(study, definition) -> StudyVotes:
+    """Read every vote of the task ``definition`` and of its other versions."""
+    rows = (
+        Selection.objects.filter(slot__study=study, slot__item__batch__task__name=definition.name)
+        .order_by("slot__item__external_id", "submitted_at", "pk")
+        .values_list(
+            "slot__item__external_id",
+            "annotator_id",
+            "annotator__worker",
+            "outcome",
+            "choice__number",
+            "submitted_at",
+        )
+    )
+    columns = {name: [] for name in ("task", "worker", "label", "submitted_at")}
+    for item, user, worker, outcome, number, at in rows.iterator(chunk_size=20_000):
+        columns["task"].append(item)
+        columns["worker"].append(worker.partition(":")[2] if worker else f"user-{user}")
+        columns["label"].append(str(number) if number else outcome)
+        columns["submitted_at"].append(at.isoformat())
+    return StudyVotes(definition.name, declared(definition.config), votes_from_columns(columns))
+
+
+def declared(config: dict) -> list[str]:
+    """All labels of a selection task: its options' numbers, and tie and none where allowed."""
+    options = [str(number) for number in range(1, config["options"] + 1)]
+    return options + [name for name in ("tie", "none") if config[name]]

@@ -1,0 +1,450 @@
+"""The rule that turns votes into tiers of difficulty, in whole numbers.
+
+An item's own kappa is X/Y with X = K·S - n(n-1), Y = (K-1)·n(n-1), S = Σ v(v-1): the tier is a
+function of the item's counts alone. Thresholds and bands are compared as exact fractions: one item
+at 9/9 and nine at 8/9 are exactly 3/5, which floating point would miss.
+"""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from . import stats
+from .coefficient import undefined
+from .votes import NO_TIME, VotesError
+
+TIERS = ("medium", "hard", "borderline", "ambiguous", "ambiguous_tie", "pending")
+STOPS = {"hard": "hard_above", "borderline": "borderline_above"}
+TOO_FEW = 30
+FILL_CAP = Fraction(2, 5)
+FILL_FLOOR = Fraction(21, 50)
+
+
+@dataclass(frozen=True)
+class TierRule:
+    """Parameters of the rule; the defaults are the published ones.
+
+    ``panel`` votes are used, the first by submission; from ``minimum`` on an item is judged once
+    collection has closed. An item's kappa above ``medium_above``, ``hard_above`` or
+    ``borderline_above`` names its tier. ``hard_fill`` is the largest share of borderline items in
+    the released hard tier. ``stop_below`` ("hard" or "borderline") lets collection end early for
+    items that can no longer rise above that threshold.
+    """
+
+    panel: int = 9
+    minimum: int = 7
+    medium_above: Fraction = Fraction(3, 5)
+    hard_above: Fraction = Fraction(2, 5)
+    borderline_above: Fraction = Fraction(1, 5)
+    hard_fill: Fraction = Fraction(0)
+    stop_below: str | None = None
+    name: str = "kappa-bands"
+    version: str = "1"
+
+    def __post_init__(self):
+        if not 2 <= self.minimum <= self.panel:
+            raise ValueError("the rule needs 2 ≤ minimum ≤ panel votes")
+        if not 0 <= self.borderline_above <= self.hard_above <= self.medium_above < 1:
+            raise ValueError("the rule's thresholds must rise: borderline, hard, medium")
+        if not 0 <= self.hard_fill <= FILL_CAP:
+            raise ValueError(f"hard_fill must lie between 0 and {float(FILL_CAP)}")
+        if self.stop_below not in {None, *STOPS}:
+            raise ValueError("stop_below must be hard or borderline")
+
+    def as_json(self):
+        """Name, version and parameters, fractions as "2/5"."""
+        parameters = {
+            key: str(value) if isinstance(value, Fraction) else value
+            for key, value in asdict(self).items()
+            if key not in {"name", "version"}
+        }
+        return {"name": self.name, "version": self.version, "parameters": parameters}
+
+
+DEFAULT = TierRule()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An item's used votes {label: n}, its winner (None where shared or pending) and its tier."""
+
+    task: str
+    votes: Mapping[str, int]
+    n: int
+    winner: str | None
+    share: Fraction
+    tier: str
+
+    def as_json(self):
+        """The contract's form; ``share`` as a number."""
+        return {
+            "task": self.task,
+            "votes": dict(self.votes),
+            "n": self.n,
+            "winner": self.winner,
+            "share": float(self.share),
+            "tier": self.tier,
+        }
+
+
+def item_kappa(counts, options):
+    """An item's own symmetric kappa as an exact fraction, from two votes on."""
+    n = sum(counts)
+    pairs = n * (n - 1)
+    agreeing = sum(v * (v - 1) for v in counts)
+    return Fraction(options * agreeing - pairs, (options - 1) * pairs)
+
+
+def tier_of(counts, options, rule=DEFAULT, *, closed=True):
+    """Tier of an item from its vote counts; ``options`` K is the declared number of options.
+
+    While collection is open (``closed`` false) there is no tier before the panel is complete.
+    """
+    return _tier(tuple(sorted(counts, reverse=True)), options, rule, closed)
+
+
+@lru_cache(maxsize=1 << 16)
+def _tier(counts, options, rule, closed):
+    n = sum(counts)
+    if n < rule.panel and rule.stop_below and n >= 2 and may_stop(counts, options, rule):
+        return "ambiguous"
+    if n < (rule.minimum if closed else rule.panel):
+        return "pending"
+    if len(counts) > 1 and counts[0] == counts[1]:
+        return "ambiguous_tie"
+    kappa = item_kappa(counts, options)
+    for tier in ("medium", "hard", "borderline"):
+        if kappa > getattr(rule, f"{tier}_above"):
+            return tier
+    return "ambiguous"
+
+
+def may_stop(counts, options, rule):
+    """True when all missing votes for the leader would still not lift the item above the threshold.
+
+    The threshold is ``rule.stop_below``: collection only ever stops on failure, never on success,
+    because stopping unanimous items early would flatter the tiers.
+    """
+    best = sorted(counts, reverse=True)
+    best[0] += max(rule.panel - sum(counts), 0)
+    return item_kappa(best, options) <= getattr(rule, STOPS[rule.stop_below])
+
+
+def unbiased_votes(options, rule):
+    """First votes t₀ of every item that the pool's kappa may use: none stops before it has them."""
+    if rule.stop_below is None:
+        return rule.panel
+    stoppable = (
+        t
+        for t in range(2, rule.panel)
+        if any(may_stop((top, t - top), options, rule) for top in range((t + 1) // 2, t + 1))
+    )
+    return next(stoppable, rule.panel)
+
+
+def used_rows(votes, panel):
+    """Rows of each task's first ``panel`` votes by submission time, then worker; sorted by task.
+
+    Votes without a time come last; without any times the order of the file is the order of votes.
+    """
+    keys = (votes.task,)
+    if votes.submitted is not None and np.any(votes.submitted != NO_TIME):
+        keys = (votes.worker, votes.submitted, votes.task)
+    order = np.lexsort(keys)
+    task = votes.task[order]
+    start = np.searchsorted(task, task)
+    return order[np.arange(len(order)) - start < panel]
+
+
+def judge(votes, options=None, rule=DEFAULT, *, closed=True):
+    """Every task of ``votes`` as Judged, in alphabetical order of tasks.
+
+    ``options`` K defaults to the number of labels seen. Raises VotesError with the line of a vote
+    for one label more than there are options, and where only one option is known.
+    """
+    options = options or len(votes.labels)
+    if options < 2:
+        raise VotesError(
+            f"{votes.where(0)}: only one label was voted for: say how many options there are"
+        )
+    rows = used_rows(votes, rule.panel)
+    tallies = _tallies(votes, rows)
+    for task, tally in enumerate(tallies):
+        if len(tally) > options:
+            _refuse_extra_label(votes, task, options)
+    return [
+        _judged(votes.tasks[task], tally, options, rule, closed)
+        for task, tally in enumerate(tallies)
+    ]
+
+
+def _tallies(votes, rows):
+    width = len(votes.labels)
+    keys, counts = np.unique(
+        np.multiply(votes.task[rows], width, dtype=np.int64) + votes.label[rows],
+        return_counts=True,
+    )
+    tallies = [{} for _ in votes.tasks]
+    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+        task, label = divmod(key, width)
+        tallies[task][votes.labels[label]] = count
+    return tallies
+
+
+def _refuse_extra_label(votes, task, options):
+    seen = set()
+    for row in np.flatnonzero(votes.task == task):
+        seen.add(votes.label[row])
+        if len(seen) > options:
+            label = votes.labels[votes.label[row]]
+            raise VotesError(
+                f"{votes.where(int(row))}: the label {label[:80]!r} is one more than the "
+                f"{options} options of task {votes.tasks[task]}"
+            )
+
+
+def _judged(task, tally, options, rule, closed):
+    tier = tier_of(tally.values(), options, rule, closed=closed)
+    n, top = sum(tally.values()), max(tally.values())
+    leaders = [label for label, count in tally.items() if count == top]
+    winner = leaders[0] if len(leaders) == 1 and tier != "pending" else None
+    return Judged(task, tally, n, winner, Fraction(top, n), tier)
+
+
+def group_kappa(items, options):
+    """Exact symmetric kappa of a group: the mean of its items' kappas; None without items."""
+    kappas = Counter(tuple(sorted(item.votes.values())) for item in items if item.n >= 2)
+    if not kappas:
+        return None
+    total = sum(item_kappa(counts, options) * times for counts, times in kappas.items())
+    return Fraction(total) / sum(kappas.values())
+
+
+def new_panel_kappa(items, options, pool):
+    """Kappa that new annotators would show on these items.
+
+    Tiers picked from votes flatter themselves. With item preferences Dirichlet(a, …, a) and
+    a = (1/κ - 1)/K from the ``pool``'s kappa (0 < κ ≤ 1), an item's posterior expectation is
+    (K·Σ(a+v)(a+v+1)/((Ka+n)(Ka+n+1)) - 1)/(K-1). None where the pool's kappa gives no prior.
+    """
+    if not items or pool is None or not 0 < pool <= 1:
+        return None
+    a = float((1 / Fraction(pool) - 1) / options)
+    shapes = Counter(tuple(sorted(item.votes.values())) for item in items)
+    total = 0.0
+    for counts, times in sorted(shapes.items()):
+        size = options * a + sum(counts)
+        full = (*counts, *[0] * (options - len(counts)))
+        again = sum((a + v) * (a + v + 1) for v in full) / (size * (size + 1))
+        total += times * (options * again - 1) / (options - 1)
+    return total / sum(shapes.values())
+
+
+def fill_hard(items, options, rule, posterior=None):
+    """Release step: which borderline items join the hard tier, as (joined, reserve).
+
+    They join in order of kappa, then of ``posterior`` {task: probability of the winner} after
+    Dawid and Skene, then of a hash of the id, as long as their share stays within
+    ``rule.hard_fill`` and the tier's exact kappa above 0.42. The reserve may be topped up with
+    votes; it is not deleted.
+    """
+    hard = [item for item in items if item.tier == "hard"]
+    posterior = posterior or {}
+    waiting = sorted(
+        (item for item in items if item.tier == "borderline"),
+        key=lambda item: (
+            -item_kappa(item.votes.values(), options),
+            -posterior.get(item.task, 0.0),
+            hashlib.sha256(item.task.encode()).digest(),
+        ),
+    )
+    total = sum((item_kappa(item.votes.values(), options) for item in hard), Fraction(0))
+    joined = 0
+    for item in waiting:
+        total += item_kappa(item.votes.values(), options)
+        size = len(hard) + joined + 1
+        if joined + 1 > rule.hard_fill * size or total <= FILL_FLOOR * size:
+            break
+        joined += 1
+    return waiting[:joined], waiting[joined:]
+
+
+def bands(rule):
+    """Band of each checked tier: (above, up to)."""
+    return {
+        "medium": (rule.medium_above, Fraction(1)),
+        "hard": (rule.hard_above, rule.medium_above),
+    }
+
+
+def band_check(tier, items, options, rule, pool=None):
+    """Whether a tier holds: {"in_band", "new_panel_in_band", "note"}, None where not decided.
+
+    ``in_band`` is exact and speaks of the votes themselves; ``new_panel_in_band`` of the kappa that
+    new annotators would show, given the ``pool``'s. A release needs both not to be False.
+    """
+    out = {"in_band": None, "new_panel_in_band": None, "note": ""}
+    band = bands(rule).get(tier)
+    if band is None:
+        return out
+    if len(items) < TOO_FEW:
+        return {**out, "note": f"{len(items)} items are too few to check"}
+    above, most = band
+    kappa, fresh = group_kappa(items, options), new_panel_kappa(items, options, pool)
+    notes = []
+    out["in_band"] = above < kappa <= most
+    if not out["in_band"]:
+        notes.append(f"kappa {float(kappa):.3f} is outside the band")
+    if fresh is not None:
+        out["new_panel_in_band"] = bool(above < fresh <= most)
+        if not out["new_panel_in_band"]:
+            notes.append(f"a new panel's kappa of {fresh:.3f} would be outside the band")
+    return {**out, "note": "; ".join(notes)}
+
+
+def tiers_report(votes, options=None, rule=DEFAULT, *, closed=True):
+    """The contract's tiers document: rule, items, and every tier's agreement against its band."""
+    options = options or len(votes.labels)
+    items = judge(votes, options, rule, closed=closed)
+    pool = pool_kappa(votes, options, rule)
+    table = _count_table(items, votes.labels)
+    groups = {name: [] for name in TIERS}
+    for row, item in enumerate(items):
+        groups[item.tier].append(row)
+    return {
+        "rule": {**rule.as_json(), "options": options},
+        "items": [item.as_json() for item in items],
+        "tiers": {
+            name: tier_report(
+                name, [items[row] for row in rows], options, rule, pool,
+                table if table is None else table[rows],
+            )
+            for name, rows in groups.items()
+        },
+    }  # fmt: skip
+
+
+def pool_kappa(votes, options, rule):
+    """Exact symmetric kappa of all tasks, on the first t₀ votes where collection stops early."""
+    items = judge(votes, options, TierRule(panel=unbiased_votes(options, rule), minimum=2))
+    return group_kappa(items, options)
+
+
+def tier_report(name, items, options, rule, pool=None, table=None):
+    """One tier's entry: items, percent agreement, kappas, band, whether it holds, and a note.
+
+    ``table`` (items, labels) holds the counts by stored label for raw Fleiss; None where the labels
+    are not categories the tasks share.
+    """
+    band = bands(rule).get(name)
+    check = band_check(name, items, options, rule, pool)
+    agreement = _agreement(items, options, table)
+    fresh = new_panel_kappa(items, options, pool) if band else None
+    shapes = {tuple(sorted(item.votes.values())) for item in items}
+    notes = [check["note"]] if check["note"] else []
+    if len(shapes) == 1:
+        notes.append("all items have one pattern of votes: the interval has no width")
+    return {
+        "items": len(items),
+        **agreement,
+        "new_panel_kappa": fresh,
+        "band": None if band is None else [float(edge) for edge in band],
+        "in_band": check["in_band"],
+        "new_panel_in_band": check["new_panel_in_band"],
+        "note": "; ".join(notes),
+    }
+
+
+def _agreement(items, options, table):
+    if not items:
+        empty = undefined("no items").as_json()
+        return dict.fromkeys(("percent_agreement", "symmetric_kappa", "fleiss_kappa"), empty)
+    width = max(len(item.votes) for item in items)
+    shapes = np.zeros((len(items), width), dtype=np.int64)
+    for row, item in enumerate(items):
+        shapes[row, : len(item.votes)] = sorted(item.votes.values(), reverse=True)
+    patterns = stats.patterns_of(shapes)
+    raw = undefined("the labels are not categories that the tasks share")
+    if table is not None:
+        raw = stats.fleiss_kappa(stats.patterns_of(table))
+    return {
+        "percent_agreement": stats.percent_agreement(patterns).as_json(),
+        "symmetric_kappa": stats.symmetric_kappa(patterns, options).as_json(),
+        "fleiss_kappa": raw.as_json(),
+    }
+
+
+def _count_table(items, labels):
+    if len(items) * len(labels) > stats.MAX_CELLS:
+        return None
+    place = {label: column for column, label in enumerate(labels)}
+    table = np.zeros((len(items), len(labels)), dtype=np.int64)
+    for row, item in enumerate(items):
+        for label, count in item.votes.items():
+            table[row, place[label]] = count
+    return table
+
+
+def preview(votes, options, current, other, *, closed=True):
+    """What another rule would change: tier sizes under both, and the moves (from, to, items)."""
+    before = judge(votes, options, current, closed=closed)
+    after = judge(votes, options, other, closed=closed)
+    moves = Counter((a.tier, b.tier) for a, b in zip(before, after, strict=True))
+    return {
+        "current": _sizes(before, options, current),
+        "other": _sizes(after, options, other),
+        "moves": [
+            {"from": old, "to": new, "items": moves[old, new]}
+            for old in TIERS
+            for new in TIERS
+            if old != new and moves[old, new]
+        ],
+    }
+
+
+def _sizes(items, options, rule):
+    groups = {name: [item for item in items if item.tier == name] for name in TIERS}
+    joined, _ = fill_hard(items, options, rule)
+    sizes = {name: {"items": len(group)} for name, group in groups.items()}
+    for name in bands(rule):
+        sizes[name].update(band_check(name, groups[name], options, rule))
+    sizes["hard"]["filled"] = len(joined)
+    return {"rule": rule.as_json(), "tiers": sizes}
+
+
+def audit_size(tier_items):
+    """Pairs of an easy tier to audit: 100 or a tenth, whichever is more; all of a smaller tier."""
+    return min(tier_items, max(100, math.ceil(tier_items / 10)))
+
+
+def audit_easy(audited, tier_items, options=2):
+    """Audit of the easy tier, which is not voted into being.
+
+    ``audited`` is {task: (votes for the ground truth, votes for each other answer…)}. A pair is
+    dropped when the ground truth has not won or has less than 8/9 of the votes. The tier is
+    accepted when the lower 95 % bound over items of "chose the ground truth" is 0.90 or more and
+    the symmetric kappa above 0.8; None where too few pairs were audited.
+    """
+    drop = sorted(t for t, counts in audited.items() if 9 * counts[0] < 8 * sum(counts))
+    wanted = audit_size(tier_items)
+    if len(audited) < max(wanted, 2):
+        note = f"{len(audited)} of the {wanted} pairs to audit"
+        return {"accepted": None, "drop": drop, "chose_truth": None, "kappa": None, "note": note}
+    truth = stats.patterns_of([[c[0], sum(c) - c[0]] for c in audited.values()])
+    chosen = stats.mean_share(truth, 0)
+    kappas = [item_kappa(counts, options) for counts in audited.values()]
+    kappa = sum(kappas, Fraction(0)) / len(kappas)
+    accepted = chosen.low >= 0.9 and kappa > Fraction(4, 5)
+    return {
+        "accepted": accepted,
+        "drop": drop,
+        "chose_truth": chosen.as_json(),
+        "kappa": float(kappa),
+        "note": "" if accepted else "the ground truth is not chosen clearly enough",
+    }

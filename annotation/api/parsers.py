@@ -1,0 +1,38 @@
+import json
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import JSONParser
+
+DEPTH = 50
+
+
+class StrictJSONParser(JSONParser):
+    """JSON objects that PostgreSQL can store: no NaN, NUL, lone surrogate or bottomless nesting."""
+
+    def parse(self, stream, media_type=None, parser_context=None):
+        try:
+            text = stream.read().decode("utf-8")
+            data = json.loads(text or "{}", parse_constant=_refuse)
+        except RecursionError:
+            raise ParseError("The JSON is nested too deeply.") from None
+        except ValueError:
+            raise ParseError("The body is not JSON in UTF-8.") from None
+        if not isinstance(data, dict):
+            raise ParseError("The body must be a JSON object.")
+        _check(data)
+        return data
+
+
+def _refuse(constant):
+    raise ValueError(constant)
+
+
+def _check(value, depth=0):
+    if depth > DEPTH:
+        raise ParseError("The JSON is nested too deeply.")
+    if isinstance(value, str) and any(c == "\x00" or "\ud800" <= c <= "\udfff" for c in value):
+        raise ParseError("The body holds a character that cannot be stored.")
+    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+    if isinstance(inner, list):
+        for one in inner:
+            _check(one, depth + 1)

@@ -1,0 +1,65 @@
+"""Every error of the API as ``application/problem+json`` (RFC 9457)."""
+
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from annotation.core.errors import DomainError
+
+
+class ProblemRenderer(JSONRenderer):
+    media_type = "application/problem+json"
+    format = "problem"
+
+
+def handle(error, context) -> Response | None:
+    """Turn a refusal into a problem document; anything else is a fault of ours and goes on."""
+    headers = {}
+    if isinstance(error, DomainError):
+        status, code, detail = error.status, error.code, error.sentence
+    elif isinstance(error, Http404):
+        status, code, detail = 404, "not_found", "There is no such thing, or it is not yours."
+    elif isinstance(error, PermissionDenied):
+        status, code, detail = 403, "forbidden", "Your role in this study does not include this."
+    elif isinstance(error, OperationalError | InterfaceError):
+        status, code, detail = 503, "unavailable", "The database is not answering. Try again."
+        headers["Retry-After"] = "5"
+    elif isinstance(error, exceptions.APIException):
+        status, code, detail = error.status_code, error.default_code, _sentence(error.detail)
+        headers = _headers(error)
+    else:
+        return None
+    set_rollback()
+    return problem(context["request"], status, code, detail, headers)
+
+
+def problem(request, status, code, detail, headers=None) -> Response:
+    """A problem document; ``code`` is the machine's name for what happened."""
+    body = {"type": "about:blank", "title": code, "status": status, "code": code, "detail": detail}
+    response = Response(body, status=status, headers=headers)
+    response.content_type = ProblemRenderer.media_type
+    # The view may have failed before it chose a renderer.
+    request.accepted_renderer = ProblemRenderer()
+    request.accepted_media_type = ProblemRenderer.media_type
+    return response
+
+
+def _sentence(detail) -> str:
+    if isinstance(detail, dict):
+        return " ".join(f"{field}: {_sentence(inner)}" for field, inner in detail.items())
+    if isinstance(detail, list):
+        return " ".join(_sentence(inner) for inner in detail)
+    return str(detail)
+
+
+def _headers(error) -> dict:
+    headers = {}
+    if getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = error.auth_header
+    if getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(error.wait) + 1)
+    return headers

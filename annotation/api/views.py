@@ -1,0 +1,168 @@
+"""The REST API. Every view begins with the same guard as the pages, ``study_for``."""
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import generics
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.api import serializers
+from annotation.core.errors import Conflict, DomainError
+from annotation.judging import present, queue, submit
+from annotation.judging.models import Selection, Slot
+from annotation.studies.access import READERS, study_for
+from annotation.studies.models import Role, Study
+
+KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    required=True,
+    description="Names this submit. Sent again with the same body, it is answered, not stored.",
+)
+
+
+class Studies(generics.ListAPIView):
+    """The studies you are a member of."""
+
+    permission_classes = [IsAuthenticated]
+    serializer_class = serializers.StudySerializer
+
+    def get_queryset(self):
+        return Study.objects.visible_to(self.request.user).with_standing(self.request.user)
+
+
+class OneStudy(generics.GenericAPIView):
+    permission_classes = [IsAuthenticated]
+    serializer_class = serializers.StudySerializer
+
+    def get(self, request, slug):
+        return Response(self.get_serializer(study_for(request.user, slug)).data)
+
+
+class Claim(APIView):
+    """Take the next slot to judge, or get again the one you hold, its lease renewed."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        request=None,
+        responses={
+            200: serializers.SlotSerializer,
+            204: OpenApiResponse(description="Nothing left"),
+        },
+    )
+    def post(self, request, slug):
+        study = study_for(request.user, slug, (Role.ANNOTATOR,))
+        _may_judge(study)
+        if study.status != Study.Status.OPEN:
+            raise Conflict("The study is not open.", code="closed")
+        slot = queue.claim(study, request.user)
+        if slot is None:
+            return Response(status=204)
+        shown = present.show(slot, request.user)
+        body = {
+            "slot": shown.slot.pk,
+            "task": shown.task.name,
+            "kind": shown.task.kind,
+            "query": shown.query,
+            "need": shown.need,
+            "persona": shown.profile,
+            "options": [{"id": id, "text": text} for id, text in shown.answers],
+            "lease_expires_at": shown.slot.lease_expires_at,
+        }
+        return Response(serializers.SlotSerializer(body).data)
+
+
+class Judgment(APIView):
+    """Store your judgment of a slot you hold."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        parameters=[KEY],
+        request=serializers.SelectionBody,
+        responses={201: serializers.StoredSerializer, 200: serializers.StoredSerializer},
+    )
+    def post(self, request, pk):
+        study = _study_of(request.user, pk)
+        _may_judge(study)
+        key = request.headers.get("Idempotency-Key", "")
+        if not key:
+            raise DomainError("Send an Idempotency-Key header.", code="key")
+        done = submit.submit(
+            study,
+            pk,
+            request.user,
+            request.data,
+            key=key,
+            said=request.data,
+            seconds=request.data.get("seconds"),
+        )
+        stored = Selection.objects.select_related("choice").get(pk=done.judgment.pk)
+        status = 200 if done.repeated else 201
+        return Response(serializers.StoredSerializer(stored).data, status=status)
+
+
+class Release(APIView):
+    """Hand a slot back unjudged."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request, pk):
+        _study_of(request.user, pk)
+        queue.hand_back(pk, request.user, "released")
+        return Response(status=204)
+
+
+class Judgments(generics.ListAPIView):
+    """All judgments of a study, one row each, oldest first."""
+
+    permission_classes = [IsAuthenticated]
+    serializer_class = serializers.JudgmentSerializer
+
+    def get_queryset(self):
+        if getattr(self, "swagger_fake_view", False):
+            return Selection.objects.none()
+        study = study_for(self.request.user, self.kwargs["slug"], READERS)
+        return Selection.objects.filter(slot__study=study).select_related(
+            "annotator", "choice__candidate", "slot__item__query", "slot__item__batch__task"
+        )
+
+
+def _study_of(user, slot_id) -> Study:
+    """The study of a slot in which ``user`` is an annotator; 404 for any other slot."""
+    slug = Slot.objects.filter(pk=slot_id).values_list("study__slug", flat=True).first()
+    if slug is None:
+        raise Http404
+    try:
+        return study_for(user, slug, (Role.ANNOTATOR,))
+    except PermissionDenied:
+        raise Http404 from None
+
+
+def _may_judge(study) -> None:
+    if not study.consented:
+        raise DomainError(
+            "Agree to the study's consent text in the browser first.", code="consent", status=403
+        )
+
+
+class Root(APIView):
+    """Where to go from here."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses={200: dict})
+    def get(self, request):
+        return Response(
+            {
+                "studies": request.build_absolute_uri(reverse("api-studies")),
+                "schema": request.build_absolute_uri(reverse("api-schema")),
+                "docs": request.build_absolute_uri(reverse("api-docs")),
+            }
+        )

@@ -1,0 +1,144 @@
+"""What a model wrote, made ready for people: pure functions over text.
+
+As published for BESPOKE: thinking, numeric citations and URLs leave the text, and URLs are kept apart.
+"""
+
+import re
+from dataclasses import dataclass
+
+from annotation.core import text as core_text
+
+_THINK = r"think(?:ing)?|reasoning|thought"
+_THOUGHT = re.compile(rf"<({_THINK})>(?:(?!<(?:{_THINK})>).)*?</\1>", re.S | re.I)
+_THOUGHT_END = re.compile(rf"\A.*</(?:{_THINK})>", re.S | re.I)
+_THOUGHT_START = re.compile(rf"<(?:{_THINK})>.*\Z", re.S | re.I)
+
+# Inside code a bracketed number is an index, not a citation.
+_CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.S)
+_CITATION = re.compile(
+    r"[ \t]?(?:\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\](?!\()|【\d{1,3}[^【】\n]{0,40}】)"
+)
+# A URL ends at white space, at quotes and angle brackets, and at Chinese or Korean punctuation.
+_URL_TEXT = r"(?:https?://|www\.)[^\s<>\"'`|\\，。、；：！？）】」』》“”‘’]+"
+_LINK = re.compile(
+    rf"!?\[(?P<text>[^\[\]\n]{{0,300}})\]"
+    rf"\(\s*<?(?P<url>{_URL_TEXT}?)>?(?:\s+\"[^\"\n]*\")?\s*\)",
+    re.I,
+)
+_DEFINITION = re.compile(
+    rf"^[ \t]*\[[^\[\]\n]{{1,100}}\]:[ \t]*<?(?P<url>{_URL_TEXT})>?(?P<rest>)[^\n]*$", re.M | re.I
+)
+_URL = re.compile(rf"<({_URL_TEXT})>|({_URL_TEXT})", re.I)
+_AFTER = ".,;:!?*_~"
+_LEFT_OVER = re.compile(r"[ \t]+(?:[(（]\s*[)）]|\[\])(?=[\s.,;:!?。，]|\Z)")
+_BULLET_ALONE = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])?[ \t:：.,;-]*\Z")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+# Names that are nothing but a model or its maker.
+_NAMES = (
+    r"chat\s?gpt|gpt-?[345][\w.-]*|open\s?ai|anthropic|deep\s?seek|qwen[\w.-]*|smol\s?lm[\w-]*|"
+    r"hugging\s?face|mixtral|chatglm[\w-]*|通义千问|文心一言|豆包|智谱|月之暗面|深度求索"
+)
+# Names that also mean a person, an animal or a wind count where the text speaks of itself.
+_SHARED = r"claude|gemini|llama|mistral|grok|gemma|phi-?\d|kimi|copilot|bard"
+_SELF = (
+    r"(?:i am|i'm|my name is|made by|trained by|developed by|created by)\s+(?:an?\s+)?|"
+    r"我是|我叫|作为|저는\s?|제 이름은\s?"
+)
+_IDENTITY = re.compile(
+    rf"(?<![a-z])(?:{_NAMES})(?![a-z])"
+    rf"|(?<![a-z])(?:{_SHARED})[ -]\d[\w.]*"
+    rf"|(?:{_SELF})(?:{_SHARED})(?![a-z])"
+    r"|\b(?:i am|i'm|as) an? (?:ai|artificial intelligence)(?: language)? (?:model|assistant)\b"
+    r"|作为(?:一个|一名)?(?:人工智能|AI|大型?语言模型)|(?:저는|나는) (?:AI|인공지능)",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The text people may see, and the URLs that were in it, in order, each once."""
+
+    text: str
+    urls: tuple[str, ...]
+
+
+def clean(raw: str) -> Cleaned:
+    """Return ``raw`` without thinking, numeric citations and URLs. The text may become empty.
+
+    Thinking that was never closed takes everything after it: what follows is no answer.
+    """
+    text = _without_thoughts(core_text.clean(raw).replace("\r\n", "\n"))
+    urls: list[str] = []
+    parts = _CODE.split(text)
+    for index, part in enumerate(parts):
+        is_code = index % 2 == 1
+        parts[index] = _bare(part, urls) if is_code else _prose(part, urls)
+    text = re.sub(r"\n{3,}", "\n\n", "".join(parts))
+    return Cleaned(text.strip(), tuple(dict.fromkeys(urls)))
+
+
+def identity(text: str) -> list[str]:
+    """Return the words by which ``text`` names a model or its maker, each once, sorted."""
+    return sorted({match.group().strip().lower() for match in _IDENTITY.finditer(text)})
+
+
+def words(text: str) -> int:
+    """Return how many words ``text`` has; each Chinese, Japanese or Korean sign counts as one."""
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def tagged(raw: str, tag: str) -> str:
+    """Return what stands between ``<tag>`` and ``</tag>``, or "" where the tags are missing."""
+    found = re.search(rf"<{tag}>(.*?)</{tag}>", raw, re.S | re.I)
+    return found.group(1).strip() if found else ""
+
+
+def _without_thoughts(text: str) -> str:
+    count = 1
+    while count:  # thoughts inside thoughts go from the inside out
+        text, count = _THOUGHT.subn("", text)
+    text = _THOUGHT_END.sub("", text)
+    return _THOUGHT_START.sub("", text)
+
+
+def _prose(part: str, urls: list[str]) -> str:
+    for pattern, name in ((_DEFINITION, "rest"), (_LINK, "text")):
+        part = pattern.sub(lambda match, name=name: _linked(match, name, urls), part)
+    part = _CITATION.sub("", part)
+    return "\n".join(_line(line, urls) for line in part.split("\n"))
+
+
+def _linked(match, kept: str, urls: list[str]) -> str:
+    _split(match["url"], urls)
+    return match[kept] or ""
+
+
+def _line(line: str, urls: list[str]) -> str:
+    bare = _bare(line, urls)
+    if bare == line:
+        return line
+    bare = _LEFT_OVER.sub("", bare).rstrip()
+    # A list of sources leaves bullets with nothing behind them.
+    return "" if _BULLET_ALONE.match(bare) else bare
+
+
+def _bare(part: str, urls: list[str]) -> str:
+    # A blank for <URL>: without it, what stood around it could close up to a new URL.
+    return _URL.sub(
+        lambda match: f"{_split(match.group(1), urls)} " if match.group(1) else _split(match.group(2), urls),
+        part,
+    )
+
+
+def _split(url: str, urls: list[str]) -> str:
+    """Note the URL at the start of ``url`` and return the punctuation after it."""
+    kept = url.rstrip(_AFTER)
+    while kept.endswith((")", "]")) and _unbalanced(kept):
+        kept = kept[:-1].rstrip(_AFTER)
+    urls.append(kept)
+    return url[len(kept) :]
+
+
+def _unbalanced(url: str) -> bool:
+    return url.count("(") + url.count("[") < url.count(")") + url.count("]")

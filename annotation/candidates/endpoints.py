@@ -1,0 +1,352 @@
+"""Model servers: which there are, and the one client that calls them.
+
+Endpoints are configuration (ATTUNE_ENDPOINTS) and nothing else: no page, file or database row can
+name an address to call. The key never leaves the configuration but in the Authorization header.
+"""
+
+import email.utils
+import json
+import time
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from annotation.core import text as core_text
+from annotation.core.errors import DomainError, NotFound
+
+ANSWER_BYTES = 2 * 2**20
+# Two calls of one candidate must fit into a Celery task's time limit.
+LONGEST_TIMEOUT = 240
+# What a request may carry. The package adds headers from its own environment variables otherwise.
+HEADERS = {
+    *("host", "accept", "accept-encoding", "authorization", "connection", "content-length"),
+    *("content-type", "user-agent"),
+}
+SHORTEST_TELLING_KEY = 8
+
+
+class EndpointsWrong(Exception):  # noqa: N818 - says what is wrong with the configuration
+    """ATTUNE_ENDPOINTS cannot be used; the message is one sentence without any value of a key."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One model server and the model to ask for.
+
+    ``price_in`` and ``price_out`` are per million tokens, in the study's own currency; ``timeout`` is
+    seconds for one whole call; ``concurrency`` how many calls may run at once; ``parameters`` go
+    into every request's body as they are (temperature, for example); ``embedded`` is the laptop's
+    own small model.
+    """
+
+    name: str
+    base_url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    price_in: Decimal = Decimal(0)
+    price_out: Decimal = Decimal(0)
+    max_tokens: int | None = 1024
+    timeout: float = 120
+    concurrency: int = 2
+    parameters: dict = field(default_factory=dict, hash=False)
+    embedded: bool = False
+
+    @property
+    def origin(self) -> tuple:
+        """Scheme, host and port of the server."""
+        return _origin(httpx2.URL(self.base_url))
+
+    def cost(self, tokens_in: int, tokens_out: int) -> Decimal:
+        """The price of so many tokens read and written."""
+        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1_000_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server said, and what it says about it."""
+
+    text: str
+    model: str
+    request_id: str
+    tokens_in: int
+    tokens_out: int
+    finish_reason: str
+
+
+class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of ours
+    """A call brought no answer.
+
+    ``code`` is the class of the cause, ``retry`` whether another try makes sense, ``wait`` the least
+    number of seconds before it. Neither carries a word of what the server sent.
+    """
+
+    def __init__(self, code: str, *, wait: float = 0):
+        super().__init__(code)
+        self.code = code
+        self.retry = code in RETRIED
+        self.wait = wait
+
+
+RETRIED = {"timeout", "rate_limit", "server_error", "connection", "unparsable", "empty", "length"}
+
+
+def sentence(code: str, endpoint: str) -> str:
+    """What a failure's code means, for the people of the study."""
+    sentences = {
+        "timeout": _("{endpoint} did not answer in time."),
+        "rate_limit": _("{endpoint} takes no more requests at the moment (rate limit)."),
+        "server_error": _("{endpoint} reported an error of its own."),
+        "connection": _("{endpoint} could not be reached, or the connection broke."),
+        "unparsable": _("{endpoint} sent something that is no chat completion."),
+        "empty": _("{endpoint} sent an answer without text."),
+        "length": _("{endpoint} did not keep the length of the answer it was to rewrite."),
+        "key": _("{endpoint} refused our key, or the key may not use this model."),
+        "quota": _("The account at {endpoint} has no credit or quota left."),
+        "not_found": _("{endpoint} does not know this address or model."),
+        "refused": _("{endpoint} refused the request as wrong."),
+        "redirect": _("{endpoint} answered with a redirect, which is never followed."),
+        "too_large": _("{endpoint} sent more than an answer can be."),
+        "echo": _("{endpoint} sent our key back; its answer was not kept."),
+        "no_endpoint": _("{endpoint} is no longer configured."),
+        "no_source": _("The answer to rewrite is gone."),
+        "worker_lost": _("The worker stopped before there was an answer, three times."),
+    }
+    return sentences[code].format(endpoint=f"“{endpoint}”")
+
+
+def all() -> list[Endpoint]:
+    """Every configured endpoint, in the configuration's order.
+
+    Raises EndpointsWrong, with a sentence, where the configuration cannot be used.
+    """
+    configured = settings.ENDPOINTS
+    if not isinstance(configured, list):
+        raise EndpointsWrong("ATTUNE_ENDPOINTS must be a JSON list of objects.")
+    found = [_endpoint(number, entry) for number, entry in enumerate(configured, start=1)]
+    names = [endpoint.name for endpoint in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise EndpointsWrong(f"Two endpoints have the name {name}.")
+    return found
+
+
+def get(name: str = "") -> Endpoint:
+    """The endpoint of that name; without a name the first. Raises DomainError with a sentence."""
+    try:
+        configured = all()
+    except EndpointsWrong as wrong:
+        raise DomainError(str(wrong), code="endpoints_wrong") from wrong
+    if not configured:
+        raise DomainError(
+            _("No endpoint is configured: set ATTUNE_ENDPOINTS."), code="no_endpoint"
+        )
+    if not name:
+        return configured[0]
+    for endpoint in configured:
+        if endpoint.name == name:
+            return endpoint
+    names = ", ".join(endpoint.name for endpoint in configured)
+    raise NotFound(
+        _("There is no endpoint “{name}”; configured are: {names}.").format(name=name, names=names)
+    )
+
+
+def call(endpoint: Endpoint, messages: list[dict]) -> Answer:
+    """Ask ``endpoint`` once for a chat completion of ``messages``.
+
+    Raises CallFailed with the class of the cause. Nothing is retried here, no redirect is followed,
+    no proxy or environment variable is used; time and size of the answer are bounded.
+    """
+    body = {"model": endpoint.model, "messages": messages, "extra_body": endpoint.parameters}
+    if endpoint.max_tokens is not None:
+        body["max_tokens"] = endpoint.max_tokens
+    with httpx2.Client(
+        transport=_Bounded(endpoint), follow_redirects=False, trust_env=False
+    ) as http:
+        client = openai.OpenAI(
+            api_key=endpoint.api_key or "none",
+            base_url=endpoint.base_url,
+            max_retries=0,
+            timeout=endpoint.timeout,
+            http_client=http,
+        )
+        try:
+            raw = client.chat.completions.with_raw_response.create(**body)
+        except openai.APITimeoutError:
+            raise CallFailed("timeout") from None
+        except openai.APIConnectionError:
+            raise CallFailed("connection") from None
+        except openai.APIStatusError as error:
+            raise _status_failure(error) from None
+        except openai.OpenAIError:
+            raise CallFailed("unparsable") from None
+    return _answer(raw.text, raw.headers, endpoint)
+
+
+class _Bounded(httpx2.BaseTransport):
+    """Calls one origin only; refuses answers that are too long, too slow or compressed."""
+
+    def __init__(self, endpoint: Endpoint):
+        self.endpoint = endpoint
+        self.inner = httpx2.HTTPTransport(trust_env=False, retries=0)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        if _origin(request.url) != self.endpoint.origin:
+            raise CallFailed("redirect")
+        for name in [name for name in request.headers if name.lower() not in HEADERS]:
+            del request.headers[name]
+        if not self.endpoint.api_key:
+            request.headers.pop("authorization", None)
+        # Compressed, a small answer could become a huge one.
+        request.headers["accept-encoding"] = "identity"
+        deadline = time.monotonic() + self.endpoint.timeout
+        response = self.inner.handle_request(request)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            response.close()
+            raise CallFailed("unparsable")
+        return httpx2.Response(
+            response.status_code,
+            headers=response.headers,
+            stream=_BoundedStream(response.stream, deadline),
+            extensions=response.extensions,
+        )
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class _BoundedStream(httpx2.SyncByteStream):
+    def __init__(self, stream, deadline: float):
+        self.stream = stream
+        self.deadline = deadline
+
+    def __iter__(self):
+        size = 0
+        for chunk in self.stream:
+            size += len(chunk)
+            if size > ANSWER_BYTES:
+                raise CallFailed("too_large")
+            if time.monotonic() > self.deadline:
+                raise CallFailed("timeout")
+            yield chunk
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+def _origin(url: httpx2.URL) -> tuple:
+    return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme)
+
+
+def _status_failure(error: openai.APIStatusError) -> CallFailed:
+    status = error.status_code
+    if status == 402 or error.code == "insufficient_quota":
+        return CallFailed("quota")
+    if status == 429:
+        return CallFailed("rate_limit", wait=_retry_after(error.response.headers))
+    if status in (408, 425) or status >= 500:
+        code = "timeout" if status == 408 else "server_error"
+        return CallFailed(code, wait=_retry_after(error.response.headers))
+    final = {401: "key", 403: "key", 404: "not_found"}
+    return CallFailed("redirect" if status < 400 else final.get(status, "refused"))
+
+
+def _retry_after(headers) -> float:
+    """Seconds of a Retry-After header, as a number or as an HTTP date; 0 where there is none."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def _answer(raw: str, headers, endpoint: Endpoint) -> Answer:
+    key = endpoint.api_key
+    if len(key) >= SHORTEST_TELLING_KEY and (key in raw or key in str(headers.raw)):
+        raise CallFailed("echo")
+    try:
+        payload = json.loads(raw)
+        choice = payload["choices"][0]
+        text = choice["message"]["content"] or ""
+        usage = payload.get("usage") or {}
+        answer = Answer(
+            text=core_text.clean(text),
+            model=_short(payload.get("model")),
+            request_id=_short(headers.get("x-request-id") or payload.get("id")),
+            tokens_in=_count(usage.get("prompt_tokens")),
+            tokens_out=_count(usage.get("completion_tokens")),
+            finish_reason=_short(choice.get("finish_reason")),
+        )
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        raise CallFailed("unparsable") from None
+    return answer
+
+
+def _short(value) -> str:
+    return core_text.clean(value)[:200] if isinstance(value, str) else ""
+
+
+def _count(value) -> int:
+    return value if isinstance(value, int) and 0 <= value < 2**31 else 0
+
+
+def _endpoint(number: int, entry) -> Endpoint:
+    """The endpoint of one entry of the configuration; EndpointsWrong names the fault."""
+    if not isinstance(entry, dict):
+        raise EndpointsWrong(f"Endpoint {number} must be a JSON object.")
+    where = f"Endpoint {entry.get('name') or number}"
+    known = {one.name for one in fields(Endpoint)}
+    for key in sorted(entry.keys() - known):
+        raise EndpointsWrong(f"{where} has an unknown setting {key}.")
+    for key in ("name", "base_url", "model"):
+        if not isinstance(entry.get(key), str) or not entry[key]:
+            raise EndpointsWrong(f"{where} needs {key}, a text.")
+    if len(entry["name"]) > 60:
+        raise EndpointsWrong(f"{where} has a name of more than 60 characters.")
+    _check_address(where, entry["base_url"])
+    for key, (good, sentence_of) in _RULES.items():
+        if key in entry and not good(entry[key]):
+            raise EndpointsWrong(f"{where}: {key} must be {sentence_of}.")
+    prices = {key: Decimal(str(entry[key])) for key in ("price_in", "price_out") if key in entry}
+    return Endpoint(**{**entry, **prices})
+
+
+def _number(low: float, high: float):
+    return lambda value: type(value) in (int, float) and low <= value <= high
+
+
+_RULES = {
+    "api_key": (lambda value: isinstance(value, str) and value.isprintable(), "a text"),
+    "price_in": (_number(0, 1e6), "a number from 0 on"),
+    "price_out": (_number(0, 1e6), "a number from 0 on"),
+    "max_tokens": (
+        lambda value: value is None or (type(value) is int and value > 0),
+        "a whole number above 0, or null to send none",
+    ),
+    "timeout": (_number(1, LONGEST_TIMEOUT), f"seconds from 1 to {LONGEST_TIMEOUT}"),
+    "concurrency": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
+    "parameters": (
+        lambda value: isinstance(value, dict) and not value.keys() & {"messages", "model", "stream"},
+        "an object without messages, model and stream",
+    ),
+    "embedded": (lambda value: isinstance(value, bool), "true or false"),
+}
+
+
+def _check_address(where: str, base_url: str) -> None:
+    try:
+        parts = urlsplit(base_url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise EndpointsWrong(f"{where}: base_url must be an address http(s)://host[:port]/path.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise EndpointsWrong(f"{where}: base_url must hold no user name, password, ? or #.")

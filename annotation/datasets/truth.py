@@ -1,0 +1,84 @@
+"""From an item's votes to its verdict and, where there is one, a pair of the benchmark. Pure."""
+
+from dataclasses import dataclass
+
+from annotation.agreement import tiers
+from annotation.core.errors import DomainError
+from annotation.datasets.records import Answer, Item
+
+RULE = tiers.TierRule()
+# The strategy whose answer saw the question alone.
+QUESTION_ALONE = "A3"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``counts`` of the used votes by ``Item.labels``; ``winner`` is a label, None where none is."""
+
+    counts: tuple[int, ...]
+    winner: str | None
+    share: float | None
+    tier: str
+
+    @property
+    def n(self) -> int:
+        """Votes used."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A line of the benchmark: which of two answers people prefer, and how clearly."""
+
+    tier: str
+    chosen: Answer
+    reject: Answer
+
+
+def verdict(item: Item, rule: tiers.TierRule = RULE) -> Verdict:
+    """Count the item's first ``rule.panel`` votes and judge them by the tier rule.
+
+    K is the number of labels the task offers. Raises DomainError for a vote outside of them.
+    """
+    counts = dict.fromkeys(item.labels, 0)
+    for vote in item.votes[: rule.panel]:
+        if vote.label not in counts:
+            raise DomainError(
+                f"Item {item.id} holds a vote for “{vote.label}”, which its task does not offer."
+            )
+        counts[vote.label] += 1
+    tier = tiers.tier_of(counts.values(), len(counts), rule, closed=item.closed)
+    if tier in ("pending", "ambiguous_tie"):
+        return Verdict(tuple(counts.values()), None, None, tier)
+    winner = max(counts, key=counts.get)
+    share = counts[winner] / sum(counts.values())
+    return Verdict(tuple(counts.values()), winner, share, tier)
+
+
+def pair(item: Item, found: Verdict) -> tuple[Pair | None, str]:
+    """The pair an item gives the benchmark, or None and why it gives none.
+
+    Two answers: the tier rule's medium and hard items. Three: the easy pair, ground truth against
+    the answer to the question alone.
+    """
+    by_id = {answer.id: answer for answer in item.answers}
+    if found.winner is None:
+        return None, found.tier
+    if found.winner not in by_id:
+        return None, "no_answer_won"
+    chosen = by_id.pop(found.winner)
+    if len(item.answers) == 3:
+        return _easy(chosen, by_id.values())
+    if found.tier not in ("medium", "hard"):
+        return None, found.tier
+    (reject,) = by_id.values()
+    return Pair(found.tier, chosen, reject), ""
+
+
+def _easy(chosen: Answer, others) -> tuple[Pair | None, str]:
+    if chosen.strategy == QUESTION_ALONE:
+        return None, "question_alone_won"
+    reject = next((answer for answer in others if answer.strategy == QUESTION_ALONE), None)
+    if reject is None:
+        return None, "no_answer_to_the_question_alone"
+    return Pair("easy", chosen, reject), ""

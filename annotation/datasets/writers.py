@@ -1,0 +1,191 @@
+"""Tables to files: JSON lines, CSV and Parquet. The same rows give the same bytes."""
+
+import csv
+import hashlib
+import json
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROW_GROUP = 5_000
+# A spreadsheet takes a cell that begins with one of these for a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+ARROW = {
+    "text": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "texts": pa.list_(pa.string()),
+    "integers": pa.list_(pa.int64()),
+    "json": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file of a release: its path in the folder, its format and, for CSV and Parquet, columns.
+
+    ``columns`` is {name: type} with the types of ``ARROW``; "json" is a JSON value, written as text
+    where the format has no such thing.
+    """
+
+    path: str
+    format: str
+    columns: dict[str, str] = field(default_factory=dict)
+
+
+VOTES = Table("votes.csv", "csv", {"task": "text", "worker": "text", "label": "text"})
+
+
+class Tables:
+    """The open files of a release in ``folder``; a context manager.
+
+    ``safe_csv`` puts an apostrophe before CSV cells that begin like a formula. Without it every
+    cell is exact. After the block ``files()`` tells what was written.
+    """
+
+    def __init__(self, folder: Path, tables: dict[str, Table], *, safe_csv: bool = False):
+        self.folder, self.tables = folder, tables
+        self._stack = ExitStack()
+        self._safe_csv = safe_csv
+        self._writers = {}
+
+    def __enter__(self):
+        with ExitStack() as stack:
+            for name, table in self.tables.items():
+                path = self.folder / table.path
+                path.parent.mkdir(parents=True, exist_ok=True)
+                writer = _writer(path, table, self._safe_csv)
+                self._writers[name] = stack.enter_context(writer)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        return self._stack.__exit__(*error)
+
+    def write(self, name: str, row: dict) -> None:
+        """Add ``row`` to the table ``name``."""
+        self._writers[name].write(row)
+
+    def files(self) -> list[dict]:
+        """path, rows, bytes and sha256 of every table, by path."""
+        made = [
+            describe(self.folder, table.path, self._writers[name].rows)
+            for name, table in self.tables.items()
+        ]
+        return sorted(made, key=lambda entry: entry["path"])
+
+
+def describe(folder: Path, path: str, rows: int) -> dict:
+    """The manifest's entry of one file."""
+    with (folder / path).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"path": path, "rows": rows, "bytes": file.tell(), "sha256": digest}
+
+
+def json_text(value) -> str:
+    """One line of JSON, other scripts than Latin as they are."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _writer(path: Path, table: Table, safe: bool):
+    if table.format == "jsonl":
+        return _JsonLines(path)
+    if table.format == "csv":
+        return _Csv(path, table.columns, safe)
+    return _Parquet(path, table.columns)
+
+
+class _File:
+    """A file that is on the disk when its block ends."""
+
+    def __init__(self, path: Path, **how):
+        self.file = path.open("wb" if not how else "w", **how)
+        self.rows = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        with self.file:
+            if error[0] is None:
+                self.finish()
+                self.file.flush()
+                os.fsync(self.file.fileno())
+
+    def finish(self):
+        """Write what is still held back."""
+
+
+class _JsonLines(_File):
+    def __init__(self, path):
+        super().__init__(path, encoding="utf-8", newline="\n")
+
+    def write(self, row):
+        self.file.write(json_text(row) + "\n")
+        self.rows += 1
+
+
+class _Csv(_File):
+    """RFC 4180: comma, quotes where needed, CRLF; a header always."""
+
+    def __init__(self, path, columns, safe):
+        super().__init__(path, encoding="utf-8", newline="")
+        self.columns, self.safe = columns, safe
+        self.lines = csv.writer(self.file, lineterminator="\r\n")
+        self.lines.writerow(columns)
+
+    def write(self, row):
+        cells = [_cell(row[name]) for name in self.columns]
+        if self.safe:
+            cells = [f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells]
+        self.lines.writerow(cells)
+        self.rows += 1
+
+
+def _cell(value) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json_text(value)
+
+
+class _Parquet(_File):
+    """Row groups of ``ROW_GROUP`` rows; every setting that decides bytes is written down here."""
+
+    def __init__(self, path, columns):
+        super().__init__(path)
+        self.columns = columns
+        self.schema = pa.schema([(name, ARROW[type_]) for name, type_ in columns.items()])
+        self.writer = pq.ParquetWriter(
+            self.file,
+            self.schema,
+            version="2.6",
+            compression="zstd",
+            compression_level=3,
+            use_dictionary=True,
+            write_statistics=True,
+            data_page_version="1.0",
+        )
+        self.held = []
+
+    def write(self, row):
+        self.held.append({name: self._value(name, row[name]) for name in self.columns})
+        self.rows += 1
+        if len(self.held) == ROW_GROUP:
+            self.finish_group()
+
+    def _value(self, name, value):
+        return json_text(value) if self.columns[name] == "json" else value
+
+    def finish_group(self):
+        self.writer.write_table(pa.Table.from_pylist(self.held, self.schema), ROW_GROUP)
+        self.held = []
+
+    def finish(self):
+        if self.held:
+            self.finish_group()
+        self.writer.close()

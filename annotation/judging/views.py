@@ -1,0 +1,116 @@
+"""The judging page: one slot at a time, submit and next in one request."""
+
+from uuid import UUID
+
+from django.db.models import OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.judging import present, queue, submit
+from annotation.judging.models import Batch, Desk
+from annotation.studies.access import study_for
+from annotation.studies.models import Role, Study
+
+
+@require_http_methods(["GET", "POST"])
+def judge(request, slug):
+    """GET shows the annotator's slot (claiming one); POST stores the answer and shows the next."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,), **_progress(request.user))
+    if not study.consented:
+        return _go(request, reverse("consent", args=[slug]))
+    if request.method == "POST":
+        return _store(request, study)
+    slot = queue.claim(study, request.user) if study.status == Study.Status.OPEN else None
+    return _page(request, study, slot)
+
+
+@require_safe
+def guideline(request, slug):
+    """The study's guideline as its tasks stand now, to read and to print."""
+    study = study_for(request.user, slug)
+    tasks = study.tasks.order_by("name", "-version").distinct("name")
+    return render(request, "judging/guideline.html", {"study": study, "tasks": tasks})
+
+
+@require_POST
+def skip(request, slug):
+    """Hand the item back with a reason; it is not offered to this person again."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    reason = request.POST.get("reason", "").replace("\x00", "")[:5000]
+    try:
+        queue.hand_back(_uuid(request.POST.get("slot")), request.user, "skipped", reason)
+    except DomainError as refusal:
+        return _refused(request, study, refusal)
+    return _go(request, reverse("judge", args=[study.slug]))
+
+
+def _store(request, study):
+    data = request.POST
+    said = {"choice": data.get("choice"), "reason": data.get("reason", "").strip()}
+    try:
+        slot_id = _uuid(data.get("slot"))
+        stored = submit.submit(
+            study,
+            slot_id,
+            request.user,
+            data,
+            key=data.get("key", ""),
+            said=said,
+            seconds=data.get("seconds"),
+            claim_next=study.status == Study.Status.OPEN,
+        )
+    except (Conflict, NotFound) as refusal:
+        return _refused(request, study, refusal)
+    except DomainError as refusal:
+        return _page(request, study, slot_id, refusal=refusal)
+    study.done += not stored.repeated
+    if request.htmx:
+        return _page(request, study, stored.next_slot)
+    return redirect("judge", study.slug)
+
+
+def _page(request, study, slot_id, refusal=None):
+    """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words."""
+    shown = present.show(slot_id, request.user) if slot_id else None
+    context = {
+        "study": study,
+        "shown": shown,
+        "refusal": refusal,
+        "typed": request.POST if refusal else {},
+    }
+    template = "judging/judge.html#judge" if request.htmx else "judging/judge.html"
+    return render(request, template, context, status=refusal.status if refusal else 200)
+
+
+def _refused(request, study, refusal):
+    """The item is no longer this person's: say why, and give back what they typed."""
+    context = {"study": study, "refusal": refusal, "typed": request.POST.get("reason", "")}
+    template = "judging/refused.html#refused" if request.htmx else "judging/refused.html"
+    return render(request, template, context, status=refusal.status if not request.htmx else 409)
+
+
+def _progress(user) -> dict:
+    """Annotations for ``study_for``: how many items there are, and how many this person did."""
+    sizes = Batch.objects.filter(study=OuterRef("pk")).values("study").annotate(n=Sum("size"))
+    desk = Desk.objects.filter(study=OuterRef("pk"), annotator=user)
+    return {
+        "items": Coalesce(Subquery(sizes.values("n")), 0),
+        "done": Coalesce(Subquery(desk.values("done")[:1]), 0),
+    }
+
+
+def _go(request, url):
+    """Redirect the whole page, also when htmx asked."""
+    return HttpResponse(headers={"HX-Redirect": url}) if request.htmx else redirect(url)
+
+
+def _uuid(value) -> UUID:
+    try:
+        return UUID(value or "")
+    except ValueError:
+        raise NotFound(_("You do not hold this item.")) from None

@@ -1,0 +1,84 @@
+"""What curators do with personas: write, drop and restore them, and collect their memories."""
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.personas.models import Memory, Persona, PersonaVersion
+
+# Round 1 of curation asks for authenticity and consistency, round 2 for diversity and balance.
+ROUNDS = {
+    _("Round 1: authentic and consistent"): {
+        "disconnected": _("disconnected from modern life"),
+        "over-idealised": _("over-idealised"),
+        "self-contradictory": _("self-contradictory"),
+        "dramatised": _("dramatised"),
+        "stereotyped": _("stereotyped"),
+    },
+    _("Round 2: diverse and balanced"): {
+        "crowded-profession": _("a profession that many others have"),
+        "crowded-interest": _("interests that many others have"),
+        "crowded-habit": _("habits that many others have"),
+    },
+}
+REASONS = {code: words for reasons in ROUNDS.values() for code, words in reasons.items()}
+
+
+@transaction.atomic
+def save(study, external_id: str, profile: dict, *, by=None) -> PersonaVersion:
+    """Return the persona's version that says ``profile``; make it where the newest differs.
+
+    The persona is made where the study has none of this id. Versions are never rewritten.
+    """
+    persona, made = Persona.objects.get_or_create(study=study, external_id=external_id)
+    # Two curators who save at once make two versions, one after the other.
+    Persona.objects.select_for_update().get(pk=persona.pk)
+    newest = None if made else persona.current
+    if newest and newest.profile == profile:
+        return newest
+    version = PersonaVersion.objects.create(
+        persona=persona, version=newest.version + 1 if newest else 1, profile=profile
+    )
+    audit.record(by, "persona.save", persona, version=version.version)
+    return version
+
+
+@transaction.atomic
+def drop(persona: Persona, reason: str, *, by=None) -> None:
+    """Take a persona out of the study for one of ``REASONS``; a second call changes nothing."""
+    if reason not in REASONS:
+        raise DomainError("Choose the reason why the persona is dropped.", code="reason")
+    dropped = Persona.objects.filter(pk=persona.pk, dropped_at=None).update(
+        dropped_at=timezone.now(), dropped_because=reason
+    )
+    if dropped:
+        audit.record(by, "persona.drop", persona, reason=reason)
+
+
+@transaction.atomic
+def restore(persona: Persona, *, by=None) -> None:
+    """Undo a drop; a second call changes nothing."""
+    back = Persona.objects.filter(pk=persona.pk, dropped_at__isnull=False).update(
+        dropped_at=None, dropped_because=""
+    )
+    if back:
+        audit.record(by, "persona.restore", persona)
+
+
+@transaction.atomic
+def remember(persona: Persona, text: str, *, by=None) -> Memory:
+    """Add a memory; a text that the persona has already is not added twice."""
+    memory, made = Memory.objects.get_or_create(persona=persona, text=text)
+    if made:
+        audit.record(by, "memory.add", persona, memory=memory.pk)
+    return memory
+
+
+@transaction.atomic
+def forget(persona: Persona, memory_id: int, *, by=None) -> None:
+    """Remove one of the persona's memories; a second call changes nothing."""
+    removed, _details = Memory.objects.filter(persona=persona, pk=memory_id).delete()
+    if removed:
+        audit.record(by, "memory.remove", persona, memory=memory_id)

@@ -1,0 +1,47 @@
+"""Writing queries: once somebody or something has answered one, a change is a new version."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.core import audit
+from annotation.queries.models import Query
+
+FIELDS = ("persona_id", "text", "need", "type", "scenario")
+
+
+@transaction.atomic
+def save(study, external_id: str, *, by=None, **fields) -> Query:
+    """Return the current query of this id that says ``fields`` (``FIELDS``, all of them).
+
+    It is made where the study has none. Where it says otherwise, it is rewritten as long as it has
+    neither answers nor items, and replaced by a new version after that.
+    """
+    current = (
+        Query.objects.select_for_update()
+        .filter(study=study, external_id=external_id, replaced_at=None)
+        .first()
+    )
+    if current and all(getattr(current, name) == fields[name] for name in FIELDS):
+        return current
+    if current is None:
+        query = Query.objects.create(study=study, external_id=external_id, **fields)
+    elif current.items.exists() or current.candidates.exists():
+        query = _replace(current, fields)
+    else:
+        query = current
+        for name in FIELDS:
+            setattr(query, name, fields[name])
+        query.save(update_fields=FIELDS)
+    audit.record(by, "query.save", query, version=query.version)
+    return query
+
+
+def _replace(current: Query, fields: dict) -> Query:
+    current.replaced_at = timezone.now()
+    current.save(update_fields=["replaced_at"])
+    return Query.objects.create(
+        study=current.study,
+        external_id=current.external_id,
+        version=current.version + 1,
+        **fields,
+    )

@@ -1,0 +1,525 @@
+"""Reads a study bundle: a folder of study.json and five optional files of JSON lines.
+
+Everything is checked before anything is stored. A file is read line by line and only its ids are
+kept, so a bundle may be larger than the memory; the rows are read a second time to be stored.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annotation.core.errors import DomainError
+
+SHOWN_FAULTS = 20
+LINE_LIMIT = 5_000_000
+DEPTH_LIMIT = 20
+OVERLAP_LIMIT = 1000
+DEFAULT_OVERLAP = 9
+BOM = b"\xef\xbb\xbf"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SLUG = re.compile(r"[-a-zA-Z0-9_]{1,60}")
+
+
+class BundleError(DomainError):
+    """What is wrong with a bundle: ``faults``, one sentence each, with file and line."""
+
+    code = "bundle"
+
+    def __init__(self, faults: list[str]):
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+class Report:
+    """Faults and warnings as they are found; the twentieth fault ends the reading."""
+
+    def __init__(self):
+        self.faults: list[str] = []
+        self.warnings: dict[tuple, str] = {}
+
+    def fault(self, place: str, words: str) -> None:
+        """Note one fault; raises BundleError where there are enough to show."""
+        self.faults.append(f"{place}: {words}")
+        if len(self.faults) == SHOWN_FAULTS:
+            raise BundleError([*self.faults, "There may be more: the reading ended here."])
+
+    def unknown(self, name: str, place: str, key: str) -> None:
+        """Note a key that the format does not have, once a file."""
+        if len(self.warnings) < SHOWN_FAULTS:
+            words = f"{place}: the key {_shown(key)} is not part of the format; it is left out"
+            self.warnings.setdefault((name, key), words)
+
+    def finish(self) -> None:
+        """Raise BundleError where there was a fault."""
+        if self.faults:
+            raise BundleError(self.faults)
+
+
+# --- What a field may hold: functions that return the value or raise ValueError with words -------
+
+
+def text(limit: int = LINE_LIMIT, *, empty: bool = False) -> Callable:
+    """Text of up to ``limit`` characters."""
+
+    def read(value):
+        if not isinstance(value, str):
+            raise ValueError("must be text")
+        if not empty and not value.strip():
+            raise ValueError("is empty")
+        if len(value) > limit:
+            raise ValueError(f"is longer than {limit:,} characters")
+        return value
+
+    return read
+
+
+def identifier(limit: int, *forbidden: str) -> Callable:
+    """An id: printable text without blanks around it, and none of the ``forbidden`` words."""
+    as_text = text(limit)
+
+    def read(value):
+        value = as_text(value)
+        if not value.isprintable() or value != value.strip():
+            raise ValueError("must be printable and without blanks around it")
+        if value in forbidden:
+            raise ValueError(f"cannot be {_shown(value)}: that word is an answer of its own")
+        return value
+
+    return read
+
+
+def one_of(*words: str) -> Callable:
+    """One of these words."""
+
+    def read(value):
+        if value not in words:
+            raise ValueError(f"must be {' or '.join(words)}")
+        return value
+
+    return read
+
+
+def whole(low: int, high: int) -> Callable:
+    """A whole number of this range, both ends included."""
+
+    def read(value):
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}")
+        return value
+
+    return read
+
+
+def texts(limit: int) -> Callable:
+    """A list of text."""
+    one = text(limit)
+
+    def read(value):
+        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+            raise ValueError("must be a list of text")
+        return [one(entry) for entry in value]
+
+    return read
+
+
+def profile(value) -> dict:
+    """A persona's profile: a JSON object with at least one key."""
+    if not isinstance(value, dict) or not value:
+        raise ValueError("must be an object with at least one key")
+    return value
+
+
+def objects(value) -> list[dict]:
+    """A list of JSON objects."""
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ValueError("must be a list of objects")
+    return value
+
+
+@dataclass(frozen=True)
+class Field:
+    """How one key is read; ``default`` stands where it is absent or null."""
+
+    read: Callable
+    default: object = None
+    required: bool = False
+
+
+def _required(read: Callable) -> Field:
+    return Field(read, required=True)
+
+
+STUDY = {
+    "slug": _required(text(60)),
+    "title": _required(text(200)),
+    "description": Field(text(empty=True), ""),
+    "guideline": Field(text(empty=True), ""),
+    "consent": Field(text(empty=True), ""),
+    "languages": Field(texts(35), []),
+    "tasks": Field(objects, []),
+}
+TASK = {
+    "name": _required(text(60)),
+    "kind": _required(text(20)),
+    "overlap": Field(whole(1, OVERLAP_LIMIT), DEFAULT_OVERLAP),
+    "guideline": Field(text(empty=True), ""),
+}
+PERSONA = {"id": _required(identifier(100)), "profile": _required(profile)}
+MEMORY = {"persona": _required(text(100)), "text": _required(text())}
+QUERY = {
+    "id": _required(identifier(100)),
+    "persona": Field(text(100)),
+    "text": _required(text()),
+    "need": Field(text(empty=True), ""),
+    "type": Field(one_of("specific", "general"), "specific"),
+    "scenario": Field(text(100, empty=True), ""),
+}
+CANDIDATE = {
+    # A vote's label is a candidate's id, or one of these two words.
+    "id": _required(identifier(100, "tie", "none")),
+    "query": _required(text(100)),
+    "text": _required(text()),
+    "model": Field(text(200, empty=True), ""),
+    "strategy": Field(text(40, empty=True), ""),
+    "urls": Field(texts(4000), []),
+}
+ITEM = {
+    "id": _required(identifier(200)),
+    "task": _required(text(60)),
+    "query": _required(text(100)),
+    "candidates": _required(texts(100)),
+    "overlap": Field(whole(1, OVERLAP_LIMIT)),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as the bundle describes it, its settings checked by its kind."""
+
+    name: str
+    kind: str
+    overlap: int
+    guideline: str
+    config: dict
+
+
+@dataclass
+class Bundle:
+    """A checked bundle. ``rows(name)`` reads a file again, one record a line."""
+
+    folder: Path
+    study: dict
+    tasks: list[Task]
+    counts: dict[str, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def rows(self, name: str) -> Iterator[tuple[int, dict]]:
+        """Line and record of every row of ``name`` ("personas", "memories", …), in order."""
+        file, fields = _FILES[name]
+        yield from _rows_of(self.folder, file, fields, Report())
+
+
+_FILES = {
+    "personas": ("personas.jsonl", PERSONA),
+    "memories": ("memories.jsonl", MEMORY),
+    "queries": ("queries.jsonl", QUERY),
+    "candidates": ("candidates.jsonl", CANDIDATE),
+    "items": ("items.jsonl", ITEM),
+}
+
+
+def read_bundle(folder, *, check_slug: Callable, check_task: Callable) -> Bundle:
+    """Read and check the bundle in ``folder``.
+
+    ``check_slug(slug)`` and ``check_task(kind, config) -> config`` know what the platform allows
+    and raise DomainError otherwise. Raises BundleError with up to 20 faults.
+    """
+    folder, report = Path(folder), Report()
+    if not folder.is_dir():
+        raise BundleError([f"{folder}: there is no such folder"])
+    study, tasks = _read_study(folder, report, check_slug, check_task)
+    bundle = Bundle(folder, study, tasks)
+    _check_rows(bundle, report)
+    report.finish()
+    bundle.warnings = list(report.warnings.values())
+    return bundle
+
+
+def read_personas(stream, name: str) -> list[dict]:
+    """Records of an uploaded personas file (binary ``stream``); BundleError with its faults."""
+    report = Report()
+    found = _read_list(stream, name, PERSONA, report)
+    report.finish()
+    return [record for _, record in found]
+
+
+def read_queries(stream, name: str, personas) -> list[dict]:
+    """Records of an uploaded queries file; ``personas`` are the ids that it may name."""
+    report = Report()
+    found = _read_list(stream, name, QUERY, report)
+    for line, record in found:
+        _known(record["persona"], personas, "persona", f"{name}, line {line}", report)
+    report.finish()
+    return [record for _, record in found]
+
+
+def check_json(value, depth: int = 0) -> None:
+    """ValueError with words where a JSON value cannot be stored or shown (NUL, depth, …)."""
+    if depth > DEPTH_LIMIT:
+        raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise ValueError("holds a NUL character")
+        if _SURROGATE.search(value):
+            raise ValueError("holds half of a surrogate pair")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("holds a number that is too large")
+    elif isinstance(value, list | dict):
+        for entry in value if isinstance(value, list) else [*value, *value.values()]:
+            check_json(entry, depth + 1)
+
+
+# --- study.json ----------------------------------------------------------------------------------
+
+
+def _read_study(folder, report, check_slug, check_task) -> tuple[dict, list[Task]]:
+    path, raw = folder / "study.json", b""
+    if not path.is_file():
+        raise BundleError([f"study.json: there is no such file in {folder}"])
+    with _readable(path, report), path.open("rb") as stream:
+        raw = stream.read(LINE_LIMIT + 1)
+    report.finish()
+    value = _parse(raw.removeprefix(BOM), "study.json, line 1", report)
+    if value is None:
+        report.finish()
+
+    def place(word) -> str:
+        """Where the word stands in the file: JSON itself does not keep it."""
+        at = raw.find(json.dumps(word, ensure_ascii=False).encode(errors="replace"))
+        before = raw[: max(at, 0)].count(b"\n")
+        return f"study.json, line {before + 1}"
+
+    study = _record(value, STUDY, "study.json", place, report)
+    if study is None:
+        report.finish()
+    _asked(check_slug, study["slug"], place=place("slug"), report=report)
+    tasks = {}
+    for given in study.pop("tasks"):
+        _read_task(given, study["guideline"], tasks, place, report, check_task)
+    return study, list(tasks.values())
+
+
+def _read_task(given, guideline, tasks, place, report, check_task) -> None:
+    named = given.get("name")
+
+    def here(key):
+        return place(named if isinstance(named, str) else "tasks")
+
+    common = {key: value for key, value in given.items() if key in TASK}
+    task = _record(common, TASK, "study.json", here, report)
+    if task is None:
+        return
+    where = f"{here('name')}: task {_shown(task['name'])}"
+    if not _SLUG.fullmatch(task["name"]):
+        report.fault(where, "the name may have letters, digits, hyphens and underscores")
+    elif task["name"] in tasks:
+        report.fault(where, "the name is used twice")
+    config = {key: value for key, value in given.items() if key not in TASK}
+    config = _asked(check_task, task["kind"], config, place=where, report=report)
+    task["guideline"] = task["guideline"] or guideline
+    tasks[task["name"]] = Task(**task, config=config or {})
+
+
+def _asked(check, *values, place, report):
+    """What ``check`` returns; its refusal becomes a fault."""
+    try:
+        return check(*values)
+    except DomainError as error:
+        report.fault(place, error.sentence)
+
+
+# --- The rows ------------------------------------------------------------------------------------
+
+
+def _check_rows(bundle: Bundle, report: Report) -> None:
+    """Check every row and reference, keeping ids only."""
+    personas, queries = {}, {}
+    # A candidate's id and the line of its query.
+    candidates, answered = {}, {}
+    for line, row in _checked(bundle, "personas", report):
+        _once(row["id"], line, personas, "personas.jsonl", report)
+    for line, row in _checked(bundle, "memories", report):
+        _known(row["persona"], personas, "persona", f"memories.jsonl, line {line}", report)
+    for line, row in _checked(bundle, "queries", report):
+        _once(row["id"], line, queries, "queries.jsonl", report)
+        _known(row["persona"], personas, "persona", f"queries.jsonl, line {line}", report)
+    for line, row in _checked(bundle, "candidates", report):
+        _once(row["id"], line, candidates, "candidates.jsonl", report)
+        _known(row["query"], queries, "query", f"candidates.jsonl, line {line}", report)
+        answered[row["id"]] = queries.get(row["query"])
+    tasks, items = {task.name: task for task in bundle.tasks}, {}
+    for line, row in _checked(bundle, "items", report):
+        _once(row["id"], line, items, "items.jsonl", report)
+        _check_item(row, f"items.jsonl, line {line}", tasks, queries, answered, report)
+
+
+def _check_item(row, place, tasks, queries, answered, report) -> None:
+    known = _known(row["task"], tasks, "task", place, report)
+    known &= _known(row["query"], queries, "query", place, report)
+    for candidate in row["candidates"]:
+        there = _known(candidate, answered, "candidate", place, report)
+        if there and known and answered[candidate] != queries[row["query"]]:
+            report.fault(place, f"the candidate {_shown(candidate)} answers another query")
+    if len(set(row["candidates"])) < len(row["candidates"]):
+        report.fault(place, "a candidate is named twice")
+    wanted = known and tasks[row["task"]].config.get("options")
+    if wanted and len(row["candidates"]) != wanted:
+        report.fault(
+            place,
+            f"the task {_shown(row['task'])} compares {wanted} candidates, "
+            f"not {len(row['candidates'])}",
+        )
+
+
+def _checked(bundle, name, report) -> Iterator[tuple[int, dict]]:
+    file, fields = _FILES[name]
+    bundle.counts[name] = 0
+    for line, record in _rows_of(bundle.folder, file, fields, report):
+        bundle.counts[name] += 1
+        yield line, record
+
+
+def _rows_of(folder, file, fields, report) -> Iterator[tuple[int, dict]]:
+    path = folder / file
+    if not path.exists():
+        return
+    if not path.is_file():
+        report.fault(file, "this is no regular file")
+        return
+    with _readable(path, report), path.open("rb") as stream:
+        yield from _records(stream, file, fields, report)
+
+
+def _read_list(stream, name, fields, report) -> list[tuple[int, dict]]:
+    found, ids = [], {}
+    for line, record in _records(stream, name, fields, report):
+        _once(record["id"], line, ids, name, report)
+        found.append((line, record))
+    return found
+
+
+def _records(stream, name, fields, report) -> Iterator[tuple[int, dict]]:
+    """Line number and record of each good line; blank lines are passed over."""
+    number = 0
+    while raw := stream.readline(LINE_LIMIT + 1):
+        number += 1
+        place = f"{name}, line {number}"
+        if len(raw) > LINE_LIMIT:
+            report.fault(place, f"the line is longer than {LINE_LIMIT:,} bytes; no more was read")
+            return
+        raw = raw.removeprefix(BOM) if number == 1 else raw
+        if raw.isspace() or not raw:
+            continue
+        value = _parse(raw, place, report)
+        if value is not None:
+            record = _record(value, fields, name, lambda key, place=place: place, report)
+            if record is not None:
+                yield number, record
+
+
+def _parse(raw: bytes, place: str, report: Report) -> dict | None:
+    """The JSON object of these bytes, or None after a fault."""
+    try:
+        value = json.loads(
+            raw.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_integer
+        )
+        # Only an escape can bring in what UTF-8 text cannot hold.
+        if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > DEPTH_LIMIT:
+            check_json(value)
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start)
+        report.fault(_later(place, line), "the bytes are not UTF-8 text")
+    except json.JSONDecodeError as error:
+        words = "a NUL byte" if b"\x00" in raw else f"{error.msg}, column {error.colno}"
+        report.fault(_later(place, error.lineno - 1), f"broken JSON ({words})")
+    except RecursionError:
+        report.fault(place, f"the line is nested deeper than {DEPTH_LIMIT} levels")
+    except ValueError as error:
+        report.fault(place, f"the line {error}")
+    else:
+        if isinstance(value, dict):
+            return value
+        report.fault(place, "not a JSON object")
+    return None
+
+
+def _later(place: str, lines: int) -> str:
+    start, number = place.rsplit(" ", 1)
+    return f"{start} {int(number) + lines}"
+
+
+def _no_number(word):
+    raise ValueError(f"holds {word}, which is not JSON")
+
+
+def _integer(word):
+    if len(word) > 300:
+        raise ValueError("holds a number that is too large")
+    return int(word)
+
+
+def _finite(word):
+    value = float(word)
+    if not math.isfinite(value):
+        raise ValueError("holds a number that is too large")
+    return value
+
+
+def _record(value, fields, name, place, report) -> dict | None:
+    """``value`` read by ``fields``, defaults filled in; None after a fault."""
+    record = {}
+    for key, wanted in fields.items():
+        given = value.get(key)
+        if given is not None:
+            try:
+                record[key] = wanted.read(given)
+            except ValueError as error:
+                report.fault(place(key), f"{_shown(key)} {error}")
+        elif wanted.required:
+            report.fault(place(key), f"{_shown(key)} is missing")
+        else:
+            record[key] = wanted.default
+    for key in sorted(value.keys() - fields.keys()):
+        report.unknown(name, place(key), key)
+    return record if len(record) == len(fields) else None
+
+
+def _once(key, line, seen, file, report) -> None:
+    first = seen.setdefault(key, line)
+    if first != line:
+        words = f"the id {_shown(key)} was used before, in line {first}"
+        report.fault(f"{file}, line {line}", words)
+
+
+def _known(key, known, what, place, report) -> bool:
+    if key is None or key in known:
+        return True
+    report.fault(place, f"there is no {what} {_shown(key)}")
+    return False
+
+
+@contextmanager
+def _readable(path, report):
+    try:
+        yield
+    except OSError as error:
+        report.fault(path.name, f"cannot be read ({(error.strerror or 'unknown cause').lower()})")
+
+
+def _shown(word) -> str:
+    return f"“{str(word)[:80]}”"

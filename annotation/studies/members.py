@@ -1,0 +1,82 @@
+"""Join, change a role, leave: what happens to a membership."""
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.studies.models import Invitation, Membership, Role, Study
+
+
+@transaction.atomic
+def create_study(form_data: dict, by) -> Study:
+    """Create a study from checked fields and make its creator its administrator."""
+    study = Study.objects.create(**form_data)
+    Membership.objects.create(study=study, user=by, role=Role.ADMINISTRATOR)
+    audit.record(by, "study.create", study)
+    return study
+
+
+def standing(key: str) -> Invitation:
+    """Return the invitation that ``key`` opens; NotFound where it is used, old or revoked."""
+    invitation = (
+        Invitation.objects.select_related("study")
+        .filter(
+            digest=Invitation.digest_of(key),
+            accepted_at=None,
+            revoked_at=None,
+            expires_at__gt=timezone.now(),
+        )
+        .first()
+    )
+    if invitation is None:
+        raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
+    return invitation
+
+
+@transaction.atomic
+def accept(key: str, user) -> Membership:
+    """Make ``user`` a member through an invitation, which is used up by it.
+
+    Raises NotFound for a dead link, DomainError where it was made out to another address, Conflict
+    where the person has a role in the study already.
+    """
+    invitation = Invitation.objects.select_for_update(of=["self"]).get(pk=standing(key).pk)
+    if invitation.accepted_at:
+        raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
+    if invitation.email and invitation.email != (user.email or "").lower():
+        raise DomainError(_("This invitation was made out to another e-mail address."), status=403)
+    membership = Membership.objects.filter(study=invitation.study, user=user).first()
+    if membership and membership.left_at is None:
+        raise Conflict(_("You are a member of this study already."))
+    membership, _created = Membership.objects.update_or_create(
+        study=invitation.study, user=user, defaults={"role": invitation.role, "left_at": None}
+    )
+    invitation.accepted_by = user
+    invitation.accepted_at = timezone.now()
+    invitation.save(update_fields=["accepted_by", "accepted_at"])
+    audit.record(user, "invitation.accept", invitation, role=invitation.role)
+    return membership
+
+
+@transaction.atomic
+def change_role(membership: Membership, role: str, by) -> None:
+    """Give a member another role, or with ``role`` empty end the membership.
+
+    Raises DomainError where the study would be left without an administrator.
+    """
+    # One change at a time: two administrators could otherwise demote each other at once.
+    Study.objects.select_for_update().get(pk=membership.study_id)
+    others = Membership.objects.filter(
+        study=membership.study_id, role=Role.ADMINISTRATOR, left_at=None
+    ).exclude(pk=membership.pk)
+    if membership.role == Role.ADMINISTRATOR != role and not others.exists():
+        raise DomainError(_("A study keeps at least one administrator."))
+    before = membership.role
+    if role:
+        membership.role = role
+    else:
+        membership.left_at = timezone.now()
+    membership.save(update_fields=["role", "left_at"])
+    audit.record(by, "member.change", membership, before=before, after=role)

@@ -1,0 +1,43 @@
+"""Votes made up for these tests, and where the reference data may lie."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotation.agreement.votes import votes_from_columns
+
+SHARED = Path(os.environ.get("ATTUNE_SHARED") or Path(__file__).parents[3] / "shared")
+
+
+@pytest.fixture
+def shared():
+    """The folder of reference data sets, which is no part of a checkout."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("the reference data sets are not here: set ATTUNE_SHARED to their folder")
+    return SHARED / "data"
+
+
+def make_counts(items, votes, options, *, seed=0, missing=0.0):
+    """Random (items, options) counts with a true preference an item; some votes may be missing."""
+    rng = np.random.default_rng(seed)
+    preference = rng.dirichlet(np.full(options, 0.5), size=items)
+    n = rng.binomial(votes, 1 - missing, size=items)
+    return rng.multinomial(n, preference)
+
+
+def make_votes(table):
+    """Votes of a {task: {worker: label}} table."""
+    rows = [(t, w, label) for t, given in table.items() for w, label in given.items()]
+    columns = zip(*rows, strict=True)
+    return votes_from_columns(dict(zip(("task", "worker", "label"), map(list, columns))))
+
+
+def panel(counts_by_task):
+    """Votes of {task: (9, 0) …}: labels a, b, c by place, annotators w00, w01, …"""
+    table = {}
+    for task, counts in counts_by_task.items():
+        labels = [label for label, n in zip("abc", counts, strict=False) for _ in range(n)]
+        table[task] = {f"w{i:02}": label for i, label in enumerate(labels)}
+    return make_votes(table)

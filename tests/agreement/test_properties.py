@@ -1,0 +1,170 @@
+"""What holds for every set of votes."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotation.agreement import correlation, pairwise, stats
+from annotation.agreement.krippendorff import alpha, coincidences
+from annotation.agreement.report import agreement_report, as_json
+from annotation.agreement.stats import patterns_of
+from annotation.agreement.tiers import tiers_report
+from annotation.agreement.votes import votes_from_columns
+
+tables = st.integers(2, 4).flatmap(
+    lambda k: st.lists(
+        st.lists(st.integers(0, 6), min_size=k, max_size=k), min_size=2, max_size=12
+    )
+)
+vote_lists = st.dictionaries(
+    st.tuples(st.sampled_from("tuvwxyz"), st.sampled_from("abcde")),
+    st.sampled_from(["1", "2", "3.5"]),
+    min_size=1,
+).map(lambda votes: [(*key, label) for key, label in votes.items()])
+
+
+def as_votes(rows):
+    return votes_from_columns(
+        dict(zip(("task", "worker", "label"), map(list, zip(*rows, strict=True)), strict=True))
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=vote_lists, seed=st.randoms())
+def test_any_order_of_votes_gives_the_same_bits(rows, seed):
+    shuffled = seed.sample(rows, len(rows))
+    first, second = (
+        as_json(agreement_report(as_votes(r), "ratio", resamples=50)) for r in (rows, shuffled)
+    )
+    assert first == second
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=vote_lists, seed=st.randoms())
+def test_any_order_of_timed_votes_gives_the_same_tiers(rows, seed):
+    columns = ("task", "worker", "label", "submitted_at")
+    timed = [(*row, f"2026-01-01T00:00:{seed.randrange(20):02}Z") for row in rows]
+    reports = []
+    for order in (timed, seed.sample(timed, len(timed))):
+        votes = votes_from_columns(dict(zip(columns, map(list, zip(*order, strict=True)))))
+        reports.append(tiers_report(votes, 3))
+    assert reports[0] == reports[1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(counts=tables, seed=st.randoms())
+def test_names_of_labels_do_not_matter_at_nominal_level(counts, seed):
+    counts = np.array(counts)
+    columns = seed.sample(range(counts.shape[1]), counts.shape[1])
+    for coefficient in (
+        stats.percent_agreement, stats.fleiss_kappa, stats.symmetric_kappa, stats.gwet_ac1, alpha,
+    ):  # fmt: skip
+        one, other = (coefficient(patterns_of(c)) for c in (counts, counts[:, columns]))
+        assert one.value == (None if other.value is None else pytest.approx(other.value, abs=1e-12))
+        assert one.reason == other.reason
+
+
+@settings(max_examples=60, deadline=None)
+@given(counts=tables)
+def test_symmetric_kappa_is_fleiss_of_all_orders_of_the_options(counts):
+    counts = np.array(counts)
+    # Equal weight for every vote order needs items with equal numbers of votes or Gwet's shares.
+    orders = itertools.permutations(range(counts.shape[1]))
+    everything = np.concatenate([counts[:, list(order)] for order in orders])
+    symmetric = stats.symmetric_kappa(patterns_of(counts))
+    if symmetric.value is None:
+        assert stats.percent_agreement(patterns_of(counts)).value is None
+        return
+    fleiss = stats.fleiss_kappa(patterns_of(everything))
+    assert symmetric.value == pytest.approx(fleiss.value, abs=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(counts=tables)
+def test_kappas_keep_their_bounds_and_symmetric_is_the_largest_of_two(counts):
+    patterns = patterns_of(counts)
+    fleiss, symmetric = stats.fleiss_kappa(patterns), stats.symmetric_kappa(patterns)
+    if symmetric.value is None:
+        return
+    k = patterns.categories
+    assert -1 / (k - 1) - 1e-12 <= symmetric.value <= 1
+    assert symmetric.value == pytest.approx(stats.brennan_prediger(patterns).value, abs=1e-12)
+    assert symmetric.low is None or symmetric.low <= symmetric.value <= symmetric.high
+    if fleiss.value is not None:
+        assert fleiss.value <= symmetric.value + 1e-12
+        assert stats.gwet_ac1(patterns).value >= symmetric.value - 1e-12
+
+
+@settings(max_examples=100, deadline=None)
+@given(counts=tables)
+def test_alpha_is_the_ratio_of_the_coincidence_matrix(counts):
+    patterns = patterns_of(counts)
+    matrix = coincidences(patterns)
+    marginal = matrix.sum(axis=1)
+    ours = alpha(patterns, resamples=0)
+    if np.count_nonzero(marginal) < 2:
+        assert ours.value is None
+        return
+    n = marginal.sum()
+    apart = 1 - np.eye(len(matrix))
+    expected = 1 - (n - 1) * (matrix * apart).sum() / (np.outer(marginal, marginal) * apart).sum()
+    assert ours.value == pytest.approx(expected, abs=1e-10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(counts=tables)
+def test_all_levels_are_one_on_two_categories_zero_and_one(counts):
+    counts = np.array(counts)[:, :2]
+    levels = [alpha(patterns_of(counts), level, [0, 1], resamples=0) for level in stats.LEVELS]
+    if levels[0].value is None:
+        return
+    for level in levels[1:]:
+        assert level.value == pytest.approx(levels[0].value, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=20))
+def test_weights_change_nothing_with_two_categories(votes):
+    item = np.repeat(np.arange(len(votes)), 2)
+    worker = np.tile([0, 1], len(votes))
+    found = pairwise.cohen_table(
+        pairwise.confusions(item, worker, np.ravel(votes), 2, 2), values=[1, 2]
+    )
+    for name in ("linear", "quadratic"):
+        assert found[name] == pytest.approx(found["value"], abs=1e-12, nan_ok=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=3, max_size=3))
+def test_turning_a_table_turns_nothing_but_the_sign_of_tau(table):
+    table = np.array(table)
+    one, turned = correlation.kendall_tau_b(table), correlation.kendall_tau_b(table.T)
+    assert one == turned or one.value == pytest.approx(turned.value, abs=1e-14)
+    mirrored = correlation.kendall_tau_b(table[:, ::-1])
+    assert one.value is None or mirrored.value == pytest.approx(-one.value, abs=1e-14)
+
+
+def test_items_of_one_vote_enter_the_shares_and_the_error_only():
+    patterns = patterns_of([[2, 0], [1, 1], [0, 2], [1, 0], [1, 0]])
+    assert stats.percent_agreement(patterns).value == pytest.approx(2 / 3)
+    share = (1 + 0.5 + 0 + 1 + 1) / 5
+    chance = share**2 + (1 - share) ** 2
+    assert stats.fleiss_kappa(patterns).value == pytest.approx((2 / 3 - chance) / (1 - chance))
+
+
+def test_codes_of_any_width_and_any_grouping_give_the_same_counts():
+    item, category = np.array([2, 0, 1, 2]), np.array([1, 0, 1, 1])
+    for kind in (np.int8, np.int16, np.int32, np.int64):
+        found = stats.count_votes(item.astype(kind), category.astype(np.int8), 3, 2)
+        assert found.tolist() == [[1, 0], [0, 1], [0, 2]]
+
+
+def test_more_categories_than_a_key_can_hold_are_grouped_too():
+    counts = np.zeros((3, 80), dtype=int)
+    counts[0, 0] = counts[1, 0] = counts[2, 79] = 7
+    patterns = patterns_of(counts)
+    assert sorted(patterns.weight.tolist()) == [1, 2]
+    assert patterns.totals[[0, 79]].tolist() == [14, 7]

@@ -1,0 +1,284 @@
+"""The tier rule, number by number."""
+
+from fractions import Fraction
+
+import pytest
+
+from annotation.agreement.tiers import (
+    TierRule,
+    audit_easy,
+    audit_size,
+    band_check,
+    fill_hard,
+    group_kappa,
+    item_kappa,
+    judge,
+    may_stop,
+    new_panel_kappa,
+    pool_kappa,
+    preview,
+    tier_of,
+    tiers_report,
+    unbiased_votes,
+)
+from annotation.agreement.votes import VotesError, votes_from_columns
+
+from .conftest import make_votes, panel
+
+HARD = {"stop_below": "hard"}
+
+
+@pytest.mark.parametrize(
+    ("counts", "kappa", "tier"),
+    [
+        ((9, 0), 1.0, "medium"),
+        ((8, 1), 0.556, "hard"),
+        ((7, 2), 0.222, "borderline"),
+        ((6, 3), 0.0, "ambiguous"),
+        ((5, 4), -0.111, "ambiguous"),
+    ],
+)
+def test_nine_votes_on_two_options(counts, kappa, tier):
+    assert round(float(item_kappa(counts, 2)), 3) == kappa
+    assert tier_of(counts, 2) == tier_of(counts[::-1], 2) == tier
+
+
+@pytest.mark.parametrize(
+    ("counts", "kappa", "tier"),
+    [
+        ((9, 0, 0), 1.0, "medium"),
+        ((8, 1, 0), 0.667, "medium"),
+        ((7, 2, 0), 0.417, "hard"),
+        ((7, 1, 1), 0.375, "borderline"),
+        ((6, 3, 0), 0.25, "borderline"),
+        ((6, 2, 1), 0.167, "ambiguous"),
+        ((3, 3, 3), -0.125, "ambiguous_tie"),
+        ((4, 4, 1), -0.042, "ambiguous_tie"),
+    ],
+)
+def test_nine_votes_on_three_options(counts, kappa, tier):
+    assert round(float(item_kappa(counts, 3)), 3) == kappa
+    assert tier_of(counts, 3) == tier
+
+
+def test_only_some_panel_sizes_have_a_hard_pattern():
+    def has_hard(n):
+        rule = TierRule(panel=n, minimum=n)
+        return any(tier_of((top, n - top), 2, rule) == "hard" for top in range(n // 2 + 1, n + 1))
+
+    assert [n for n in range(3, 16) if has_hard(n)] == [7, 8, 9, 10, 13, 14, 15]
+
+
+def test_an_open_item_waits_for_nine_votes_and_a_closed_one_for_seven():
+    assert tier_of((8, 0), 2, closed=False) == "pending"
+    assert tier_of((8, 0), 2) == "medium"
+    assert tier_of((6, 1), 2) == "hard"
+    assert tier_of((6, 0), 2) == "pending"
+    assert tier_of((4, 4), 2) == "ambiguous_tie"
+
+
+def test_an_edge_is_exact():
+    # 9 of 10 votes is exactly 3/5: not above it.
+    assert item_kappa((9, 1), 2) == Fraction(3, 5)
+    assert tier_of((9, 1), 2, TierRule(panel=10)) == "hard"
+    tier = [judge(panel({f"t{i}": (9, 0) if i < 1 else (8, 1)}))[0] for i in range(10)]
+    assert group_kappa(tier, 2) == Fraction(3, 5)
+
+
+def test_shares_at_which_a_mixed_hard_tier_leaves_its_band():
+    def mixed(eight, seven):
+        votes = panel(
+            {f"e{i}": (8, 1) for i in range(eight)} | {f"s{i}": (7, 2) for i in range(seven)}
+        )
+        return judge(votes)
+
+    assert not band_check("hard", mixed(8, 7), 2, TierRule())["in_band"]
+    assert band_check("hard", mixed(32, 28), 2, TierRule())["in_band"] is False
+    assert band_check("hard", mixed(33, 28), 2, TierRule())["in_band"] is True
+    assert group_kappa(mixed(60, 40), 2) == Fraction(19, 45)
+
+
+@pytest.mark.parametrize(
+    ("pool", "nine", "eight", "seven"),
+    [
+        (Fraction(2, 3), 0.91, 0.59, 0.35),
+        (Fraction(1, 2), 0.83, 0.54, 0.32),
+        (Fraction(1, 3), 0.70, 0.45, 0.27),
+        (Fraction(1, 5), 0.52, 0.34, 0.21),
+    ],
+)
+def test_kappa_of_a_new_panel(pool, nine, eight, seven):
+    items = judge(panel({"nine": (9, 0), "eight": (8, 1), "seven": (7, 2)}))
+    found = {item.task: round(new_panel_kappa([item], 2, pool), 2) for item in items}
+    assert found == {"nine": nine, "eight": eight, "seven": seven}
+    m, n, a = 8, 9, (1 / float(pool) - 1) / 2
+    closed = 1 - 4 * (a + m) * (a + n - m) / ((2 * a + n) * (2 * a + n + 1))
+    assert new_panel_kappa(items[:1], 2, pool) == pytest.approx(closed)
+
+
+def test_kappa_of_a_new_panel_with_three_options():
+    items = judge(panel({"1": (9, 0, 0), "2": (8, 1, 0), "3": (7, 2, 0)}))
+    found = [round(new_panel_kappa([item], 3, Fraction(1, 2)), 2) for item in items]
+    assert found == [0.83, 0.61, 0.45]
+    assert new_panel_kappa(items, 3, Fraction(0)) is None
+
+
+def test_the_first_nine_votes_by_time_count():
+    labels = ["a"] * 9 + ["b"] * 3
+    columns = {
+        "task": ["t"] * 12,
+        "worker": [f"w{i:02}" for i in range(12)],
+        "label": labels,
+        # The three votes for b come first; all times are given in different zones and orders.
+        "submitted_at": [f"2026-01-02T00:00:{i:02}+00:00" for i in range(9)]
+        + ["2026-01-02T01:00:00+05:00", "2026-01-01T00:00:00Z", "2026-01-01T12:00:00"],
+    }
+    item = judge(votes_from_columns(columns), 2)[0]
+    assert dict(item.votes) == {"a": 6, "b": 3}
+    assert item.n == 9
+    del columns["submitted_at"]
+    assert dict(judge(votes_from_columns(columns), 2)[0].votes) == {"a": 9}
+
+
+def test_a_shared_top_has_no_winner():
+    tie, won, pending = judge(panel({"1": (4, 4, 1), "2": (5, 4, 0), "3": (3, 0, 0)}), 3)
+    assert (tie.tier, tie.winner, tie.share) == ("ambiguous_tie", None, Fraction(4, 9))
+    assert (won.tier, won.winner) == ("ambiguous", "a")
+    assert (pending.tier, pending.winner) == ("pending", None)
+
+
+def test_collection_stops_on_failure_and_never_on_success():
+    strict, fill = TierRule(**HARD), TierRule(stop_below="borderline")
+    assert may_stop((2, 2), 2, strict)
+    assert not may_stop((5, 0), 2, strict)
+    assert not may_stop((4, 2), 2, fill)
+    assert may_stop((3, 3), 2, fill)
+    assert tier_of((2, 2), 2, strict, closed=False) == "ambiguous"
+    assert tier_of((2, 1), 2, strict, closed=False) == "pending"
+    assert [unbiased_votes(2, rule) for rule in (strict, fill, TierRule())] == [4, 6, 9]
+
+
+def test_the_pools_kappa_uses_the_votes_before_the_first_possible_stop():
+    votes = panel({"t": (8, 1)})
+    assert pool_kappa(votes, 2, TierRule()) == Fraction(5, 9)
+    assert pool_kappa(votes, 2, TierRule(**HARD)) == 1
+
+
+def hard_and_borderline(hard, borderline):
+    votes = panel(
+        {f"h{i:02}": (8, 1) for i in range(hard)} | {f"s{i:02}": (7, 2) for i in range(borderline)}
+    )
+    return judge(votes)
+
+
+def test_borderline_items_stay_out_unless_the_release_asks_for_them():
+    joined, reserve = fill_hard(hard_and_borderline(30, 10), 2, TierRule())
+    assert (len(joined), len(reserve)) == (0, 10)
+
+
+def test_the_fill_stops_at_its_share_and_at_its_kappa():
+    rule = TierRule(hard_fill=Fraction(1, 5))
+    joined, reserve = fill_hard(hard_and_borderline(20, 30), 2, rule)
+    assert (len(joined), len(reserve)) == (5, 25)
+    joined, _ = fill_hard(hard_and_borderline(30, 30), 2, TierRule(hard_fill=Fraction(2, 5)))
+    assert len(joined) == 20
+    assert group_kappa(hard_and_borderline(30, 20), 2) > Fraction(21, 50)
+
+
+def test_the_fill_prefers_sure_winners_and_is_the_same_every_time():
+    items = hard_and_borderline(4, 3)
+    rule = TierRule(hard_fill=Fraction(1, 5))
+    joined, _ = fill_hard(items, 2, rule, posterior={"s02": 0.99, "s00": 0.9})
+    assert [item.task for item in joined] == ["s02"]
+    assert fill_hard(items, 2, rule) == fill_hard(items[::-1], 2, rule)
+
+
+def test_three_options_are_never_filled():
+    votes = panel({f"h{i}": (7, 2, 0) for i in range(40)} | {f"s{i}": (7, 1, 1) for i in range(9)})
+    joined, _ = fill_hard(judge(votes), 3, TierRule(hard_fill=Fraction(2, 5)))
+    assert joined == []
+
+
+def test_a_tier_of_few_items_is_not_checked():
+    check = band_check("hard", hard_and_borderline(29, 0), 2, TierRule())
+    assert check["in_band"] is None
+    assert check["note"] == "29 items are too few to check"
+
+
+def test_the_report_of_a_pool():
+    votes = panel(
+        {f"m{i:02}": (9, 0) for i in range(40)}
+        | {f"h{i:02}": (1, 8) for i in range(30)}
+        | {f"b{i:02}": (7, 2) for i in range(20)}
+        | {"t": (5, 4), "p": (2, 1)}
+    )
+    report = tiers_report(votes)
+    assert report["rule"]["parameters"]["hard_above"] == "2/5"
+    assert {name: tier["items"] for name, tier in report["tiers"].items()} == {
+        "medium": 40, "hard": 30, "borderline": 20, "ambiguous": 1, "ambiguous_tie": 0,
+        "pending": 1,
+    }  # fmt: skip
+    hard, medium = report["tiers"]["hard"], report["tiers"]["medium"]
+    assert hard["symmetric_kappa"]["value"] == pytest.approx(5 / 9)
+    assert hard["fleiss_kappa"]["value"] == pytest.approx(-1 / 8)
+    assert (hard["band"], hard["in_band"]) == ([0.4, 0.6], True)
+    assert "one pattern" in hard["note"]
+    assert medium["in_band"] is True
+    assert medium["fleiss_kappa"] == {"value": None, "reason": "only one category was voted for"}
+    assert report["tiers"]["borderline"]["band"] is None
+    item = next(item for item in report["items"] if item["task"] == "h00")
+    assert item == {
+        "task": "h00", "votes": {"a": 1, "b": 8}, "n": 9, "winner": "b", "share": 8 / 9,
+        "tier": "hard",
+    }  # fmt: skip
+
+
+def test_names_of_answers_as_labels_need_the_number_of_options():
+    table = {
+        f"t{i}": {f"w{j}": f"answer-{i}-{'x' if j else 'y'}" for j in range(9)} for i in range(5)
+    }
+    report = tiers_report(make_votes(table), 2)
+    assert report["tiers"]["hard"]["items"] == 5
+    assert report["tiers"]["hard"]["symmetric_kappa"]["value"] == pytest.approx(5 / 9)
+
+
+def test_more_labels_than_options_on_one_task_are_refused_with_the_vote():
+    with pytest.raises(VotesError, match="vote 2: the label 'c' is one more than the 2 options"):
+        judge(make_votes({"t": {"u": "a", "v": "b", "w": "c"}}), 2)
+    with pytest.raises(VotesError, match="only one label"):
+        judge(make_votes({"t": {"u": "a", "v": "a"}}))
+
+
+def test_the_effect_of_another_rule():
+    votes = panel({f"s{i}": (7, 2) for i in range(3)} | {"m": (9, 0)})
+    other = TierRule(hard_above=Fraction(1, 5))
+    found = preview(votes, 2, TierRule(), other)
+    assert found["moves"] == [{"from": "borderline", "to": "hard", "items": 3}]
+    assert found["current"]["tiers"]["hard"]["items"] == 0
+    assert found["other"]["tiers"]["hard"]["items"] == 3
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"minimum": 10},
+        {"hard_above": Fraction(7, 10)},
+        {"hard_fill": Fraction(1, 2)},
+        {"stop_below": "medium"},
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(parameters):
+    with pytest.raises(ValueError, match="rule|thresholds|hard_fill|stop_below"):
+        TierRule(**parameters)
+
+
+def test_the_easy_tier_is_audited_not_voted():
+    assert [audit_size(n) for n in (60, 500, 3000)] == [60, 100, 300]
+    sample = {f"t{i}": (9, 0) for i in range(96)} | {f"u{i}": (8, 1) for i in range(3)}
+    assert audit_easy(sample, 500)["accepted"] is None
+    clear = audit_easy(sample | {"bad": (7, 2)}, 500)
+    assert clear["accepted"] is True
+    assert clear["drop"] == ["bad"]
+    unclear = audit_easy({t: (7, 2) if i % 2 else (9, 0) for i, t in enumerate(sample)}, 99)
+    assert unclear["accepted"] is False
+    assert len(unclear["drop"]) == 49

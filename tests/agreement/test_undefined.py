@@ -1,0 +1,179 @@
+"""Where other libraries give NaN, an error or a wrong number: here null with a reason."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from annotation.agreement import correlation, icc, intervals, pairwise, stats
+from annotation.agreement.bradley_terry import bradley_terry
+from annotation.agreement.dawid_skene import dawid_skene
+from annotation.agreement.krippendorff import alpha
+from annotation.agreement.position import side_bias
+from annotation.agreement.report import agreement_report, as_json, plain
+from annotation.agreement.stats import patterns_of
+from annotation.agreement.tiers import item_kappa
+
+from .conftest import make_counts, make_votes
+
+
+def test_one_category_has_no_fleiss_and_no_alpha_but_full_agreement():
+    patterns = patterns_of([[9, 0], [9, 0]])
+    assert stats.fleiss_kappa(patterns).reason == "only one category was voted for"
+    assert alpha(patterns).reason == "only one category was voted for"
+    assert stats.percent_agreement(patterns).value == 1
+    assert stats.symmetric_kappa(patterns).value == 1
+
+
+def test_one_option_alone_has_no_kappa_at_all():
+    patterns = patterns_of([[9], [9]])
+    for coefficient in (stats.symmetric_kappa, stats.brennan_prediger, stats.gwet_ac1):
+        assert coefficient(patterns).value is None
+
+
+def test_unequal_numbers_of_votes_are_no_error():
+    patterns = patterns_of([[9, 0], [3, 2], [1, 0]])
+    found = stats.fleiss_kappa(patterns)
+    share = (1 + 0.6 + 1) / 3
+    chance = share**2 + (1 - share) ** 2
+    assert found.value == pytest.approx(((1 + 0.4) / 2 - chance) / (1 - chance))
+
+
+def test_one_vote_an_item_is_null_everywhere_and_valid_json():
+    votes = make_votes({"t1": {"a": "1"}, "t2": {"b": "2"}, "t3": {"a": "2"}})
+    report = json.loads(as_json(agreement_report(votes, "ratio")))
+    for name in ("percent_agreement", "fleiss_kappa", "symmetric_kappa", "gwet_ac1", "gwet_ac2"):
+        assert report[name] == {"value": None, "reason": "no item has two votes"}
+    assert set(report["krippendorff_alpha"]) == {"nominal", "ordinal", "interval", "ratio"}
+    assert all(a["value"] is None for a in report["krippendorff_alpha"].values())
+    cohen = report["cohen_kappa"]
+    assert cohen == {"pairs": [], "mean": None, "reason": "no two annotators share an item"}
+    assert all(found["value"] is None for found in report["icc"].values())
+
+
+def test_both_annotators_constant_have_no_cohen():
+    votes = make_votes({"t1": {"a": "x", "b": "x"}, "t2": {"a": "x", "b": "x"}, "t3": {"c": "y"}})
+    report = json.loads(as_json(agreement_report(votes)))
+    assert report["cohen_kappa"]["pairs"] == [
+        {"a": "a", "b": "b", "n": 2, "value": None, "se": None, "linear": None, "quadratic": None}
+    ]
+    assert report["cohen_kappa"]["mean"] is None
+
+
+def test_one_constant_annotator_has_a_cohen_of_zero():
+    tables = pairwise.confusions(
+        np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 0, 0, 1]), 2, 2
+    )
+    assert pairwise.cohen(tables)[0].tolist() == [0]
+
+
+def test_scores_without_variance_have_no_icc():
+    found = icc.icc(icc.sums_of_table([[3, 3], [3, 3]]))
+    assert {c.reason for c in found.values()} == {"all scores are equal"}
+
+
+def test_items_with_different_raters_have_the_one_way_forms_only():
+    votes = make_votes({"t1": {"a": "1", "b": "2"}, "t2": {"b": "4", "c": "5"}, "t3": {"a": "2"}})
+    found = agreement_report(votes, "interval")["icc"]
+    assert found["icc1"]["value"] is not None
+    assert "every rater" in found["icc2"]["reason"]
+    # One-way analysis of variance by hand: n₀ = (5 - 9/5)/2, MS between 10.5/2... within 0.5.
+    n0 = (5 - (4 + 4 + 1) / 5) / 2
+    means, sizes = np.array([1.5, 4.5, 2.0]), np.array([2, 2, 1])
+    between = (sizes * (means - 14 / 5) ** 2).sum() / 2
+    assert found["icc1"]["value"] == pytest.approx((between - 0.5) / (between + (n0 - 1) * 0.5))
+
+
+def test_ratio_level_refuses_negative_numbers_only():
+    patterns = patterns_of(make_counts(20, 5, 3))
+    assert alpha(patterns, "ratio", [-1, 0, 1]).value is None
+    assert alpha(patterns, "ratio", [0, 1, 2]).value is not None
+
+
+def test_a_model_without_a_win_is_regularised_and_says_so():
+    first, second = np.array([0, 0, 1, 1, 2, 2]), np.array([1, 2, 2, 0, 0, 1])
+    score = np.array([1.0, 1, 1, 1, 0, 0])
+    found = bradley_terry(first, second, score, 3)
+    assert found.regularised
+    assert found.strength[2] < found.strength[0]
+    assert np.all(np.isfinite(found.strength))
+    assert found.strength.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_a_side_that_decides_every_vote_has_no_strengths():
+    first, second = np.array([0, 1, 0, 1]), np.array([1, 0, 1, 0])
+    found = bradley_terry(first, second, np.ones(4), 2, order=True)
+    assert found.strength is None
+    assert found.order.value is None
+    assert "first" in found.reason
+
+
+def test_a_model_against_itself_is_refused():
+    with pytest.raises(ValueError, match="itself"):
+        bradley_terry(np.array([0]), np.array([0]), np.array([1.0]), 2)
+
+
+def test_dawid_skene_runs_to_the_maximum_and_its_likelihood_never_falls():
+    item, worker = np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40)
+    category = (np.random.default_rng(1).random(200) < 0.4).astype(int)
+    reached = [
+        dawid_skene(item, worker, category, (40, 5, 2), most=rounds).log_likelihood
+        for rounds in range(1, 60)
+    ]
+    assert np.all(np.diff(reached) >= -1e-9)
+
+
+def test_single_votes_are_not_taken_for_perfect_knowledge():
+    few = dawid_skene(np.array([0, 0]), np.array([0, 1]), np.array([0, 1]), (1, 2, 2))
+    assert few.posterior[0] == pytest.approx([0.5, 0.5])
+
+
+def test_nothing_counted_has_no_interval_and_constant_scores_no_correlation():
+    assert intervals.wilson(0, 0).reason == "nothing was counted"
+    assert intervals.clopper_pearson(0, 0).value is None
+    constant = np.array([[3, 4]])
+    for found in (correlation.spearman(constant), correlation.kendall_tau_b(constant)):
+        assert found.value is None
+        assert "does not vary" in found.reason
+
+
+def test_a_side_chosen_alike_on_every_item_has_no_test():
+    found, p = side_bias([0, 0, 1, 1], [1, 1, 1, 1])
+    assert found.value is None
+    assert p is None
+
+
+def test_three_fifths_is_exact_where_floats_are_not():
+    kappas = [item_kappa((9, 0), 2)] + [item_kappa((8, 1), 2)] * 9
+    assert sum(kappas) / 10 * 5 == 3
+    assert sum(map(float, kappas)) / 10 != 0.6 or 0.1 + 0.2 != 0.3
+
+
+def test_the_table_of_two_raters_divides_by_one_less_than_the_items():
+    patterns = patterns_of([[2, 0]] * 30 + [[0, 2]] * 40 + [[1, 1]] * 30)
+    agreement = np.repeat([1.0, 1.0, 0.0], [30, 40, 30])
+    expected = agreement.std(ddof=1) / 10
+    assert stats.percent_agreement(patterns).se == pytest.approx(expected)
+
+
+def test_labels_that_are_names_of_answers_are_named_as_the_fault():
+    with pytest.raises(ValueError, match="must be categories that the tasks share"):
+        stats.count_votes(np.array([0]), np.array([0]), 100_000, 100_000)
+
+
+def test_plain_report_and_json_report_are_the_same():
+    votes = make_votes({"t1": {"a": "1", "b": "2"}, "t2": {"a": "1", 'quo"te é': "1", "b": "2"}})
+    for level in ("nominal", "ordinal"):
+        report = agreement_report(votes, level)
+        assert json.loads(as_json(report)) == plain(report)
+
+
+def test_the_order_effect_is_found():
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 3, 4000)
+    second = (first + rng.integers(1, 3, 4000)) % 3
+    score = (rng.random(4000) < expit(0.5 * (second - first) + 0.8)).astype(float)
+    found = bradley_terry(first, second, score, 3, order=True)
+    assert found.order.low < 0.8 < found.order.high
+    assert np.argmax(found.strength) == 0

@@ -1,0 +1,267 @@
+"""`manage.py up` on real parts: what it prints, what it survives, and that it leaves nothing."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from annotation.local import postgres, supervisor
+from annotation.local.folders import private_folder
+from annotation.local.model import free_port
+from annotation.local.process import pause
+
+REPOSITORY = Path(__file__).parents[2]
+PARTS = {"postgres", "redis", "model", "web", "worker", "beat"}
+SECONDS = 60
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+    pytest.mark.xdist_group("supervisor"),  # one start for all
+]
+
+
+class Up:
+    """One run of `manage.py up` in a data folder; its words are in `words`."""
+
+    def __init__(self, data: Path, port: int | None = None) -> None:
+        self.data = data
+        self.port = port or free_port()
+        self.words = data.parent / f"{data.name}.stderr"
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in {"DATABASE_URL", "REDIS_URL", "ATTUNE_ENDPOINTS", "PORT"}
+        }
+        with self.words.open("w") as words:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up", "--no-demo", "--port", str(self.port)],
+                cwd=REPOSITORY,
+                env=environment | {"ATTUNE_DATA": str(data)},
+                stdout=subprocess.PIPE,
+                stderr=words,
+                text=True,
+            )
+
+    def ready(self) -> "Up":
+        """Wait for the line that the contract promises."""
+        assert (
+            self.process.stdout.readline() == f"Attune is ready: http://127.0.0.1:{self.port}\n"
+        ), self.words.read_text()
+        return self
+
+    def get(self, path: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            return 0
+        finally:
+            connection.close()
+
+    def services(self) -> dict:
+        return json.loads((self.data / "run" / "services.json").read_text())
+
+    def pids(self) -> dict[int, str]:
+        return descendants(self.process.pid)
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+        self.process.wait(SECONDS)
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Return every process below `pid` and its command line."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if fields[0] != "Z":
+                parents[int(path.parent.name)] = int(fields[1])
+    found, fresh = set(), {pid}
+    while fresh:
+        fresh = {child for child, parent in parents.items() if parent in fresh} - found
+        found |= fresh
+    return {child: command(child) for child in found}
+
+
+def command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen in {SECONDS} s"
+        pause()
+
+
+def still_running(pids: dict[int, str]) -> dict[int, str]:
+    return {pid: line for pid, line in pids.items() if line and command(pid) == line}
+
+
+@contextlib.contextmanager
+def data_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="attune-up-"))
+    data = folder / "var"
+    yield data
+    home = (data / "postgres").resolve()
+    shutil.rmtree(folder)
+    if home.exists():
+        shutil.rmtree(home)  # root's cluster lies outside of the data folder
+
+
+@pytest.fixture(scope="module")
+def up() -> Iterator[Up]:
+    """One start that the tests of a running house share."""
+    with data_folder() as data:
+        run = Up(data).ready()
+        yield run
+        if run.process.poll() is None:
+            run.end()
+
+
+def test_a_start_prints_the_address_and_a_link_and_everything_serves(up):
+    assert re.fullmatch(r".*http://127\.0\.0\.1:\d+/\S+\n", up.process.stdout.readline())
+    assert up.get("/health/live") == 200
+    assert up.get("/health/ready") == 200
+    assert {path.stem for path in (up.data / "log").glob("*.log")} == PARTS | {"access", "prepare"}
+
+
+def test_the_running_services_are_described_for_other_shells(up):
+    services = up.services()
+    assert set(services) == {"DATABASE_URL", "REDIS_URL", "ATTUNE_ENDPOINTS"}
+    assert services["ATTUNE_ENDPOINTS"][0]["name"] == "smollm2"
+    environment = {k: v for k, v in os.environ.items() if k not in services}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "migrate", "--check"],
+        cwd=REPOSITORY,
+        env=environment | {"ATTUNE_DATA": str(up.data)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_in_the_data_folder_is_open_to_others(up):
+    files = [up.data, *up.data.rglob("*")]
+    assert len(files) > 50
+    modes = {path: path.lstat().st_mode for path in files}
+    assert [p for p, mode in modes.items() if not stat.S_ISLNK(mode) and mode & 0o077] == []
+
+
+def test_the_access_log_holds_no_query_and_no_key(up):
+    key = "3-c1a2b3-0123456789abcdef0123456789abcdef"
+    up.get(f"/accounts/password/reset/key/{key}/?word=private")
+    log = up.data / "log" / "access.log"
+    wait_for(lambda: "/reset/key/.../" in log.read_text(), "a masked line")
+    assert key not in log.read_text()
+    assert "private" not in log.read_text()
+
+
+@pytest.mark.parametrize("part", ["postgres", "redis", "web", "worker"])
+def test_a_killed_part_is_named_and_started_again(up, part):
+    marks = {"postgres": "bin/postgres -D", "redis": "redis-server", "web": "gunicorn"}
+    mark = marks.get(part, "celery -A annotation worker")
+    before = up.pids()
+    parts = [pid for pid, line in before.items() if mark in line]
+    os.kill(min(parts), signal.SIGKILL)
+    sentence = f"{part} stopped (killed by SIGKILL); starting it again in"
+    wait_for(lambda: sentence in up.words.read_text(), sentence)
+    wait_for(lambda: not still_running({pid: before[pid] for pid in parts}), "their end")
+    wait_for(lambda: any(mark in line for line in up.pids().values()), f"a new {part}")
+    wait_for(lambda: up.get("/health/ready") == 200, "being ready")
+
+
+def test_a_second_start_on_the_same_folder_is_refused(up):
+    second = Up(up.data)
+    assert second.process.wait(SECONDS) == 1
+    assert second.words.read_text() == (
+        f"Attune already runs from {up.data} (process {up.process.pid}).\n"
+    )
+    assert up.get("/health/live") == 200
+
+
+def test_a_taken_port_is_named_before_anything_starts(up):
+    with data_folder() as data:
+        run = Up(data, port=up.port)
+        assert run.process.wait(SECONDS) == 1
+        assert run.words.read_text() == (
+            f"Port {up.port} cannot be used (Address already in use): "
+            "stop the other program, or choose a port with PORT=8001.\n"
+        )
+        assert not (data / "postgres").exists()
+
+
+def test_ctrl_c_ends_everything_and_the_next_start_finds_it_as_it_was(up):
+    with psycopg.connect(up.services()["DATABASE_URL"]) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+    pids = up.pids()
+    assert len(pids) > len(PARTS)
+    up.end(signal.SIGINT)
+    assert up.process.returncode == 0
+    assert still_running(pids) == {}
+    assert not (up.data / "run" / "services.json").exists()
+    started = time.monotonic()
+    again = Up(up.data, up.port).ready()
+    assert time.monotonic() - started < SECONDS
+    with psycopg.connect(again.services()["DATABASE_URL"]) as connection:
+        assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
+    # Killed without a word, it leaves no orphan either, and the next start works.
+    pids = again.pids()
+    again.end(signal.SIGKILL)
+    wait_for(lambda: not still_running(pids), "the end of every child")
+    third = Up(up.data, up.port).ready()
+    with psycopg.connect(third.services()["DATABASE_URL"]) as connection:
+        assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
+    third.end()
+    assert third.process.returncode == 0
+
+
+def test_a_part_that_dies_at_once_is_shown_with_its_last_words():
+    with data_folder() as data:
+        private_folder(data)
+        cluster = postgres.cluster(data)
+        with (cluster.data / "postgresql.conf").open("a") as file:
+            file.write("shared_buffers = nonsense\n")
+        run = Up(data)
+        assert run.process.wait(SECONDS) == 1
+        words = run.words.read_text()
+        assert "PostgreSQL did not start (exit status 1)" in words
+        assert 'invalid value for parameter "shared_buffers": "nonsense"' in words
+        assert descendants(run.process.pid) == {}
+
+
+def test_a_port_that_is_no_number_is_a_usage_error():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up", "--port", "eighty"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "eighty is no port: give a number from 1 to 65535" in done.stderr
+
+
+def test_the_port_is_checked_on_the_loopback_address_only():
+    with socket.socket() as other:
+        other.bind(("127.0.0.2", 0))
+        other.listen()
+        supervisor._check_port(other.getsockname()[1])
