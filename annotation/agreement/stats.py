@@ -147,10 +147,9 @@ def symmetric_kappa(patterns, options=None):
     stored does not matter. A group's value is the mean of its items' own values.
     """
     k, pairs = options or patterns.categories, patterns.paired
-    if not pairs.items:
-        return undefined(NO_PAIR)
-    if k < 2:
-        return undefined(ONE_OPTION)
+    fault = _fault(patterns, k)
+    if fault:
+        return fault
     return _mean_over_items((k * item_agreement(patterns) - 1) / (k - 1), pairs, floor=-1 / (k - 1))
 
 
@@ -162,6 +161,12 @@ def mean_share(patterns, category):
     return _mean_over_items(patterns.shares[:, category], patterns, floor=0.0)
 
 
+def _fault(patterns, options):
+    if not patterns.paired.items:
+        return undefined(NO_PAIR)
+    return undefined(ONE_OPTION) if options < 2 else None
+
+
 def _mean_over_items(values, pairs, *, floor):
     count = pairs.items
     mean = pairs.weight @ values / count
@@ -171,7 +176,9 @@ def _mean_over_items(values, pairs, *, floor):
 
 def fleiss_kappa(patterns):
     """Fleiss' kappa (1971), unequal numbers of votes and its standard error after Gwet (2021)."""
-    if np.count_nonzero(patterns.totals) < 2 and patterns.paired.items:
+    if not patterns.paired.items:
+        return undefined(NO_PAIR)
+    if np.count_nonzero(patterns.totals) < 2:
         return undefined(ONE_CATEGORY)
     share = patterns.prevalence
     return _chance_corrected(patterns, share @ share, patterns.shares @ share)
@@ -179,9 +186,10 @@ def fleiss_kappa(patterns):
 
 def brennan_prediger(patterns):
     """Brennan and Prediger's kappa, Randolph's free-marginal kappa: chance is 1/K."""
-    if patterns.categories < 2 and patterns.paired.items:
-        return undefined(ONE_OPTION)
-    chance = 1 / max(patterns.categories, 1)
+    fault = _fault(patterns, patterns.categories)
+    if fault:
+        return fault
+    chance = 1 / patterns.categories
     return _chance_corrected(patterns, chance, chance)
 
 
@@ -197,10 +205,11 @@ def gwet_ac2(patterns, values):
 
 def _gwet(patterns, weights):
     k = patterns.categories
-    if k < 2 and patterns.paired.items:
-        return undefined(ONE_OPTION)
+    fault = _fault(patterns, k)
+    if fault:
+        return fault
     total = k if weights is None else weights.sum()
-    scale = total / (k * max(k - 1, 1))
+    scale = total / (k * (k - 1))
     away = 1 - patterns.prevalence
     chance = scale * (patterns.prevalence @ away)
     return _chance_corrected(patterns, chance, scale * (patterns.shares @ away), weights)
@@ -212,8 +221,6 @@ def _chance_corrected(patterns, chance, chance_of_item, weights=None):
     Items with one vote count in the shares, and with the factor N/N₂ in the error.
     """
     pairs = patterns.paired
-    if not pairs.items:
-        return undefined(NO_PAIR)
     agreement = item_agreement(patterns, weights)
     value = (pairs.weight @ agreement / pairs.items - chance) / (1 - chance)
     own = np.zeros(len(patterns.weight))

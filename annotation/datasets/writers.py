@@ -112,10 +112,9 @@ class _File:
 
     def __exit__(self, *error):
         with self.file:
-            if error[0] is None:
-                self.finish()
-                self.file.flush()
-                os.fsync(self.file.fileno())
+            self.finish()
+            self.file.flush()
+            os.fsync(self.file.fileno())
 
     def finish(self):
         """Write what is still held back."""
@@ -140,17 +139,13 @@ class _Csv(_File):
         self.lines.writerow(columns)
 
     def write(self, row):
-        cells = [_cell(row[name]) for name in self.columns]
-        if self.safe:
-            cells = [f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells]
-        self.lines.writerow(cells)
+        self.lines.writerow([self._cell(row[name]) for name in self.columns])
         self.rows += 1
 
-
-def _cell(value) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json_text(value)
+    def _cell(self, value) -> str:
+        if not isinstance(value, str):
+            return "" if value is None else json_text(value)
+        return f"'{value}" if self.safe and value.startswith(FORMULA) else value
 
 
 class _Parquet(_File):

@@ -446,7 +446,7 @@ class _Votes:
             self.stored.add(pair)
             return None
         if not self.open[item["pk"]]:
-            raise DomainError(f"the item has its {item['overlap']} judgments")
+            raise DomainError(f"all {item['overlap']} judgments of the item are taken")
         self.said[pair] = (outcome, option)
         self.stored.add(pair)
         counter = {"tie": "ties", "none": "nones"}.get(outcome, f"votes_{number}")

@@ -3,7 +3,6 @@
 import codecs
 import csv
 import io
-import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -87,7 +86,7 @@ def _csv_rows(stream, path) -> Iterator[tuple[int, dict | str]]:
 def _csv_records(stream) -> Iterator[tuple[int, list | str]]:
     """Fields of each record with the line it begins on, or what is broken there."""
     reader = csv.reader(stream, strict=True)
-    for _ in itertools.count():
+    while True:
         line = reader.line_num + 1
         try:
             yield line, next(reader)

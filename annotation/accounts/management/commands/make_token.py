@@ -1,0 +1,39 @@
+"""`manage.py make_token EMAIL`"""
+
+import argparse
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from annotation.accounts.models import ApiToken, User
+from annotation.core import audit
+
+
+class Command(BaseCommand):
+    """Make a key to the API."""
+
+    help = "Print a new API token of an account. It is shown this once and stored as a digest."
+
+    def add_arguments(self, parser):
+        """EMAIL and --days."""
+        parser.add_argument("email", metavar="EMAIL", help="address of the account")
+        parser.add_argument(
+            "--days", type=days, metavar="N", help="how long it works (default: until revoked)"
+        )
+
+    def handle(self, *args, email, days, **options):
+        """Print the token alone."""
+        user = User.objects.filter(email__iexact=email.strip(), is_active=True).first()
+        if user is None:
+            raise CommandError(f"There is no account {email}.")
+        with transaction.atomic():
+            token, key = ApiToken.issue(user, days)
+            audit.record(None, "token.make", token, user=user.pk)
+        self.stdout.write(key)
+
+
+def days(text: str) -> int:
+    """A number of days."""
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 3650:
+        raise argparse.ArgumentTypeError("must be a whole number from 1 to 3650")
+    return int(text)

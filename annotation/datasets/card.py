@@ -1,0 +1,134 @@
+"""The dataset card: what a reader must know before using a release. Pure."""
+
+import json
+import re
+
+METHOD = "PersonaFeedback: A Large-scale Human-annotated Benchmark for Personalization"
+LAYOUT_WORDS = {
+    "personafeedback": (
+        "Pairs of answers to a question of one persona, in three tiers of difficulty. `user_id` is "
+        "the line of the persona in `persona/all_personas.jsonl`, counted from 1. `votes.csv` has "
+        "every vote."
+    ),
+    "long": (
+        "Every judgment, item, answer and persona in long form, and `votes.csv` with `task`, "
+        "`worker`, `label`. Within an item the judgments stand in the order of submission."
+    ),
+    "dpo": "Preference pairs (`prompt`, `chosen`, `rejected`) with the persona they hold for.",
+}
+
+
+def card(manifest: dict, about: dict) -> str:
+    """Return the text of README.md in Markdown.
+
+    ``manifest`` is the release's manifest without its files; ``about`` has ``title``,
+    ``description``, ``languages`` (codes), ``consent`` (name and version, or "") and ``licence``.
+    What people wrote is made harmless: it cannot add markup to the card.
+    """
+    return "\n".join(
+        [
+            *_front_matter(about),
+            f"# {_words(about['title'])}, release {manifest['version']}",
+            "",
+            _words(about["description"]) or "The study gives no description.",
+            "",
+            LAYOUT_WORDS[manifest["layout"]],
+            "",
+            *_facts(manifest, about),
+            *_counts(manifest["counts"]),
+            *_agreement(manifest["agreement"]),
+            *_limits(manifest),
+            *_checking(about),
+        ]
+    )
+
+
+def _front_matter(about):
+    yield "---"
+    yield f"pretty_name: {json.dumps(about['title'], ensure_ascii=False)}"
+    yield f"language: {json.dumps(about['languages'])}"
+    if about["licence"]:
+        yield f"license: {json.dumps(about['licence'], ensure_ascii=False)}"
+    yield from ("---", "")
+
+
+def _facts(manifest, about):
+    languages = ", ".join(map(_words, about["languages"])) or "not stated"
+    yield from ("## Facts", "")
+    yield f"- Study: {manifest['study']}, release {manifest['version']} of {manifest['created_at']}"
+    yield f"- Id: {manifest['release']}"
+    yield f"- Layout and format: {manifest['layout']}, {manifest['format']}"
+    yield f"- Languages: {languages}"
+    yield f"- Consent text: {_words(about['consent']) or 'none'}"
+    yield f"- Licence: {_words(about['licence']) or 'not stated'}"
+    yield ""
+
+
+def _counts(counts):
+    yield from ("## Counts", "", "| what | number |", "|---|---|")
+    for name in ("personas", "items", "judgments", "workers", "withdrawn"):
+        yield f"| {name} | {counts[name]} |"
+    for tier, number in counts["pairs"].items():
+        yield f"| pairs: {tier} | {number} |"
+    for kind, reasons in counts["left_out"].items():
+        for reason, number in reasons.items():
+            yield f"| no pair ({kind.replace('_', ' ')}): {reason.replace('_', ' ')} | {number} |"
+    yield ""
+    if counts["labels"]:
+        yield from ("Votes by the strategy of the chosen answer:", "")
+        yield from ("| task | label | votes |", "|---|---|---|")
+    for task, labels in counts["labels"].items():
+        for label, number in labels.items():
+            yield f"| {_words(task)} | {_words(label)} | {number} |"
+    yield ""
+
+
+def _agreement(agreement):
+    yield from ("## Agreement", "")
+    yield "Of the votes that the tier rule uses, with 95 % intervals over items."
+    yield from ("", "| task | items | group | percent agreement | symmetric kappa | Fleiss' kappa |")
+    yield "|---|---|---|---|---|---|"
+    for task, entry in agreement.items():
+        for group, report in {"all": entry["all"], **entry["tiers"]}.items():
+            names = ("percent_agreement", "symmetric_kappa", "fleiss_kappa")
+            cells = " | ".join(_coefficient(report.get(name)) for name in names)
+            yield f"| {_words(task)} | {report['items']} | {group} | {cells} |"
+    yield ""
+
+
+def _coefficient(found) -> str:
+    if not found or found["value"] is None:
+        return "–"
+    if found["low"] is None:
+        return f"{found['value']:.3f}"
+    return f"{found['value']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+
+
+def _limits(manifest):
+    yield from ("## Limits", "")
+    yield "- Tiers describe groups of items: the tier of a single item is noisy."
+    yield "- A tier picked from votes looks more agreed upon than new annotators would find it."
+    yield "- Easy pairs are not voted into being, and this release does not audit them."
+    if manifest["rules"]["easy"]["note"]:
+        yield f"- {manifest['rules']['easy']['note']}"
+    yield "- Workers and users have names of this release alone; times are given to the day."
+    yield "- Reasons are the annotators' own words: read them before you publish them."
+    if manifest["counts"]["withdrawn"]:
+        yield "- People who withdrew their consent before this release are not in it."
+    if manifest["rules"]["csv"] == "safe":
+        yield "- CSV cells that begin like a formula have an apostrophe before them."
+    yield ""
+
+
+def _checking(about):
+    yield from ("## How to check it", "")
+    yield "`manifest.json` lists every file with its rows, bytes and SHA-256. In a checkout of Attune:"
+    yield from ("", "    python manage.py check_release DIR", "", "## Method", "")
+    yield f"Collected and tiered after the method of the paper “{METHOD}”; cite it by its title."
+    yield ""
+
+
+def _words(text) -> str:
+    """Foreign text on one line, without any character that begins markup."""
+    line = " ".join(str(text).split())
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", line.replace("&", "&amp;").replace("<", "&lt;"))

@@ -1,0 +1,129 @@
+"""What the manifest says of the votes: counts, labels, agreement, bands. Memory does not grow."""
+
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import numpy as np
+
+from annotation.agreement import tiers
+from annotation.agreement.report import coefficients, counts_report
+from annotation.agreement.stats import Patterns
+from annotation.datasets.truth import RULE
+
+CHECKED = ("medium", "hard")
+
+
+class Tally:
+    """Counts items as they pass by. Items with equal counts are one pattern with a weight."""
+
+    def __init__(self):
+        self.items = Counter()
+        self.pairs = Counter()
+        self.left_out = defaultdict(Counter)
+        self.labels = defaultdict(Counter)
+        self.judgments = 0
+        self._tasks = {}
+
+    def add(self, item, verdict, pair, reason: str) -> None:
+        """Count one item; ``reason`` says why it gives no pair."""
+        answers = len(item.answers)
+        self.items[answers] += 1
+        self.judgments += len(item.votes)
+        if pair is None:
+            self.left_out[answers][reason] += 1
+        else:
+            self.pairs[pair.tier] += 1
+        strategies = {answer.id: answer.strategy or "unnamed" for answer in item.answers}
+        for vote in item.votes:
+            self.labels[item.task][strategies.get(vote.label, vote.label)] += 1
+        name = f"{item.task} v{item.task_version}"
+        task = self._tasks.setdefault(name, _Task(answers, item.extras))
+        task.add(verdict, item.votes)
+
+    def counts(self) -> dict:
+        """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""
+        return {
+            "items": self.items.total(),
+            "judgments": self.judgments,
+            "pairs": {tier: self.pairs[tier] for tier in ("easy", *CHECKED)},
+            "left_out": {
+                name: dict(sorted(self.left_out[answers].items()))
+                for name, answers in (("two_answers", 2), ("three_answers", 3))
+            },
+            "labels": {task: dict(sorted(found.items())) for task, found in self._by_task()},
+        }
+
+    def _by_task(self):
+        return sorted(self.labels.items())
+
+    def agreement(self) -> dict:
+        """{task: {"all": report, "tiers": {tier: report}}} of the used votes; see docs."""
+        return {name: task.agreement() for name, task in sorted(self._tasks.items())}
+
+    def easy_note(self) -> str:
+        """Why there is no easy pair, or ""."""
+        if self.pairs["easy"]:
+            return ""
+        if not self.items[3]:
+            return "No item has three answers, so there are no easy pairs."
+        reasons = self.left_out[3]
+        if set(reasons) == {"no_answer_to_the_question_alone"}:
+            return "No item has an answer to the question alone (A3), so there are no easy pairs."
+        return "No item of three answers was won by another answer than the one to the question alone."
+
+
+def outside_bands(agreement: dict) -> str:
+    """The sentence that blocks a release: tiers of 30 items and more outside their band, or ""."""
+    failed = [
+        f"{tier} of {task}: {report['note']}"
+        for task, entry in agreement.items()
+        for tier, report in entry["tiers"].items()
+        if report["in_band"] is False
+    ]
+    return f"The tiers are not in their bands: {'; '.join(failed)}." if failed else ""
+
+
+class _Task:
+    """Patterns of the used votes of one version of a task, for all items and a tier."""
+
+    def __init__(self, answers: int, extras):
+        self.answers = answers
+        self.categories = [*(f"answer {n + 1}" for n in range(answers)), *extras]
+        self.patterns = defaultdict(Counter)
+        self.workers = set()
+
+    def add(self, verdict, votes):
+        self.patterns[verdict.tier][verdict.counts] += 1
+        self.workers.update(vote.worker for vote in votes)
+
+    def agreement(self):
+        every = sum(self.patterns.values(), Counter())
+        every = Counter({counts: n for counts, n in every.items() if any(counts)})
+        out = {"all": self._report(every), "tiers": {}}
+        if self.answers == 2:
+            pool = tiers.group_kappa(_judged(every, "")[0], len(self.categories))
+            out["tiers"] = {tier: self._tier(tier, pool) for tier in CHECKED}
+        return out
+
+    def _report(self, patterns):
+        if not patterns:
+            return {"items": 0, "votes": 0, "reason": "there are no votes"}
+        rows = sorted(patterns)
+        table = Patterns(np.array(rows), np.array([patterns[row] for row in rows]))
+        counts = counts_report(table, len(self.workers), self.categories)
+        return counts | coefficients(table)
+
+    def _tier(self, tier, pool):
+        items, table = _judged(self.patterns[tier], tier)
+        return tiers.tier_report(tier, items, len(self.categories), RULE, pool, table)
+
+
+def _judged(patterns: Counter, tier: str):
+    """The items of ``patterns`` as the rule wants them (equal ones share one object), and a table."""
+    items, table = [], []
+    for counts, weight in sorted(patterns.items()):
+        votes = {str(place): count for place, count in enumerate(counts) if count}
+        one = tiers.Judged("", votes, sum(counts), None, Fraction(0), tier)
+        items += [one] * weight
+        table += [counts] * weight
+    return items, np.array(table, dtype=np.int64)

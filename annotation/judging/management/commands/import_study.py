@@ -1,0 +1,45 @@
+"""`manage.py import_study DIR`"""
+
+import json
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from annotation.judging import importing
+from annotation.studies.bundle import BundleError
+
+
+class Command(BaseCommand):
+    """Import a study bundle."""
+
+    help = (
+        "Import a study bundle (a folder with study.json and JSON-lines files). New rows are added, "
+        "changed ones become new versions; nothing is stored when anything is wrong."
+    )
+
+    def add_arguments(self, parser):
+        """DIR and --json."""
+        parser.add_argument("folder", metavar="DIR", help="the bundle's folder")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, folder, **options):
+        """Check, store, print the study's totals."""
+        try:
+            bundle = importing.read(folder)
+            for warning in bundle.warnings:
+                self.stderr.write(warning)
+            totals = importing.store(bundle, progress=bar)
+        except BundleError as error:
+            raise CommandError(error.sentence) from error
+        self.stdout.write(json.dumps(totals) if options["json"] else sentence(totals))
+
+
+def bar(rows, name, total):
+    """Show progress over ``rows`` where stderr is a terminal."""
+    return tqdm(rows, desc=name, total=total, unit="", disable=None, leave=False)
+
+
+def sentence(totals: dict) -> str:
+    """The totals as words."""
+    numbers = ", ".join(f"{n:,} {name}" for name, n in totals.items() if name != "study")
+    return f"{totals['study']}: {numbers}"

@@ -1,0 +1,56 @@
+"""`manage.py open_batch STUDY --task NAME`"""
+
+import argparse
+import json
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.judging.models import Slot
+from annotation.judging.open import open_batch
+from annotation.studies.bundle import OVERLAP_LIMIT
+from annotation.studies.models import Study
+
+
+class Command(BaseCommand):
+    """Open a batch of a task."""
+
+    help = "Plan items for the queries that have none in the task yet, and open their slots."
+
+    def add_arguments(self, parser):
+        """STUDY, --task, --overlap and --json."""
+        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
+        parser.add_argument(
+            "--overlap", type=overlap, metavar="N", help="judgments an item (default: the task's)"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, study, task, overlap, **options):
+        """Open, and print how many items and slots are new."""
+        found = Study.objects.filter(slug=study).first()
+        if found is None:
+            raise CommandError(f"There is no study “{study}”.")
+        newest = found.tasks.filter(name=task).order_by("-version").first()
+        if newest is None:
+            names = ", ".join(sorted(set(found.tasks.values_list("name", flat=True)))) or "none"
+            raise CommandError(f"The study “{study}” has no task “{task}”. Its tasks: {names}.")
+        try:
+            batch = open_batch(found, newest, overlap=overlap)
+        except DomainError as error:
+            raise CommandError(error.sentence) from error
+        slots = Slot.objects.filter(item__batch=batch).count() if batch else 0
+        opened = {"items": batch.size if batch else 0, "slots": slots}
+        words = f"{opened['items']:,} items and {opened['slots']:,} slots are open"
+        self.stdout.write(json.dumps(opened) if options["json"] else words)
+        if not batch:
+            self.stderr.write(
+                "Nothing is new: every query with enough answers has its items in this task."
+            )
+
+
+def overlap(text: str) -> int:
+    """A number of judgments an item."""
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= OVERLAP_LIMIT:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {OVERLAP_LIMIT:,}")
+    return int(text)

@@ -1,0 +1,88 @@
+"""`manage.py add_member STUDY EMAIL --role ROLE`"""
+
+import json
+import sys
+
+from allauth.account.models import EmailAddress
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.core.validators import validate_email
+from django.db import transaction
+
+from annotation.accounts import consent
+from annotation.accounts.models import User
+from annotation.core import audit
+from annotation.studies.models import Membership, Role, Study
+
+
+class Command(BaseCommand):
+    """Make somebody a member of a study."""
+
+    help = (
+        "Give an account a role in a study; the account is made where there is none. A second call "
+        "changes nothing. Without a password, the person sets one through “Forgot your password?”."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY, EMAIL, --role, --password-stdin, --consented, --json."""
+        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        parser.add_argument("email", metavar="EMAIL", help="address of the account")
+        parser.add_argument("--role", required=True, choices=Role.values)
+        parser.add_argument(
+            "--password-stdin", action="store_true", help="read the account's password from stdin"
+        )
+        parser.add_argument(
+            "--consented",
+            action="store_true",
+            help="record that the person has agreed to the study's consent text (on paper, say)",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, study, email, role, **options):
+        """Make or find the account, and set its role."""
+        found = Study.objects.filter(slug=study).first()
+        if found is None:
+            raise CommandError(f"There is no study “{study}”.")
+        password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
+        with transaction.atomic():
+            user = _account(email.strip().lower(), password)
+            _join(found, user, role)
+            if options["consented"] and found.consent_text:
+                consent.grant(user, found.consent_text)
+        member = {"user": user.email, "study": found.slug, "role": role}
+        words = f"{user.email} is {role} of {found.slug}"
+        self.stdout.write(json.dumps(member) if options["json"] else words)
+
+
+def _account(email: str, password: str | None) -> User:
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise CommandError(f"“{email}” is no e-mail address.") from error
+    user = User.objects.filter(email__iexact=email).first()
+    if user and not user.is_active:
+        raise CommandError(f"The account {email} is closed.")
+    if password is not None and not (user and user.check_password(password)):
+        try:
+            validate_password(password, user or User(email=email))
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        if user:
+            user.set_password(password)
+            user.save(update_fields=["password"])
+    if user is None:
+        user = User.objects.create_user(email, password)
+        # Whoever runs this command vouches for the address.
+        EmailAddress.objects.create(user=user, email=email, verified=True, primary=True)
+    return user
+
+
+def _join(study, user, role) -> None:
+    membership, made = Membership.objects.get_or_create(
+        study=study, user=user, defaults={"role": role}
+    )
+    if made or membership.role != role or membership.left_at:
+        membership.role, membership.left_at = role, None
+        membership.save(update_fields=["role", "left_at"])
+        audit.record(None, "member.add", membership, study=study.pk, user=user.pk, role=role)
