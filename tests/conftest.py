@@ -9,10 +9,12 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _plain_static_files(settings):
+def _settings_of_the_suite(settings):
     settings.STORAGES = settings.STORAGES | {
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
+    # Dozens of people log in: the real hash is meant to be slow.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 class Cast:

@@ -22,28 +22,25 @@ class VotesCommand(BaseCommand):
     def handle(self, *args, **options):
         """Read, compute, print; votes that are wrong end in exit status 1 with their sentence."""
         try:
-            self.stdout.write(self.answer(self.votes(options), options))
+            votes, declared = self.votes(options)
+            self.stdout.write(self.answer(votes, declared, options))
         except VotesError as error:
             raise CommandError(str(error)) from error
 
     timed = False
 
     def votes(self, options):
-        """The votes the arguments name."""
+        """The votes the arguments name, and the labels that could be given (None: not known)."""
         if options["votes"]:
-            return read_votes(options["votes"], timed=self.timed)
+            return read_votes(options["votes"], timed=self.timed), None
         from .reading import study_votes
 
-        return study_votes(options["study"])
+        study = study_votes(options["study"])
+        return study.votes, study.declared
 
-    def answer(self, votes, options):
+    def answer(self, votes, declared, options):
         """The text to print."""
         raise NotImplementedError
-
-
-def usage(sentence):
-    """The error for arguments that make no sense together: exit status 2."""
-    return CommandError(sentence, returncode=2)
 
 
 def table(header, rows):

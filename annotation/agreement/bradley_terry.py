@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, ndtri, xlogy
+from scipy.special import expit, ndtri
 
 from .coefficient import CONFIDENCE, Coefficient, undefined, with_normal_interval
 
@@ -49,10 +48,10 @@ def bradley_terry(first, second, score, models, *, item=None, order=False):
     theta, delta, found = _newton(votes, wins, regularised, order)
     none = undefined("order was not asked for")
     if not found:
-        reason = "the side shown first decides every vote: no finite maximum"
+        reason = "no finite maximum: the side shown first explains the votes"
         return BradleyTerry(None, None, None, None, regularised, undefined(reason), reason)
     expected = expit(theta[:, None] - theta[None, :] + delta)
-    inverse = np.linalg.pinv(_information(votes, expected, theta, regularised, order))
+    inverse = np.linalg.inv(_information(votes, expected, theta, regularised, order))
     covariance = inverse
     if item is not None:
         residual = score - expected.ravel()[cell]
@@ -70,9 +69,18 @@ def bradley_terry(first, second, score, models, *, item=None, order=False):
 
 
 def _connected(votes, wins):
-    beats = wins + (votes - wins).T
-    parts, _ = connected_components(beats > 0, directed=True, connection="strong")
-    return parts == 1
+    """True where every model has beaten every other, itself or through others."""
+    beats = (wins + (votes - wins).T) > 0
+    return _reaches_all(beats) and _reaches_all(beats.T)
+
+
+def _reaches_all(beats):
+    reached = np.arange(len(beats)) == 0
+    while True:
+        further = reached | beats[reached].any(axis=0)
+        if np.array_equal(further, reached):
+            return bool(reached.all())
+        reached = further
 
 
 def _newton(votes, wins, regularised, order):
@@ -81,43 +89,51 @@ def _newton(votes, wins, regularised, order):
     if models < 2:
         return np.zeros(models), 0.0, True
     at = np.zeros(models + order)
-    height = _log_likelihood(votes, wins, at, regularised, order)
+    expected, height = _likelihood(votes, wins, at, regularised)
     for _ in range(100):
-        theta, delta = at[:models], at[models:].sum()
-        expected = expit(theta[:, None] - theta[None, :] + delta)
+        theta = at[:models]
         residual = wins - votes * expected
         gradient = residual.sum(axis=1) - residual.sum(axis=0)
         if regularised:
             gradient += 0.5 - expit(theta)
         gradient = np.append(gradient, residual.sum()) if order else gradient
-        information = _information(votes, expected, theta, regularised, order)
-        # Strengths are known up to a constant: this term fixes it and changes nothing else.
-        information[:models, :models] += 1 / models
-        step = np.linalg.lstsq(information, gradient)[0]
-        reached = _log_likelihood(votes, wins, at + step, regularised, order)
+        try:
+            step = np.linalg.solve(
+                _information(votes, expected, theta, regularised, order), gradient
+            )
+        except np.linalg.LinAlgError:
+            return theta, 0.0, False
+        expected, reached = _likelihood(votes, wins, at + step, regularised)
         while reached < height - 1e-9 * abs(height) and np.abs(step).max() > 1e-12:
             step /= 2
-            reached = _log_likelihood(votes, wins, at + step, regularised, order)
+            expected, reached = _likelihood(votes, wins, at + step, regularised)
         at, height = at + step, reached
         if np.abs(at).max() > FARTHEST:
-            return at[:models], 0.0, False
+            return theta, 0.0, False
         if np.abs(step).max() < 1e-9:
             break
     return at[:models], float(at[models:].sum()), True
 
 
-def _log_likelihood(votes, wins, at, regularised, order):
+def _likelihood(votes, wins, at, regularised):
+    """Chances that the first wins, and the log-likelihood; a chance of 0 counts as the smallest."""
     models = len(votes)
     theta = at[:models]
-    first = expit(theta[:, None] - theta[None, :] + at[models:].sum())
-    total = xlogy(wins, first).sum() + xlogy(votes - wins, 1 - first).sum()
+    logit = theta[:, None] - theta[None, :] + at[models:].sum()
+    expected = expit(logit)
+    # log σ(x) is x + log σ(-x): one logarithm does for wins and losses.
+    total = (wins * logit).sum() + (votes * np.log(np.maximum(1 - expected, 1e-300))).sum()
     if regularised:
-        total += 0.5 * (np.log(expit(theta)) + np.log(expit(-theta))).sum()
-    return total
+        total += 0.5 * np.log(expit(theta) * expit(-theta)).sum()
+    return expected, total
 
 
 def _information(votes, expected, theta, regularised, order):
-    """Fisher information of strengths (a graph Laplacian) and, last, of the order effect."""
+    """Fisher information of strengths (a graph Laplacian) and, last, of the order effect.
+
+    Without virtual opponents strengths are known up to a constant; 1/models in every cell of the
+    Laplacian fixes it and changes nothing else.
+    """
     models = len(votes)
     weight = votes * expected * (1 - expected)
     out, into = weight.sum(axis=1), weight.sum(axis=0)
@@ -125,6 +141,8 @@ def _information(votes, expected, theta, regularised, order):
     information[:models, :models] = np.diag(out + into) - weight - weight.T
     if regularised:
         information[np.arange(models), np.arange(models)] += expit(theta) * expit(-theta)
+    else:
+        information[:models, :models] += 1 / models
     if order:
         information[models, :models] = information[:models, models] = out - into
         information[models, models] = weight.sum()

@@ -55,10 +55,10 @@ def with_resamples(value, resamples, reason="no resample had a value"):
 
     ``resamples`` may be empty: then there is a value and no interval.
     """
-    known = np.asarray(resamples, dtype=float)
+    known = np.sort(resamples)
     known = known[np.isfinite(known)]
     if known.size < 2:
         return Coefficient(float(value), reason=reason)
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(known, [tail, 1 - tail])
+    low, high = np.interp([tail, 1 - tail], np.linspace(0, 1, known.size), known)
     return Coefficient(float(value), float(known.std(ddof=1)), float(low), float(high))

@@ -43,38 +43,69 @@ def confusions(item, worker, category, workers, categories):
     size = np.bincount(item)
     if (size * (size - 1) // 2).sum() > MAX_PAIRS:
         raise ValueError(f"more than {MAX_PAIRS:,} pairs of votes on the same items")
-    keys, tally = _tally(_pair_keys(item, code, workers * categories), (workers * categories) ** 2)
-    left, right = np.divmod(keys, workers * categories)
+    base = workers * categories
+    keys, tally = _folded(_pair_keys(code, size, base), base)
+    left, right = np.divmod(keys, base)
     a, row = np.divmod(left, categories)
     b, column = np.divmod(right, categories)
     if np.any(a == b):
         raise ValueError("an annotator voted twice on one item")
-    names, pair = np.unique(a * workers + b, return_inverse=True)
+    names, pair = _distinct(a * workers + b, workers**2)
     n = np.bincount(pair, weights=tally).astype(np.int64)
     return Confusions(names // workers, names % workers, n, pair, row, column, tally, categories)
 
 
-def _pair_keys(item, code, base):
-    """Keys low * base + high of every two votes on one item; ``item`` is sorted."""
-    blocks = [np.empty(0, dtype=np.int64)]
-    first = np.arange(len(item))
-    distance = 1
-    while True:
-        first = first[: np.searchsorted(first, len(item) - distance)]
-        first = first[item[first] == item[first + distance]]
-        if not first.size:
-            return np.concatenate(blocks)
-        one, other = code[first], code[first + distance]
-        blocks.append(np.minimum(one, other) * base + np.maximum(one, other))
-        distance += 1
+def confusion_of_two(first, second, categories):
+    """The confusion table of two columns of categories of the same items."""
+    cell = np.multiply(first, categories, dtype=np.intp)
+    cell += second
+    tally = np.bincount(cell, minlength=categories**2)
+    cells = np.flatnonzero(tally)
+    row, column = np.divmod(cells, categories)
+    pair = np.zeros(len(cells), dtype=np.intp)
+    n = np.array([len(cell)])
+    return Confusions(
+        np.array([0]), np.array([1]), n, pair, row, column, tally[cells], categories
+    )
 
 
-def _tally(keys, cells):
-    if cells <= DENSE_CELLS:
-        table = np.bincount(keys, minlength=1)
+def _pair_keys(code, size, base):
+    """Keys one * base + other of every two votes on one item; ``code`` is grouped by item.
+
+    Items with equal numbers of votes are done together, so the loops are over places in an item.
+    """
+    begin = np.cumsum(size) - size
+    keys = np.empty((size * (size - 1) // 2).sum(), dtype=np.int64)
+    done = 0
+    for n in np.unique(size[size > 1]):
+        votes = code[begin[size == n] + np.arange(n)[:, None]]
+        for distance in range(1, n):
+            one, other = votes[:-distance], votes[distance:]
+            block = keys[done : done + one.size].reshape(one.shape)
+            np.multiply(one, base, out=block)
+            block += other
+            done += one.size
+    return keys
+
+
+def _folded(keys, base):
+    """Sorted keys low * base + high and how often each occurs, in either order."""
+    if base**2 <= DENSE_CELLS:
+        table = np.bincount(keys, minlength=base**2).reshape(base, base)
+        table = np.triu(table + table.T) - np.diag(np.diag(table))
         found = np.flatnonzero(table)
-        return found, table[found]
-    return np.unique(keys, return_counts=True)
+        return found, table.ravel()[found]
+    one, other = np.divmod(keys, base)
+    return np.unique(np.minimum(one, other) * base + np.maximum(one, other), return_counts=True)
+
+
+def _distinct(keys, cells):
+    """Distinct keys, rising, and each key's place among them."""
+    if cells > DENSE_CELLS:
+        return np.unique(keys, return_inverse=True)
+    seen = np.zeros(cells, dtype=bool)
+    seen[keys] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[keys]
 
 
 def cohen(tables, weights=None):

@@ -79,7 +79,7 @@ def count_votes(item, category, items, categories):
             f"{categories} different labels over {items} tasks are too many: "
             "labels must be categories that the tasks share"
         )
-    cell = np.multiply(item, categories, dtype=np.intp)
+    cell = np.multiply(item, categories, dtype=np.result_type(item, np.int32))
     cell += category
     return np.bincount(cell, minlength=items * categories).reshape(items, categories)
 

@@ -218,10 +218,10 @@ def _codes(column):
     Files are mostly grouped by task: equal neighbours are found first, which is cheaper than
     looking every name up.
     """
-    changed = pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-    first = np.concatenate([[True], changed])
-    if np.count_nonzero(first) > len(first) // 2:
+    if column[: 1 << 12].dictionary_encode().dictionary.nbytes * 4 > column[: 1 << 12].nbytes:
         return _encoded(column)
+    first = np.ones(len(column), dtype=bool)
+    first[1:] = pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
     names, codes = _encoded(column.filter(pa.array(first)))
     return names, np.repeat(codes, np.diff(np.flatnonzero(first), append=len(first)))
 

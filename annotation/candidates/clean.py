@@ -1,6 +1,7 @@
 """What a model wrote, made ready for people: pure functions over text.
 
-As published for BESPOKE: thinking, numeric citations and URLs leave the text, and URLs are kept apart.
+As published for BESPOKE: thinking, numeric citations and URLs leave the text, and
+URLs are kept apart.
 """
 
 import re
@@ -19,10 +20,13 @@ _CITATION = re.compile(
     r"[ \t]?(?:\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\](?!\()|【\d{1,3}[^【】\n]{0,40}】)"
 )
 # A URL ends at white space, at quotes and angle brackets, and at Chinese or Korean punctuation.
-_URL_TEXT = r"(?:https?://|www\.)[^\s<>\"'`|\\，。、；：！？）】」』》“”‘’]+"
+_ENDS = r"\s<>\"'`|\\，。、；：！？）】」』》“”‘’"
+_URL_TEXT = rf"(?:https?://|www\.)[^{_ENDS}]+"
+# In a Markdown link parentheses belong to the URL where they are balanced.
+_LINKED = rf"(?:https?://|www\.)(?:[^{_ENDS}()]|\([^{_ENDS}()]*\))+"
 _LINK = re.compile(
     rf"!?\[(?P<text>[^\[\]\n]{{0,300}})\]"
-    rf"\(\s*<?(?P<url>{_URL_TEXT}?)>?(?:\s+\"[^\"\n]*\")?\s*\)",
+    rf"\(\s*<?(?P<url>{_LINKED})>?(?:\s+\"[^\"\n]*\")?\s*\)",
     re.I,
 )
 _DEFINITION = re.compile(
@@ -32,7 +36,9 @@ _URL = re.compile(rf"<({_URL_TEXT})>|({_URL_TEXT})", re.I)
 _AFTER = ".,;:!?*_~"
 _LEFT_OVER = re.compile(r"[ \t]+(?:[(（]\s*[)）]|\[\])(?=[\s.,;:!?。，]|\Z)")
 _BULLET_ALONE = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])?[ \t:：.,;-]*\Z")
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
+)
 
 # Names that are nothing but a model or its maker.
 _NAMES = (
@@ -126,7 +132,9 @@ def _line(line: str, urls: list[str]) -> str:
 def _bare(part: str, urls: list[str]) -> str:
     # A blank for <URL>: without it, what stood around it could close up to a new URL.
     return _URL.sub(
-        lambda match: f"{_split(match.group(1), urls)} " if match.group(1) else _split(match.group(2), urls),
+        lambda match: (
+            f"{_split(match.group(1), urls)} " if match.group(1) else _split(match.group(2), urls)
+        ),
         part,
     )
 

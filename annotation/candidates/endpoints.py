@@ -9,7 +9,6 @@ import json
 import time
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -38,10 +37,10 @@ class EndpointsWrong(Exception):  # noqa: N818 - says what is wrong with the con
 class Endpoint:
     """One model server and the model to ask for.
 
-    ``price_in`` and ``price_out`` are per million tokens, in the study's own currency; ``timeout`` is
-    seconds for one whole call; ``concurrency`` how many calls may run at once; ``parameters`` go
-    into every request's body as they are (temperature, for example); ``embedded`` is the laptop's
-    own small model.
+    ``price_in`` and ``price_out`` are per million tokens, in one currency of the operator's choice;
+    ``timeout`` is seconds for one whole call; ``concurrency`` how many calls may run at once;
+    ``parameters`` go into every request's body as they are (temperature, for example);
+    ``embedded`` is the laptop's own small model.
     """
 
     name: str
@@ -81,8 +80,8 @@ class Answer:
 class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of ours
     """A call brought no answer.
 
-    ``code`` is the class of the cause, ``retry`` whether another try makes sense, ``wait`` the least
-    number of seconds before it. Neither carries a word of what the server sent.
+    ``code`` is the class of the cause, ``retry`` whether another try makes sense, ``wait`` the
+    least number of seconds before it. Nothing of it is a word that the server sent.
     """
 
     def __init__(self, code: str, *, wait: float = 0):
@@ -92,7 +91,8 @@ class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of 
         self.wait = wait
 
 
-RETRIED = {"timeout", "rate_limit", "server_error", "connection", "unparsable", "empty", "length"}
+TROUBLES = {"timeout", "server_error", "connection"}
+RETRIED = {*TROUBLES, "rate_limit", "unparsable", "empty", "length"}
 
 
 def sentence(code: str, endpoint: str) -> str:
@@ -124,10 +124,10 @@ def all() -> list[Endpoint]:
 
     Raises EndpointsWrong, with a sentence, where the configuration cannot be used.
     """
-    configured = settings.ENDPOINTS
-    if not isinstance(configured, list):
+    entries = settings.ENDPOINTS
+    if not isinstance(entries, list):
         raise EndpointsWrong("ATTUNE_ENDPOINTS must be a JSON list of objects.")
-    found = [_endpoint(number, entry) for number, entry in enumerate(configured, start=1)]
+    found = [_endpoint(number, entry) for number, entry in enumerate(entries, start=1)]
     names = [endpoint.name for endpoint in found]
     for name in names:
         if names.count(name) > 1:
@@ -138,22 +138,28 @@ def all() -> list[Endpoint]:
 def get(name: str = "") -> Endpoint:
     """The endpoint of that name; without a name the first. Raises DomainError with a sentence."""
     try:
-        configured = all()
+        found = all()
     except EndpointsWrong as wrong:
         raise DomainError(str(wrong), code="endpoints_wrong") from wrong
-    if not configured:
-        raise DomainError(
-            _("No endpoint is configured: set ATTUNE_ENDPOINTS."), code="no_endpoint"
-        )
+    if not found:
+        raise DomainError(_("No endpoint is configured: set ATTUNE_ENDPOINTS."), code="no_endpoint")
     if not name:
-        return configured[0]
-    for endpoint in configured:
+        return found[0]
+    for endpoint in found:
         if endpoint.name == name:
             return endpoint
-    names = ", ".join(endpoint.name for endpoint in configured)
+    names = ", ".join(endpoint.name for endpoint in found)
     raise NotFound(
         _("There is no endpoint “{name}”; configured are: {names}.").format(name=name, names=names)
     )
+
+
+def configured(name: str) -> Endpoint | None:
+    """The endpoint of that name, or None where it is not (or no longer) configured."""
+    try:
+        return get(name)
+    except DomainError:
+        return None
 
 
 def call(endpoint: Endpoint, messages: list[dict]) -> Answer:
@@ -198,14 +204,8 @@ class _Bounded(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != self.endpoint.origin:
             raise CallFailed("redirect")
-        for name in [name for name in request.headers if name.lower() not in HEADERS]:
-            del request.headers[name]
-        if not self.endpoint.api_key:
-            request.headers.pop("authorization", None)
-        # Compressed, a small answer could become a huge one.
-        request.headers["accept-encoding"] = "identity"
         deadline = time.monotonic() + self.endpoint.timeout
-        response = self.inner.handle_request(request)
+        response = self.inner.handle_request(self._stripped(request))
         if response.headers.get("content-encoding", "identity") != "identity":
             response.close()
             raise CallFailed("unparsable")
@@ -214,6 +214,20 @@ class _Bounded(httpx2.BaseTransport):
             headers=response.headers,
             stream=_BoundedStream(response.stream, deadline),
             extensions=response.extensions,
+        )
+
+    def _stripped(self, request: httpx2.Request) -> httpx2.Request:
+        headers = {name: value for name, value in request.headers.items() if name in HEADERS}
+        if not self.endpoint.api_key:
+            headers.pop("authorization", None)
+        # Compressed, a small answer could become a huge one.
+        headers["accept-encoding"] = "identity"
+        return httpx2.Request(
+            request.method,
+            request.url,
+            headers=headers,
+            stream=request.stream,
+            extensions=request.extensions,
         )
 
     def close(self) -> None:
@@ -323,7 +337,10 @@ def _number(low: float, high: float):
 
 
 _RULES = {
-    "api_key": (lambda value: isinstance(value, str) and value.isprintable(), "a text"),
+    "api_key": (
+        lambda value: isinstance(value, str) and value.isascii() and value.isprintable(),
+        "a text of ASCII characters",
+    ),
     "price_in": (_number(0, 1e6), "a number from 0 on"),
     "price_out": (_number(0, 1e6), "a number from 0 on"),
     "max_tokens": (
@@ -333,7 +350,9 @@ _RULES = {
     "timeout": (_number(1, LONGEST_TIMEOUT), f"seconds from 1 to {LONGEST_TIMEOUT}"),
     "concurrency": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
     "parameters": (
-        lambda value: isinstance(value, dict) and not value.keys() & {"messages", "model", "stream"},
+        lambda value: (
+            isinstance(value, dict) and not value.keys() & {"messages", "model", "stream"}
+        ),
         "an object without messages, model and stream",
     ),
     "embedded": (lambda value: isinstance(value, bool), "true or false"),
@@ -342,11 +361,10 @@ _RULES = {
 
 def _check_address(where: str, base_url: str) -> None:
     try:
-        parts = urlsplit(base_url)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        good = False
-    if not good:
+        url = httpx2.URL(base_url)
+    except httpx2.InvalidURL:
+        url = httpx2.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
         raise EndpointsWrong(f"{where}: base_url must be an address http(s)://host[:port]/path.")
-    if parts.username or parts.password or parts.query or parts.fragment:
+    if url.userinfo or url.query or url.fragment:
         raise EndpointsWrong(f"{where}: base_url must hold no user name, password, ? or #.")

@@ -1,8 +1,8 @@
 """Messages for every call of generation. Pure; the gold need is a parameter of nothing here.
 
 Each builder returns a Prompt whose ``template`` names the wording and its version: any change of a
-wording gets a new version, because stored candidates name the one that made them. A small model gets
-a shorter wording, which is a template of its own.
+wording gets a new version, because stored candidates name the one that made them. A small model
+gets a shorter wording, which is a template of its own.
 """
 
 import hashlib
@@ -31,7 +31,9 @@ class Prompt:
     @property
     def digest(self) -> str:
         """SHA-256 of the messages as canonical JSON, hexadecimal."""
-        canonical = json.dumps(self.messages, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        canonical = json.dumps(
+            self.messages, ensure_ascii=False, separators=(",", ":"), sort_keys=True
+        )
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -46,7 +48,9 @@ def plain_answer(question: str, *, small: bool = False) -> Prompt:
     return _prompt("plain/1", system, question)
 
 
-def personal_answer(question: str, about: str, inferred: str = "", *, small: bool = False) -> Prompt:
+def personal_answer(
+    question: str, about: str, inferred: str = "", *, small: bool = False
+) -> Prompt:
     """The question with what is known of the person (A1, A2).
 
     ``about`` is text of the profile or of a part of it; ``inferred`` the profiler's findings.
@@ -71,9 +75,7 @@ def personal_answer(question: str, about: str, inferred: str = "", *, small: boo
     return _prompt("personal/1", system, question)
 
 
-def profiler(
-    question: str, about: str, memories: list[str] = (), *, small: bool = False
-) -> Prompt:
+def profiler(question: str, about: str, memories: list[str] = (), *, small: bool = False) -> Prompt:
     """Ask which preferences of the person bear on the question (first call of A1).
 
     ``about`` is text of the whole profile, ``memories`` texts that the person found of interest.
@@ -81,13 +83,16 @@ def profiler(
     read = "\n\nTexts this person liked to read:\n" + "\n".join(f"- {text}" for text in memories)
     user = f"The person:\n{about}{read if memories else ''}\n\nTheir question:\n{question}"
     if small:
-        system = f"List at most three likes of this person that help with the question. {language(question)}"
+        system = (
+            "List at most three likes of this person that help with the question. "
+            f"{language(question)}"
+        )
         return _prompt("profiler-small/1", system, user)
     system = (
         "From what is known of a person, infer which of their preferences bear on their question. "
         "Write at most five short lines, each one preference and what follows from it for a good "
-        "answer. Leave out whatever has nothing to do with the question; write 'none' where nothing "
-        f"has. Do not answer the question. {language(question)}"
+        "answer. Leave out whatever has nothing to do with the question; write 'none' where "
+        f"nothing has. Do not answer the question. {language(question)}"
     )
     return _prompt("profiler/1", system, user)
 

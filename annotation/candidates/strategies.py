@@ -1,8 +1,8 @@
 """The ways to write an answer: one table, one function each.
 
-A strategy gets a Brief and ``ask(name, prompt)``, which calls the model and keeps what it said under
-``name`` in the candidate's parameters. It returns a Draft: the last prompt, and what it chose at
-random. The Brief is all that a strategy can see; the gold need is not in it.
+A strategy gets a Brief and ``ask(name, prompt)``, which calls the model and keeps what it said
+under ``name`` in the candidate's parameters. It returns a Draft: the last prompt, and what it
+chose at random. The Brief is all that a strategy can see; the gold need is not in it.
 """
 
 import random
@@ -33,7 +33,7 @@ class Brief:
 
 @dataclass(frozen=True)
 class Draft:
-    """The prompt of the answering call, what to record with it, and the tag the answer stands in."""
+    """The prompt of the answering call, what to record with it, the answer's tag."""
 
     prompt: prompts.Prompt
     parameters: dict = field(default_factory=dict)

@@ -12,36 +12,49 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-# Beyond this a text is shown as it is, unrendered: parsing time must not be the writer's choice.
-MARKDOWN_LIMIT = 200_000
+# Beyond these a text is shown as it is, unrendered: parsing time and the size of the page must not
+# be the writer's choice. Within them the worst texts known take half a second.
+MARKDOWN_LIMIT = 100_000
+LINE_LIMIT = 5_000
+LINE_LENGTH_LIMIT = 50_000
+SIGN_LIMIT = 10_000
+CELL_LIMIT = 20_000
 NESTING_LIMIT = 20
+# A page full of answers costs one parse each; an enormous one is not worth its memory.
+CACHED_LENGTH = 20_000
 
 TAGS = {
     *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li"),
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
-ATTRIBUTES = {"a": {"href"}, "ol": {"start"}}
+# "*" empties what the sanitiser would keep on every tag: titles and languages.
+ATTRIBUTES = {"*": set(), "a": {"href"}, "ol": {"start"}}
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _OVERRIDES = re.compile("[\u202d\u202e]")
+_SIGNS = re.compile(r"[][*_`<>|~!&\\#+-]")
 
 _markdown = MarkdownIt(
     "js-default", {"html": False, "linkify": False, "maxNesting": NESTING_LIMIT, "breaks": True}
 )
-# No remote picture ever loads: an image stays the text it was written as.
-_markdown.disable(["image"])
+# No remote picture ever loads: an image stays the text it was written as. A reference's address is
+# repeated at every use, so that a short text could make a page of gigabytes: it stays text too.
+_markdown.disable(["image", "reference"])
 
 
-@functools.lru_cache(maxsize=4096)
 def render(text: str) -> SafeString:
     """Return ``text`` (Markdown of any origin) as HTML made of ``TAGS`` only.
 
-    Raw HTML is shown as text, images are not loaded, links open without a referrer. Texts over
-    ``MARKDOWN_LIMIT`` characters are shown unrendered.
+    Raw HTML is shown as text, images are not loaded, links open without a referrer. Texts that are
+    too long or too costly to parse are shown unrendered, whole.
     """
+    return _cached(text) if len(text) <= CACHED_LENGTH else _render(text)
+
+
+def _render(text: str) -> SafeString:
     text = clean(text)
-    if len(text) > MARKDOWN_LIMIT or _costly(text):
+    if _costly(text):
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
     html = nh3.clean(
         _markdown.render(text),
@@ -51,6 +64,9 @@ def render(text: str) -> SafeString:
         link_rel="noopener noreferrer nofollow",
     )
     return mark_safe(html)  # noqa: S308 - the one place where foreign text becomes markup
+
+
+_cached = functools.lru_cache(maxsize=1024)(_render)
 
 
 def clean(text: str) -> str:
@@ -64,6 +80,15 @@ def clean(text: str) -> str:
 
 
 def _costly(text: str) -> bool:
-    """Whether the text is of a shape that Markdown parsers take quadratic time over."""
-    longest = max((len(line) for line in text.split("\n")), default=0)
-    return longest > 50_000 or any(text.count(sign * 200) for sign in "[*_>`!(<|~")
+    """Whether parsing could take long: by length, lines, signs, cells or a long run of one sign."""
+    lines = text.split("\n")
+    return (
+        len(text) > MARKDOWN_LIMIT
+        or len(lines) > LINE_LIMIT
+        or max(map(len, lines)) > LINE_LENGTH_LIMIT
+        or len(_SIGNS.findall(text)) > SIGN_LIMIT
+        # The rows of a table are filled up with empty cells.
+        or max(line.count("|") for line in lines) * len(lines) > CELL_LIMIT
+        # Openers that are never closed take quadratic time.
+        or any(sign * 200 in text for sign in "[*_>`!(<|~")
+    )

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import JsonResponse
-from django.shortcuts import render
+from django.http import HttpResponse, JsonResponse
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -64,7 +64,8 @@ def _answer(request, status: int, title: str, sentence: str, headers=None):
             problem, status=status, headers=headers, content_type="application/problem+json"
         )
     context = {"title": title, "sentence": sentence}
-    return render(request, "core/error.html", context, status=status, headers=headers)
+    page = render_to_string("core/error.html", context, request)
+    return HttpResponse(page, status=status, headers=headers)
 
 
 def bad_request(request, exception):
@@ -101,7 +102,8 @@ def _static(request, status, title, sentence, headers=None):
         return _answer(request, status, title, sentence, headers)
     # Without the request: no session, no user, no database.
     context = {"title": title, "sentence": sentence}
-    return render(None, "core/error_static.html", context, status=status, headers=headers)
+    page = render_to_string("core/error_static.html", context)
+    return HttpResponse(page, status=status, headers=headers)
 
 
 def csrf_failure(request, reason=""):

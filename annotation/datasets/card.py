@@ -86,7 +86,8 @@ def _counts(counts):
 def _agreement(agreement):
     yield from ("## Agreement", "")
     yield "Of the votes that the tier rule uses, with 95 % intervals over items."
-    yield from ("", "| task | items | group | percent agreement | symmetric kappa | Fleiss' kappa |")
+    yield ""
+    yield "| task | items | group | percent agreement | symmetric kappa | Fleiss' kappa |"
     yield "|---|---|---|---|---|---|"
     for task, entry in agreement.items():
         for group, report in {"all": entry["all"], **entry["tiers"]}.items():
@@ -122,7 +123,7 @@ def _limits(manifest):
 
 def _checking(about):
     yield from ("## How to check it", "")
-    yield "`manifest.json` lists every file with its rows, bytes and SHA-256. In a checkout of Attune:"
+    yield "`manifest.json` lists every file with its rows, bytes and SHA-256. With Attune:"
     yield from ("", "    python manage.py check_release DIR", "", "## Method", "")
     yield f"Collected and tiered after the method of the paper “{METHOD}”; cite it by its title."
     yield ""
@@ -130,5 +131,5 @@ def _checking(about):
 
 def _words(text) -> str:
     """Foreign text on one line, without any character that begins markup."""
-    line = " ".join(str(text).split())
-    return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", line.replace("&", "&amp;").replace("<", "&lt;"))
+    line = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", line)

@@ -42,9 +42,7 @@ class Release(models.Model):
     error = models.TextField(blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["study", "version"], name="release_version")
-        ]
+        constraints = [models.UniqueConstraint(fields=["study", "version"], name="release_version")]
         indexes = [
             models.Index(
                 fields=["lease_expires_at"],

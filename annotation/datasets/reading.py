@@ -29,8 +29,16 @@ class Reading:
     @cached_property
     def workers(self) -> dict:
         """{annotator's id: pseudonym} of everybody with a vote in the release."""
-        ids = self._selections().order_by().values_list("annotator", flat=True).distinct()
-        return records.workers(self.release.salt, set(ids) - self.withdrawn)
+        return records.workers(self.release.salt, self._voters - self.withdrawn)
+
+    @property
+    def left(self) -> int:
+        """How many people with votes withdrew their consent: they are not in the release."""
+        return len(self._voters & self.withdrawn)
+
+    @cached_property
+    def _voters(self) -> set[int]:
+        return set(self._selections().values_list("annotator", flat=True).distinct())
 
     def personas(self) -> Iterator[records.Persona]:
         """All personas, in the order of their numbers."""
@@ -58,9 +66,7 @@ class Reading:
     def items(self) -> Iterator[records.Item]:
         """All items in the order of hand-out, each with its answers and votes."""
         found = (
-            Item.objects.filter(
-                study=self.release.study_id, position__lte=self.frozen["position"]
-            )
+            Item.objects.filter(study=self.release.study_id, position__lte=self.frozen["position"])
             .select_related("query", "persona_version")
             .order_by("position")
             .iterator(chunk_size=CHUNK)

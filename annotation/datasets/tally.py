@@ -69,7 +69,7 @@ class Tally:
         reasons = self.left_out[3]
         if set(reasons) == {"no_answer_to_the_question_alone"}:
             return "No item has an answer to the question alone (A3), so there are no easy pairs."
-        return "No item of three answers was won by another answer than the one to the question alone."
+        return "In no item of three did another answer win against the one to the question alone."
 
 
 def outside_bands(agreement: dict) -> str:
@@ -119,7 +119,7 @@ class _Task:
 
 
 def _judged(patterns: Counter, tier: str):
-    """The items of ``patterns`` as the rule wants them (equal ones share one object), and a table."""
+    """The items of ``patterns`` as the rule wants them, equal ones one object, and as a table."""
     items, table = [], []
     for counts, weight in sorted(patterns.items()):
         votes = {str(place): count for place, count in enumerate(counts) if count}

@@ -13,7 +13,7 @@ QUESTION_ALONE = "A3"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``counts`` of the used votes by ``Item.labels``; ``winner`` is a label, None where none is."""
+    """``counts`` of the used votes by ``Item.labels``; ``winner`` is a label or None."""
 
     counts: tuple[int, ...]
     winner: str | None

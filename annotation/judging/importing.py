@@ -25,9 +25,8 @@ from annotation.judging.models import Item, ItemOption, Selection, Slot
 from annotation.judging.open import add_items
 from annotation.judging.submit import KEY_LIMIT
 from annotation.personas import curate
-from annotation.personas.models import Memory, Persona, PersonaVersion
+from annotation.personas.models import Memory
 from annotation.queries import author
-from annotation.queries.models import Query
 from annotation.studies.bundle import Bundle, Report, read_bundle
 from annotation.studies.models import RESERVED_SLUGS, Study, TaskDefinition
 
@@ -112,25 +111,11 @@ def _store_task(study, task) -> None:
 
 def _store_personas(study, rows, report, by) -> None:
     for chunk in _chunks(rows, CHUNK):
-        known = _by_external_id(Persona, study, chunk)
-        new = [
-            Persona(study=study, external_id=row["id"])
-            for _, row in chunk
-            if row["id"] not in known
-        ]
-        Persona.objects.bulk_create(new)
-        profiles = {row["id"]: row["profile"] for _, row in chunk}
-        PersonaVersion.objects.bulk_create(
-            PersonaVersion(persona=persona, profile=profiles[persona.external_id])
-            for persona in new
-        )
-        for _, row in chunk:
-            if row["id"] in known:
-                curate.save(study, row["id"], row["profile"], by=by)
+        curate.save_all(study, [row for _, row in chunk], by=by)
 
 
 def _store_memories(study, rows, report, by) -> None:
-    personas = _persona_ids(study)
+    personas = dict(study.personas.values_list("external_id", "pk"))
     for chunk in _chunks(rows, CHUNK):
         wanted = {(personas[row["persona"]], row["text"]): None for _, row in chunk}
         there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
@@ -143,24 +128,8 @@ def _store_memories(study, rows, report, by) -> None:
 
 
 def _store_queries(study, rows, report, by) -> None:
-    personas = _persona_ids(study) | {None: None}
     for chunk in _chunks(rows, CHUNK):
-        known = {
-            query.external_id: query
-            for query in study.queries.filter(
-                external_id__in=[row["id"] for _, row in chunk], replaced_at=None
-            )
-        }
-        new = []
-        for _, row in chunk:
-            said = {name: row[name] for name in ("text", "need", "type", "scenario")}
-            said["persona_id"] = personas[row["persona"]]
-            there = known.get(row["id"])
-            if there is None:
-                new.append(Query(study=study, external_id=row["id"], **said))
-            elif any(getattr(there, name) != value for name, value in said.items()):
-                author.save(study, row["id"], by=by, **said)
-        Query.objects.bulk_create(new)
+        author.save_all(study, [row for _, row in chunk], by=by)
 
 
 def _store_candidates(study, rows, report, by) -> None:
@@ -282,15 +251,6 @@ def _totals(study) -> dict:
         "items": study.items.count(),
         "slots": study.slots.count(),
     }
-
-
-def _by_external_id(model, study, chunk) -> dict:
-    ids = [row["id"] for _, row in chunk]
-    return {row.external_id: row for row in model.objects.filter(study=study, external_id__in=ids)}
-
-
-def _persona_ids(study) -> dict[str, int]:
-    return dict(study.personas.values_list("external_id", "pk"))
 
 
 def _chunks(rows: Iterable, size: int) -> Iterator[list]:

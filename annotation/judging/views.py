@@ -99,7 +99,7 @@ def _progress(user) -> dict:
     sizes = Batch.objects.filter(study=OuterRef("pk")).values("study").annotate(n=Sum("size"))
     desk = Desk.objects.filter(study=OuterRef("pk"), annotator=user)
     return {
-        "items": Coalesce(Subquery(sizes.values("n")), 0),
+        "in_all": Coalesce(Subquery(sizes.values("n")), 0),
         "done": Coalesce(Subquery(desk.values("done")[:1]), 0),
     }
 

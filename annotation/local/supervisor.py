@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import model, postgres, redis
@@ -147,23 +147,20 @@ class Supervisor:
         celery = [sys.executable, "-m", "celery", "-A", "annotation"]
         schedule = str(self.data / "run" / "beat-schedule")
         gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
+        web = self._program("web", [*gunicorn, "--bind", f"{HOST}:{self.port}"])
+        worker = self._program("worker", [*celery, "worker", "--loglevel", "INFO"])
+        beat = self._program("beat", [*celery, "beat", "--pidfile=", "--schedule", schedule])
         return [
-            self._program("web", [*gunicorn, "--bind", f"{HOST}:{self.port}"], stop_seconds=15),
-            self._program("worker", [*celery, "worker", "--loglevel", "INFO"], stop_seconds=30),
-            self._program("beat", [*celery, "beat", "--pidfile=", "--schedule", schedule]),
+            replace(web, stop_seconds=15, orphan_signal=signal.SIGTERM),  # it ends its workers
+            # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
+            replace(worker, stop_seconds=30),
+            beat,
         ]
 
-    def _program(self, name: str, argv: list[str], stop_seconds: float = 10) -> Program:
+    def _program(self, name: str, argv: list[str]) -> Program:
         # Celery: let running tasks finish for a while, then hand them back (soft shutdown).
         environment = self.environment | {"REMAP_SIGTERM": "SIGQUIT"}
-        return Program(
-            name=name,
-            argv=argv,
-            environment=environment,
-            cwd=REPOSITORY,
-            stop_seconds=stop_seconds,
-            orphan_signal=signal.SIGTERM,
-        )
+        return Program(name, argv, environment, cwd=REPOSITORY)
 
     def _spawn(self, program: Program, stdout: int | None = None) -> Child:
         log = self.log / f"{program.name}.log"

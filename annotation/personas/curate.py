@@ -45,6 +45,33 @@ def save(study, external_id: str, profile: dict, *, by=None) -> PersonaVersion:
     return version
 
 
+def save_all(study, records: list[dict], *, by=None) -> int:
+    """Save ``{"id", "profile"}`` records, new ones in bulk; how many were new or changed.
+
+    Part of the caller's transaction; call it with a few thousand at a time.
+    """
+    profiles = {record["id"]: record["profile"] for record in records}
+    there = study.personas.filter(external_id__in=profiles)
+    newest = {
+        version.persona.external_id: version
+        for version in PersonaVersion.objects.filter(persona__in=there)
+        .select_related("persona")
+        .order_by("version")
+    }
+    new = Persona.objects.bulk_create(
+        Persona(study=study, external_id=key) for key in profiles if key not in newest
+    )
+    PersonaVersion.objects.bulk_create(
+        PersonaVersion(persona=persona, profile=profiles[persona.external_id]) for persona in new
+    )
+    changed = [key for key in newest if newest[key].profile != profiles[key]]
+    for key in changed:
+        save(study, key, profiles[key], by=by)
+    if new:
+        audit.record(by, "personas.add", study, personas=len(new))
+    return len(new) + len(changed)
+
+
 @transaction.atomic
 def drop(persona: Persona, reason: str, *, by=None) -> None:
     """Take a persona out of the study for one of ``REASONS``; a second call changes nothing."""

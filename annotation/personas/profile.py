@@ -1,8 +1,8 @@
 """Parts of a persona's profile: its core fields, a masked copy, and all of it as text.
 
-A profile is JSON in the PersonaFeedback schema (docs/data-dictionary.md); unknown keys take part like
-known ones. A *leaf* is a value that says something: neither a container nor empty. Its path is a JSON
-Pointer (RFC 6901), because keys may contain any character.
+A profile is JSON in the PersonaFeedback schema (docs/data-dictionary.md); unknown keys take part
+like known ones. A *leaf* is a value that says something: neither a container nor empty. Its path is
+a JSON Pointer (RFC 6901), because keys may contain any character.
 """
 
 import random
@@ -41,7 +41,7 @@ def mask(profile: dict, *, seed: int, share: float = 0.8) -> tuple[dict, list[st
 
 
 def as_text(profile: dict) -> str:
-    """Return ``profile`` as an indented list, one line a leaf or a heading; empty values left out."""
+    """Return ``profile`` as an indented list, a line a leaf or heading; no empty values."""
     return "\n".join(_lines(profile, 0))
 
 

@@ -1,1 +1,19 @@
-urlpatterns = []
+from django.urls import path
+
+from annotation.personas import views
+
+urlpatterns = [
+    path("studies/<slug:slug>/personas/", views.personas, name="personas"),
+    path("studies/<slug:slug>/personas/add/", views.add, name="persona-add"),
+    path("studies/<slug:slug>/personas/<int:pk>/", views.persona, name="persona"),
+    path("studies/<slug:slug>/personas/<int:pk>/drop/", views.drop, name="persona-drop"),
+    path("studies/<slug:slug>/personas/<int:pk>/restore/", views.restore, name="persona-restore"),
+    path(
+        "studies/<slug:slug>/personas/<int:pk>/memories/", views.remember, name="persona-remember"
+    ),
+    path(
+        "studies/<slug:slug>/personas/<int:pk>/memories/<int:memory>/remove/",
+        views.forget,
+        name="persona-forget",
+    ),
+]

@@ -36,6 +36,36 @@ def save(study, external_id: str, *, by=None, **fields) -> Query:
     return query
 
 
+def save_all(study, records: list[dict], *, by=None) -> int:
+    """Save records of a bundle's queries, new ones in bulk; how many were new or changed.
+
+    ``persona`` is a persona's external id or None. Part of the caller's transaction; call it with
+    a few thousand at a time.
+    """
+    named = {record["persona"] for record in records}
+    personas = dict(
+        study.personas.filter(external_id__in=named - {None}).values_list("external_id", "pk")
+    )
+    there = study.queries.filter(
+        external_id__in=[record["id"] for record in records], replaced_at=None
+    )
+    known = {query.external_id: query for query in there}
+    new, changed = [], 0
+    for record in records:
+        said = {name: record[name] for name in ("text", "need", "type", "scenario")}
+        said["persona_id"] = record["persona"] and personas[record["persona"]]
+        current = known.get(record["id"])
+        if current is None:
+            new.append(Query(study=study, external_id=record["id"], **said))
+        elif any(getattr(current, name) != said[name] for name in FIELDS):
+            save(study, record["id"], by=by, **said)
+            changed += 1
+    Query.objects.bulk_create(new)
+    if new:
+        audit.record(by, "queries.add", study, queries=len(new))
+    return len(new) + changed
+
+
 def _replace(current: Query, fields: dict) -> Query:
     current.replaced_at = timezone.now()
     current.save(update_fields=["replaced_at"])

@@ -346,52 +346,50 @@ def _asked(check, *values, place, report):
 # --- The rows ------------------------------------------------------------------------------------
 
 
+class _Ids(dict):
+    """Ids of a file and the line of each. After a fault it does not know all of them."""
+
+    complete = True
+
+
 def _check_rows(bundle: Bundle, report: Report) -> None:
     """Check every row and reference, keeping ids only."""
-    personas, queries = {}, {}
-    # A candidate's id and the line of its query.
-    candidates, answered = {}, {}
-    for line, row in _checked(bundle, "personas", report):
-        _once(row["id"], line, personas, "personas.jsonl", report)
-    for line, row in _checked(bundle, "memories", report):
-        _known(row["persona"], personas, "persona", f"memories.jsonl, line {line}", report)
-    for line, row in _checked(bundle, "queries", report):
-        _once(row["id"], line, queries, "queries.jsonl", report)
-        _known(row["persona"], personas, "persona", f"queries.jsonl, line {line}", report)
-    for line, row in _checked(bundle, "candidates", report):
-        _once(row["id"], line, candidates, "candidates.jsonl", report)
-        _known(row["query"], queries, "query", f"candidates.jsonl, line {line}", report)
-        answered[row["id"]] = queries.get(row["query"])
-    tasks, items = {task.name: task for task in bundle.tasks}, {}
-    for line, row in _checked(bundle, "items", report):
-        _once(row["id"], line, items, "items.jsonl", report)
-        _check_item(row, f"items.jsonl, line {line}", tasks, queries, answered, report)
+    ids = {name: _Ids() for name in _FILES}
+    # The query's line of each candidate.
+    answered = {}
+    tasks = _Ids((task.name, task) for task in bundle.tasks)
+    tasks.complete = not report.faults
+    for name, (file, fields) in _FILES.items():
+        before = len(report.faults)
+        bundle.counts[name] = 0
+        for line, row in _rows_of(bundle.folder, file, fields, report):
+            bundle.counts[name] += 1
+            place = f"{file}, line {line}"
+            if "id" in row:
+                _once(row["id"], line, ids[name], file, report)
+            _known(row.get("persona"), ids["personas"], "persona", place, report)
+            _known(row.get("query"), ids["queries"], "query", place, report)
+            if name == "candidates" and row["query"] in ids["queries"]:
+                answered[row["id"]] = ids["queries"][row["query"]]
+            elif name == "items":
+                _known(row["task"], tasks, "task", place, report)
+                _check_item(row, place, tasks.get(row["task"]), ids, answered, report)
+        # What is missing after a fault here would only be named a second time.
+        ids[name].complete = len(report.faults) == before
 
 
-def _check_item(row, place, tasks, queries, answered, report) -> None:
-    known = _known(row["task"], tasks, "task", place, report)
-    known &= _known(row["query"], queries, "query", place, report)
+def _check_item(row, place, task, ids, answered, report) -> None:
+    query = ids["queries"].get(row["query"])
     for candidate in row["candidates"]:
-        there = _known(candidate, answered, "candidate", place, report)
-        if there and known and answered[candidate] != queries[row["query"]]:
+        _known(candidate, ids["candidates"], "candidate", place, report)
+        if query and answered.get(candidate, query) != query:
             report.fault(place, f"the candidate {_shown(candidate)} answers another query")
     if len(set(row["candidates"])) < len(row["candidates"]):
         report.fault(place, "a candidate is named twice")
-    wanted = known and tasks[row["task"]].config.get("options")
+    wanted = task and task.config.get("options")
     if wanted and len(row["candidates"]) != wanted:
-        report.fault(
-            place,
-            f"the task {_shown(row['task'])} compares {wanted} candidates, "
-            f"not {len(row['candidates'])}",
-        )
-
-
-def _checked(bundle, name, report) -> Iterator[tuple[int, dict]]:
-    file, fields = _FILES[name]
-    bundle.counts[name] = 0
-    for line, record in _rows_of(bundle.folder, file, fields, report):
-        bundle.counts[name] += 1
-        yield line, record
+        words = f"compares {wanted} candidates, not {len(row['candidates'])}"
+        report.fault(place, f"the task {_shown(task.name)} {words}")
 
 
 def _rows_of(folder, file, fields, report) -> Iterator[tuple[int, dict]]:
@@ -507,7 +505,7 @@ def _once(key, line, seen, file, report) -> None:
 
 
 def _known(key, known, what, place, report) -> bool:
-    if key is None or key in known:
+    if key is None or key in known or not getattr(known, "complete", True):
         return True
     report.fault(place, f"there is no {what} {_shown(key)}")
     return False

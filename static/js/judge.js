@@ -6,6 +6,7 @@
   let active = 0;
   let lastTick = performance.now();
   let lastSign = lastTick;
+  let slot = "";
 
   function form() {
     return document.querySelector("form.judge");
@@ -29,13 +30,16 @@
     lastSign = performance.now();
   }
 
+  // A refused answer comes back with its item: the time spent on it goes on.
   function restart() {
-    active = 0;
+    const shown = form() ? form().elements.slot.value : "";
+    if (shown !== slot) active = 0;
+    slot = shown;
     lastTick = lastSign = performance.now();
   }
 
   function choose(key) {
-    const radio = form().querySelector('input[name=choice][data-key="' + key + '"]');
+    const radio = form().querySelector('input[name=choice][data-key="' + CSS.escape(key) + '"]');
     if (!radio) return false;
     radio.checked = true;
     radio.focus({ preventScroll: true });
@@ -43,13 +47,13 @@
   }
 
   document.addEventListener("keydown", (event) => {
-    if (!form() || event.altKey || event.metaKey) return;
-    if (event.ctrlKey && event.key === "Enter") {
+    if (!form() || event.altKey || event.repeat) return;
+    if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
       event.preventDefault();
       form().requestSubmit(form().querySelector("button[name=submit]"));
       return;
     }
-    if (event.ctrlKey || event.repeat || typing(event.target)) return;
+    if (event.ctrlKey || event.metaKey || typing(event.target)) return;
     if (choose(event.key)) event.preventDefault();
   });
 
@@ -59,9 +63,10 @@
   document.addEventListener("scroll", sign, { passive: true, capture: true });
   setInterval(tick, 1000);
   document.addEventListener("submit", tick, true);
+  restart();
   document.addEventListener("htmx:afterSwap", () => {
     restart();
-    const heading = document.getElementById("question");
-    if (heading) heading.focus({ preventScroll: true });
+    const place = document.querySelector("form.judge [role=alert]") || document.getElementById("question");
+    if (place) place.focus({ preventScroll: true });
   });
 })();

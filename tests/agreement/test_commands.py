@@ -2,16 +2,12 @@
 
 import io
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, execute_from_command_line
 
 from annotation.agreement.votes import VotesError, read_votes
 
-ROOT = Path(__file__).parents[2]
 GOOD = "task,worker,label\nt1,ann,a\nt1,bo,b\nt2,ann,a\nt2,bo,a\n"
 
 
@@ -208,18 +204,19 @@ def test_wrong_usage_is_refused_before_anything_is_read(arguments):
     assert "Error" in str(refused("agreement", *arguments))
 
 
-def test_exit_statuses_of_the_process(votes_file):
+def test_exit_statuses_and_what_stands_on_which_stream(votes_file, capsys):
     def status(*arguments):
-        done = subprocess.run(
-            [sys.executable, "manage.py", *map(str, arguments)],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stderr.strip()
+        try:
+            execute_from_command_line(["manage.py", *map(str, arguments)])
+        except SystemExit as leaving:
+            return leaving.code, *capsys.readouterr()
+        return 0, *capsys.readouterr()
 
-    assert status("agreement", "--votes", votes_file(GOOD), "--json") == (0, "")
+    code, out, err = status("agreement", "--votes", votes_file(GOOD), "--json")
+    assert (code, json.loads(out)["votes"], err) == (0, 4, "")
     bad = votes_file("task,worker\n", "bad.csv")
-    code, words = status("agreement", "--votes", bad, "--json")
-    assert (code, words.count("\n")) == (1, 0)
-    assert f"{bad}:1: no column label" in words
+    code, out, err = status("agreement", "--votes", bad, "--json")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert f"{bad}:1: no column label" in err
     assert status("tiers", "--votes", bad, "--options", "1")[0] == 2
+    assert status("agreement")[0] == 2

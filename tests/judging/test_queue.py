@@ -1,5 +1,53 @@
+"""Hand-out: exactly n judgments an item, nobody twice, nobody waits for somebody else's tab."""
+
+import threading
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import Count
+from django.db.models.functions import Now
+
+from annotation.core.errors import Conflict, NotFound
 from annotation.judging import queue, submit
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Desk, Handback, Item, Selection, Slot
+from annotation.judging.open import close_batch, open_batch
+
+
+def choose(slot_id, number=1) -> dict:
+    slot = Slot.objects.get(pk=slot_id)
+    return {"choice": str(slot.item.options.get(number=number).candidate_id)}
+
+
+def judge(study, user, number=1):
+    """Claim and judge one item; the slot's id, or None where nothing is left."""
+    slot = queue.claim(study, user)
+    if slot:
+        submit.submit(study, slot, user, choose(slot, number), key=f"k{slot}")
+    return slot
+
+
+def in_parallel(jobs):
+    """Run every job in a thread of its own, all let go at once; their results or errors."""
+    results = [None] * len(jobs)
+    gate = threading.Barrier(len(jobs))
+
+    def run(place, job):
+        try:
+            gate.wait()
+            results[place] = job()
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            results[place] = error
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
 
 
 def test_a_claim_gives_the_same_slot_until_it_is_judged(cast, tea):
@@ -7,10 +55,172 @@ def test_a_claim_gives_the_same_slot_until_it_is_judged(cast, tea):
     ann = cast.person("Ann")
     first = queue.claim(tea, ann)
     assert queue.claim(tea, ann) == first
-    slot = Slot.objects.get(pk=first)
-    choice = str(slot.item.options.get(number=2).candidate_id)
-    result = submit.submit(tea, first, ann, {"choice": choice}, key="k1", claim_next=True)
+    result = submit.submit(tea, first, ann, choose(first, 2), key="k1", claim_next=True)
     assert result.next_slot not in (None, first)
     assert Selection.objects.get().choice.number == 2
-    slot.item.refresh_from_db()
-    assert (slot.item.done, slot.item.votes_2) == (1, 1)
+    item = Slot.objects.get(pk=first).item
+    assert (item.done, item.votes_1, item.votes_2) == (1, 0, 1)
+
+
+def test_slots_are_handed_out_item_by_item_in_the_items_order(cast, tea):
+    cast.open(tea, items=3, overlap=2)
+    ann = cast.person("Ann")
+    order = [Slot.objects.get(pk=judge(tea, ann)).item.position for _ in range(3)]
+    assert order == sorted(order)
+    assert judge(tea, ann) is None
+    assert Desk.objects.get(annotator=ann).done == 3
+
+
+def test_three_people_make_three_judgments_an_item_and_no_more(cast, tea):
+    cast.open(tea, items=4, overlap=2)
+    for name in ("Ann", "Bo", "Chen"):
+        while judge(tea, cast.person(name)):
+            pass
+    assert list(Item.objects.values_list("done", flat=True)) == [2, 2, 2, 2]
+    assert Selection.objects.count() == 8
+
+
+def test_a_returned_slot_is_handed_out_before_new_ones(cast, tea):
+    cast.open(tea, items=3, overlap=1)
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    first = queue.claim(tea, ann)
+    assert queue.claim(tea, bo) != first
+    judged = queue.claim(tea, bo)
+    submit.submit(tea, judged, bo, choose(judged), key="b")
+    queue.hand_back(first, ann, "released")
+    assert queue.claim(tea, bo) == first
+    assert Handback.objects.get().cause == "released"
+
+
+def test_a_skipped_item_is_not_offered_to_the_same_person_again(cast, tea):
+    cast.open(tea, items=1, overlap=2)
+    ann = cast.person("Ann")
+    slot = queue.claim(tea, ann)
+    queue.hand_back(slot, ann, "skipped", "cannot read it")
+    assert queue.claim(tea, ann) is None
+    assert queue.claim(tea, cast.person("Bo")) is not None
+
+
+def test_a_judged_slot_cannot_be_given_back(cast, tea):
+    cast.open(tea, overlap=2)
+    ann = cast.person("Ann")
+    slot = judge(tea, ann)
+    with pytest.raises(Conflict):
+        queue.hand_back(slot, ann, "released")
+    with pytest.raises(NotFound):
+        queue.hand_back(slot, cast.person("Bo"), "released")
+
+
+def expire_now(slot):
+    Slot.objects.filter(pk=slot).update(lease_expires_at=Now() - timedelta(seconds=1))
+    return queue.expire()
+
+
+def test_a_lease_that_ran_out_reopens_the_slot_and_is_noted(cast, tea):
+    cast.open(tea, overlap=1)
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    slot = queue.claim(tea, ann)
+    assert queue.expire() == 0
+    assert expire_now(slot) == 1
+    assert Handback.objects.get().annotator == ann
+    assert queue.claim(tea, bo) == slot
+
+
+def test_a_late_submit_is_stored_where_the_slot_is_still_free(cast, tea):
+    cast.open(tea, overlap=1)
+    ann = cast.person("Ann")
+    slot = queue.claim(tea, ann)
+    expire_now(slot)
+    submit.submit(tea, slot, ann, choose(slot), key="late")
+    assert Slot.objects.get(pk=slot).status == "done"
+    assert Slot.objects.get(pk=slot).annotator == ann
+
+
+def test_a_late_submit_is_refused_where_somebody_else_has_the_slot(cast, tea):
+    cast.open(tea, overlap=1)
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    slot = queue.claim(tea, ann)
+    expire_now(slot)
+    queue.claim(tea, bo)
+    with pytest.raises(Conflict) as refusal:
+        submit.submit(tea, slot, ann, choose(slot), key="late")
+    assert refusal.value.code == "lease_lost"
+    assert Selection.objects.count() == 0
+
+
+def test_a_closed_batch_hands_out_nothing_but_takes_what_is_in_hand(cast, tea):
+    batch = cast.open(tea, items=2, overlap=1)
+    ann = cast.person("Ann")
+    slot = queue.claim(tea, ann)
+    close_batch(batch)
+    assert queue.claim(tea, cast.person("Bo")) is None
+    submit.submit(tea, slot, ann, choose(slot), key="k")
+    assert Selection.objects.count() == 1
+
+
+def test_a_second_opening_plans_only_what_is_new(cast, tea):
+    batch = cast.open(tea, items=2)
+    assert open_batch(tea, batch.task) is None
+    cast.candidates(cast.query(tea, "new-question"))
+    assert open_batch(tea, batch.task).size == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fifty_parallel_claims_never_exceed_the_overlap(cast):
+    study = cast.study("rush")
+    cast.open(study, items=3, overlap=5)
+    people = [cast.member(f"P{n}", study, "annotator") for n in range(50)]
+    slots = in_parallel([lambda p=p: queue.claim(study, p) for p in people])
+    assert not [s for s in slots if isinstance(s, Exception)]
+    held = [s for s in slots if s]
+    assert len(held) == len(set(held)) == 15
+    per_item = Slot.objects.filter(pk__in=held).values_list("item").annotate(n=Count("pk"))
+    assert {n for _, n in per_item} == {5}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_person_in_ten_tabs_holds_one_slot(cast):
+    study = cast.study("rush")
+    cast.open(study, items=5, overlap=3)
+    ann = cast.member("Ann", study, "annotator")
+    slots = in_parallel([lambda: queue.claim(study, ann)] * 10)
+    assert len(set(slots)) == 1
+    assert Slot.objects.filter(status="held").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_submit_sent_ten_times_at_once_is_stored_once(cast):
+    study = cast.study("rush")
+    cast.open(study, items=2, overlap=3)
+    ann = cast.member("Ann", study, "annotator")
+    slot = queue.claim(study, ann)
+    answer = choose(slot)
+    results = in_parallel(
+        [lambda: submit.submit(study, slot, ann, answer, key="one", claim_next=True)] * 10
+    )
+    assert Counter(r.repeated for r in results) == {True: 9, False: 1}
+    assert len({r.next_slot for r in results}) == 1
+    assert Selection.objects.count() == 1
+    assert Desk.objects.get().done == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_expiry_and_submit_at_once_leave_one_holder(cast):
+    study = cast.study("rush")
+    cast.open(study, items=1, overlap=1)
+    ann = cast.member("Ann", study, "annotator")
+    bo = cast.member("Bo", study, "annotator")
+    slot = queue.claim(study, ann)
+    answer = choose(slot)
+    Slot.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
+    in_parallel(
+        [
+            queue.expire,
+            lambda: submit.submit(study, slot, ann, answer, key="a"),
+            lambda: queue.claim(study, bo),
+        ]
+    )
+    stored = Selection.objects.count()
+    row = Slot.objects.get()
+    assert (row.status, stored) in {("done", 1), ("held", 0), ("open", 0)}
+    assert Item.objects.get().done == stored

@@ -11,8 +11,6 @@ from annotation.local.embed import embed
 from annotation.local.folders import private_folder
 from annotation.local.process import pause, spawn, stop
 
-pytestmark = pytest.mark.xdist_group("model")  # one start for all
-
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory):

@@ -20,8 +20,6 @@ from annotation.local.process import spawn, stop
 from annotation.local.secrets import write_private
 from tests.local.conftest import as_nobody, needs_root
 
-pytestmark = pytest.mark.xdist_group("services")  # one start for all
-
 
 def connect(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as client:

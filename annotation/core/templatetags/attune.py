@@ -34,4 +34,5 @@ def profile(value) -> str:
     if isinstance(value, list):
         rows = ((profile(inner),) for inner in value)
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", rows))
-    return format_html("{}", value if isinstance(value, str) else json.dumps(value))
+    words = value if isinstance(value, str) else json.dumps(value)
+    return format_html("{}", text.clean(words))

@@ -6,7 +6,7 @@ FORMATS = ("jsonl",)
 TIERED = True
 
 
-def tables(format: str) -> dict[str, Table]:  # noqa: A002 - the contract's word
+def tables(format: str) -> dict[str, Table]:
     """pairs.jsonl."""
     return {"pairs": Table("pairs.jsonl", "jsonl")}
 

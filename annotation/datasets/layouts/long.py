@@ -61,7 +61,7 @@ CANDIDATES = {
 PERSONAS = {"user_id": "text", "persona_version": "integer", "profile": "json"}
 
 
-def tables(format: str) -> dict[str, Table]:  # noqa: A002 - the contract's word
+def tables(format: str) -> dict[str, Table]:
     """``judgments``, ``items``, ``candidates`` and ``personas`` in ``format``, and votes.csv."""
     columns = {
         "judgments": JUDGMENTS,

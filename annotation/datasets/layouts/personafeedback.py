@@ -8,7 +8,7 @@ TIERED = True
 PERSONAS = "persona/all_personas.jsonl"
 
 
-def tables(format: str) -> dict[str, Table]:  # noqa: A002 - the contract's word
+def tables(format: str) -> dict[str, Table]:
     """One file a type of question and tier, empty or not; all personas; all votes."""
     paths = [PERSONAS, *(_path(t, tier) for t in TYPES for tier in TIERS)]
     return {path: Table(path, "jsonl") for path in paths} | {"votes": VOTES}

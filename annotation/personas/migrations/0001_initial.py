@@ -5,54 +5,93 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('studies', '0001_initial'),
+        ("studies", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Persona',
+            name="Persona",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('external_id', models.CharField(max_length=100)),
-                ('dropped_at', models.DateTimeField(null=True)),
-                ('dropped_because', models.CharField(blank=True, max_length=200)),
-                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='personas', to='studies.study')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("external_id", models.CharField(max_length=100)),
+                ("dropped_at", models.DateTimeField(null=True)),
+                ("dropped_because", models.CharField(blank=True, max_length=200)),
+                (
+                    "study",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="personas",
+                        to="studies.study",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Memory',
+            name="Memory",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('text', models.TextField()),
-                ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memories', to='personas.persona')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("text", models.TextField()),
+                (
+                    "persona",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memories",
+                        to="personas.persona",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'memories',
+                "verbose_name_plural": "memories",
             },
         ),
         migrations.CreateModel(
-            name='PersonaVersion',
+            name="PersonaVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('profile', models.JSONField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='personas.persona')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("profile", models.JSONField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "persona",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="personas.persona",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['persona', 'version'],
+                "ordering": ["persona", "version"],
             },
         ),
         migrations.AddConstraint(
-            model_name='persona',
-            constraint=models.UniqueConstraint(fields=('study', 'external_id'), name='persona_of_study'),
+            model_name="persona",
+            constraint=models.UniqueConstraint(
+                fields=("study", "external_id"), name="persona_of_study"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='personaversion',
-            constraint=models.UniqueConstraint(fields=('persona', 'version'), name='persona_version'),
+            model_name="personaversion",
+            constraint=models.UniqueConstraint(
+                fields=("persona", "version"), name="persona_version"
+            ),
         ),
     ]

@@ -5,33 +5,69 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('personas', '0001_initial'),
-        ('studies', '0001_initial'),
+        ("personas", "0001_initial"),
+        ("studies", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Query',
+            name="Query",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('external_id', models.CharField(max_length=100)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('replaced_at', models.DateTimeField(null=True)),
-                ('text', models.TextField()),
-                ('need', models.TextField(blank=True)),
-                ('type', models.CharField(choices=[('specific', 'specific to this persona'), ('general', 'general')], default='specific', max_length=10)),
-                ('scenario', models.CharField(blank=True, max_length=100)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('persona', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='queries', to='personas.persona')),
-                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='queries', to='studies.study')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("external_id", models.CharField(max_length=100)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("replaced_at", models.DateTimeField(null=True)),
+                ("text", models.TextField()),
+                ("need", models.TextField(blank=True)),
+                (
+                    "type",
+                    models.CharField(
+                        choices=[("specific", "specific to this persona"), ("general", "general")],
+                        default="specific",
+                        max_length=10,
+                    ),
+                ),
+                ("scenario", models.CharField(blank=True, max_length=100)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "persona",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="queries",
+                        to="personas.persona",
+                    ),
+                ),
+                (
+                    "study",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="queries",
+                        to="studies.study",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'queries',
-                'constraints': [models.UniqueConstraint(fields=('study', 'external_id', 'version'), name='query_version'), models.UniqueConstraint(condition=models.Q(('replaced_at', None)), fields=('study', 'external_id'), name='one_current_query')],
+                "verbose_name_plural": "queries",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("study", "external_id", "version"), name="query_version"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("replaced_at", None)),
+                        fields=("study", "external_id"),
+                        name="one_current_query",
+                    ),
+                ],
             },
         ),
     ]

@@ -23,9 +23,8 @@ class Command(BaseCommand):
     """Make the first administrator."""
 
     help = (
-        "Make an administrator of ATTUNE_ADMIN_EMAIL and ATTUNE_ADMIN_PASSWORD. Without a password, "
-        "and as long as no administrator has one, print a link that sets one, once. A second call "
-        "changes nothing."
+        "As long as no administrator can log in, make the one of ATTUNE_ADMIN_EMAIL and "
+        "ATTUNE_ADMIN_PASSWORD; without a password, print a link that sets one, once."
     )
 
     def handle(self, *args, **options):
@@ -34,23 +33,19 @@ class Command(BaseCommand):
         password = env.str("ATTUNE_ADMIN_PASSWORD", "")
         if password and not email:
             raise CommandError("ATTUNE_ADMIN_PASSWORD is set, ATTUNE_ADMIN_EMAIL is not.")
+        # Somebody who was made an annotator, or closed, must not come back with the next start.
+        if User.objects.filter(_HAS_PASSWORD, is_superuser=True, is_active=True).exists():
+            return
         with transaction.atomic():
-            if password:
-                user = _administrator(email)
-                if not _can_log_in(user):
-                    _set_password(user, password)
-            if User.objects.filter(_HAS_PASSWORD, is_superuser=True, is_active=True).exists():
-                return
             user = _administrator(email) if email else _waiting() or _administrator(DEFAULT_EMAIL)
+            if password:
+                _set_password(user, password)
+                return
         self.stdout.write(f"Set the password of {user.email} (this link works once): {_link(user)}")
 
 
 # Django marks a password that nobody has set with an exclamation mark.
 _HAS_PASSWORD = ~Q(password__startswith="!") & ~Q(password="")  # noqa: S106 - no password
-
-
-def _can_log_in(user) -> bool:
-    return bool(user.password) and user.has_usable_password()
 
 
 def _waiting() -> User | None:

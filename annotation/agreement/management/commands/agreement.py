@@ -44,9 +44,10 @@ class Command(VotesCommand):
             help="resamples of items for the intervals (default: %(default)s)",
         )
 
-    def answer(self, votes, options):
+    def answer(self, votes, declared, options):
         """The report of these votes as JSON or as a table."""
-        report = agreement_report(votes, options["level"], options["labels"], options["bootstrap"])
+        labels = options["labels"] or declared
+        report = agreement_report(votes, options["level"], labels, options["bootstrap"])
         return as_json(report) if options["json"] else readable(report)
 
 

@@ -30,9 +30,9 @@ class Command(VotesCommand):
             help="declared number of options (default: labels seen)",
         )
 
-    def answer(self, votes, options):
+    def answer(self, votes, declared, options):
         """The report of these votes as JSON or as a table."""
-        most = options["options"]
+        most = options["options"] or (declared and len(declared))
         if most is None and len(votes.labels) > 20:
             self.stderr.write(
                 f"{len(votes.labels):,} different labels were taken for the options of every task; "

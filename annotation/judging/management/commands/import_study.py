@@ -13,8 +13,8 @@ class Command(BaseCommand):
     """Import a study bundle."""
 
     help = (
-        "Import a study bundle (a folder with study.json and JSON-lines files). New rows are added, "
-        "changed ones become new versions; nothing is stored when anything is wrong."
+        "Import a study bundle (a folder with study.json and JSON-lines files). New rows are "
+        "added, changed ones become new versions; nothing is stored when anything is wrong."
     )
 
     def add_arguments(self, parser):

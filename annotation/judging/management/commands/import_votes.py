@@ -40,8 +40,8 @@ class Command(BaseCommand):
             return
         rejected = result["rejected"]
         self.stdout.write(
-            f"{result['votes']:,} votes by {result['workers']:,} workers on {result['items']:,} items; "
-            f"{len(rejected):,} rejected"
+            f"{result['votes']:,} votes by {result['workers']:,} workers on "
+            f"{result['items']:,} items; {len(rejected):,} rejected"
         )
         for one in rejected[:SHOWN]:
             self.stderr.write(f"{file}, line {one['line']}: {one['reason']}")

@@ -1,0 +1,101 @@
+"""Releases of datasets over HTTP: ask for one, see how it stands, fetch it."""
+
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.core.errors import Conflict
+from annotation.datasets import freeze, tasks
+from annotation.datasets.layouts import LAYOUTS
+from annotation.datasets.models import Release
+from annotation.datasets.views import zip_response
+from annotation.studies.access import READERS, study_for
+from annotation.studies.models import Study
+
+
+class ReleaseRequest(serializers.Serializer):
+    layout = serializers.ChoiceField(choices=list(LAYOUTS))
+    format = serializers.ChoiceField(choices=["jsonl", "csv", "parquet"], required=False)
+    safe_csv = serializers.BooleanField(default=False)
+    licence = serializers.CharField(max_length=freeze.LICENCE_LIMIT, default="", allow_blank=True)
+
+
+class ReleaseStatus(serializers.Serializer):
+    id = serializers.UUIDField(source="public_id")
+    study = serializers.SlugField(source="study.slug")
+    version = serializers.IntegerField()
+    layout = serializers.CharField()
+    format = serializers.CharField()
+    created_at = serializers.DateTimeField(source="as_of")
+    status = serializers.ChoiceField(choices=Release.Status.values)
+    error = serializers.CharField()
+    manifest = serializers.JSONField(allow_null=True)
+    url = serializers.SerializerMethodField()
+    download_url = serializers.SerializerMethodField()
+
+    def get_url(self, release) -> str:
+        return self._address("api-release-status", release)
+
+    def get_download_url(self, release) -> str | None:
+        done = release.status == Release.Status.DONE
+        return self._address("api-release-download", release) if done else None
+
+    def _address(self, name: str, release) -> str:
+        return self.context["request"].build_absolute_uri(reverse(name, args=[release.public_id]))
+
+
+class ReleasesOfStudy(APIView):
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        request=ReleaseRequest, responses={202: ReleaseStatus}, operation_id="release_request"
+    )
+    def post(self, request, slug):
+        """Freeze the study as its next release; it is written in the background."""
+        study = study_for(request.user, slug, READERS)
+        wanted = ReleaseRequest(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        fields = {"format": "", **wanted.validated_data}
+        release = freeze.request(study, by=request.user, **fields)
+        tasks.soon(release.pk)
+        body = ReleaseStatus(release, context={"request": request}).data
+        return Response(body, status=202, headers={"Location": body["url"]})
+
+
+class ReleaseDetail(APIView):
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses=ReleaseStatus, operation_id="release_status")
+    def get(self, request, pk):
+        """How a release stands, with its manifest when it is done and the reason when it failed."""
+        release = _release_for(request.user, pk)
+        return Response(ReleaseStatus(release, context={"request": request}).data)
+
+
+class ReleaseDownload(APIView):
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},
+        operation_id="release_download",
+    )
+    def get(self, request, pk):
+        """The release as a zip; 409 while it is not done."""
+        release = _release_for(request.user, pk)
+        if release.status != Release.Status.DONE:
+            raise Conflict(release.error or "The release is not written yet.", code="not_done")
+        return zip_response(release)
+
+
+def _release_for(user, public_id) -> Release:
+    """The release, for those who may read its study; Http404 or PermissionDenied otherwise."""
+    visible = Study.objects.visible_to(user)
+    releases = Release.objects.select_related("study").filter(study__in=visible)
+    release = get_object_or_404(releases, public_id=public_id)
+    study_for(user, release.study.slug, READERS)
+    return release

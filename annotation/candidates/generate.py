@@ -1,0 +1,308 @@
+"""Answers from models: asked for as rows, written by workers, one row one answer."""
+
+import hashlib
+import logging
+
+from django.db import transaction
+from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from annotation.candidates import clean, endpoints, jobs
+from annotation.candidates.endpoints import CallFailed, Endpoint
+from annotation.candidates.models import Candidate
+from annotation.candidates.strategies import ANSWERS, STRATEGIES, Brief, keeps_length
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError
+from annotation.personas.models import Memory, PersonaVersion
+from annotation.queries.models import Query
+from annotation.studies.models import Study
+
+log = logging.getLogger(__name__)
+
+RUNNING, REQUESTED = Candidate.Status.RUNNING, Candidate.Status.REQUESTED
+DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
+
+
+# --- Asking -----------------------------------------------------------------------------------
+
+
+def request(study: Study, *, endpoint: str = "", strategies=ANSWERS, by=None) -> list[Candidate]:
+    """Ask ``endpoint`` for one answer to each current query with each strategy.
+
+    What it was asked for before is not asked again; strategies that need a persona skip queries
+    without one. Returns the new rows, in the order of the queries. Raises DomainError where there
+    is nothing to ask about, or the endpoint or a strategy is unknown.
+    """
+    server = endpoints.get(endpoint)
+    wrong = [name for name in strategies if name not in ANSWERS]
+    if wrong or not strategies:
+        raise DomainError(
+            _("Choose among the strategies {names}.").format(names=", ".join(ANSWERS)),
+            code="strategy",
+        )
+    with transaction.atomic():
+        _lock(study)
+        queries = Query.objects.filter(study=study, replaced_at=None).exclude(
+            persona__dropped_at__isnull=False
+        )
+        queries = list(queries.order_by("pk"))
+        if not queries:
+            raise DomainError(_("This study has no queries to answer yet."), code="no_queries")
+        versions = _current_versions(queries)
+        rows = [
+            _row(query, name, server, versions.get(query.persona_id))
+            for query in queries
+            for name in dict.fromkeys(strategies)
+            if not STRATEGIES[name].needs_persona or query.persona_id in versions
+        ]
+        return _insert(study, server, rows, by)
+
+
+def request_rewrites(
+    sources: list[Candidate], how: str, *, endpoint: str = "", by=None
+) -> list[Candidate]:
+    """Ask for an improved or degraded version (``how``) of each of ``sources``, of one study.
+
+    Returns the new rows. Raises DomainError where a source has no text or ``how`` is no rewrite.
+    """
+    server = endpoints.get(endpoint)
+    if how not in STRATEGIES or not STRATEGIES[how].rewrites:
+        raise DomainError(_("Choose between improve and degrade."), code="strategy")
+    if not sources or any(source.status != DONE for source in sources):
+        raise DomainError(_("Only answers that are written can be rewritten."), code="no_source")
+    study = sources[0].study
+    with transaction.atomic():
+        _lock(study)
+        rows = []
+        for source in sources:
+            name = f"{how}-{source.strategy[:20]}-{source.pk.hex[:8]}"
+            row = _row(source.query, name, server, None)
+            row.parameters |= {"source": str(source.pk)}
+            rows.append(row)
+        return _insert(study, server, rows, by)
+
+
+def retry(study: Study, *, by=None) -> int:
+    """Ask again for every answer of ``study`` that failed; how many."""
+    with transaction.atomic():
+        count = Candidate.objects.filter(study=study, status=FAILED).update(
+            status=REQUESTED, attempts=0, next_try_at=None, error_code="", error=""
+        )
+        if count:
+            audit.record(by, "candidates.retry", study, candidates=count)
+            transaction.on_commit(jobs.ring)
+    return count
+
+
+def _lock(study: Study) -> None:
+    # Two requests at once would plan the same rows; the second then finds them.
+    Study.objects.select_for_update().get(pk=study.pk)
+
+
+def _current_versions(queries) -> dict:
+    rows = PersonaVersion.objects.filter(persona__in={query.persona_id for query in queries})
+    return {row.persona_id: row for row in rows.order_by("version")}
+
+
+def _row(query: Query, strategy: str, server: Endpoint, version) -> Candidate:
+    number = f"-v{query.version}" if query.version > 1 else ""
+    name = f"{query.external_id}{number}-{strategy}-{server.name}"
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    if len(name) > 100:
+        name = f"{name[:83]}-{digest[:16]}"
+    needs_persona = strategy in STRATEGIES and STRATEGIES[strategy].needs_persona
+    return Candidate(
+        study_id=query.study_id,
+        query=query,
+        external_id=name,
+        strategy=strategy,
+        status=REQUESTED,
+        endpoint=server.name,
+        persona_version=version if needs_persona else None,
+        parameters={"seed": int(digest[:8], 16)},
+    )
+
+
+def _insert(study, server: Endpoint, rows: list[Candidate], by) -> list[Candidate]:
+    queries = {row.query_id for row in rows}
+    asked = set(
+        Candidate.objects.filter(query__in=queries, endpoint=server.name).values_list(
+            "query_id", "strategy"
+        )
+    )
+    new = [row for row in rows if (row.query_id, row.strategy) not in asked]
+    names = [row.external_id for row in new]
+    taken = Candidate.objects.filter(study=study, external_id__in=names).first()
+    if taken:
+        raise Conflict(
+            _("The study already has another answer with the id {name}.").format(
+                name=taken.external_id
+            )
+        )
+    Candidate.objects.bulk_create(new, batch_size=2000)
+    if new:
+        audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
+        transaction.on_commit(jobs.ring)
+    return new
+
+
+# --- Writing ----------------------------------------------------------------------------------
+
+
+def write_one(candidate_id) -> Candidate | None:
+    """Write the answer of one row, if it is due and nobody else has it.
+
+    May be called any number of times and may die at any point: one attempt at most stores
+    something. Returns the row as it was claimed, None where it was not to be had.
+    """
+    candidate = jobs.claim(candidate_id)
+    if candidate is None:
+        return None
+    try:
+        with jobs.lease_kept(candidate):
+            _write(candidate)
+    except CallFailed as failure:
+        jobs.put_off(candidate, failure)
+    return candidate
+
+
+def _write(candidate: Candidate) -> None:
+    server = endpoints.configured(candidate.endpoint)
+    if server is None:
+        raise CallFailed("no_endpoint")
+    strategy = STRATEGIES[candidate.strategy.split("-")[0]]
+    brief = _brief(candidate, server, strategy)
+    draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
+    answer = endpoints.call(server, draft.prompt.messages)
+    _count_tokens(candidate, server, answer)
+    cleaned = clean.clean(clean.tagged(answer.text, draft.tag) if draft.tag else answer.text)
+    if not cleaned.text:
+        raise CallFailed("empty")
+    before = draft.parameters.get("words_before")
+    if before is not None and not keeps_length(before, cleaned.text):
+        raise CallFailed("length")
+    _store(candidate, server, draft, answer, cleaned)
+
+
+def _store(candidate, server: Endpoint, draft, answer, cleaned) -> None:
+    made = {
+        "finish_reason": answer.finish_reason,
+        "identity": clean.identity(cleaned.text),
+        "words": clean.words(cleaned.text),
+        "request": _sent(server),
+    }
+    stored = jobs.held(candidate).update(
+        status=DONE,
+        text=cleaned.text,
+        urls=list(cleaned.urls),
+        model=answer.model,
+        request_id=answer.request_id,
+        template=draft.prompt.template,
+        prompt=draft.prompt.messages,
+        prompt_digest=draft.prompt.digest,
+        parameters=candidate.parameters | draft.parameters | made,
+        answered_at=Now(),
+        lease_expires_at=None,
+        next_try_at=None,
+        error_code="",
+        error="",
+    )
+    if not stored:
+        log.warning("candidate %s: attempt %s came too late", candidate.pk, candidate.attempts)
+
+
+def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
+    """What the strategy may see of the row. The gold need is not read here, nor anywhere below."""
+    version = candidate.persona_version if strategy.needs_persona else None
+    memories = (
+        Memory.objects.filter(persona=version.persona_id)
+        .order_by("pk")
+        .values_list("text", flat=True)
+        if version
+        else ()
+    )
+    source = candidate.parameters.get("source")
+    answer = ""
+    if strategy.rewrites:
+        answer = (
+            Candidate.objects.filter(pk=source, status=DONE).values_list("text", flat=True).first()
+        )
+        if not answer:
+            raise CallFailed("no_source")
+    return Brief(
+        question=candidate.query.text,
+        profile=version.profile if version else {},
+        memories=tuple(memories),
+        answer=answer,
+        seed=candidate.parameters["seed"],
+        small=server.embedded,
+    )
+
+
+def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
+    """The answer to a call before the last; asked once and kept, for later attempts too."""
+    kept = candidate.parameters.get(name)
+    if kept is None:
+        answer = endpoints.call(server, prompt.messages)
+        _count_tokens(candidate, server, answer)
+        kept = {
+            "text": clean.clean(answer.text).text,
+            "template": prompt.template,
+            "prompt_digest": prompt.digest,
+            "model": answer.model,
+            "request_id": answer.request_id,
+        }
+        candidate.parameters[name] = kept
+        jobs.held(candidate).update(parameters=candidate.parameters)
+    return kept["text"]
+
+
+def _count_tokens(candidate: Candidate, server: Endpoint, answer) -> None:
+    """Add what a call cost, whatever becomes of its answer and of this attempt: it was paid for."""
+    Candidate.objects.filter(pk=candidate.pk).update(
+        tokens_in=F("tokens_in") + answer.tokens_in,
+        tokens_out=F("tokens_out") + answer.tokens_out,
+        cost=F("cost") + server.cost(answer.tokens_in, answer.tokens_out),
+    )
+
+
+def _sent(server: Endpoint) -> dict:
+    limit = {} if server.max_tokens is None else {"max_tokens": server.max_tokens}
+    return {"model": server.model, **limit, **server.parameters}
+
+
+# --- Looking ----------------------------------------------------------------------------------
+
+
+def progress(study: Study) -> dict:
+    """Counts of the answers that were asked of models, with tokens and cost, per strategy too.
+
+    ``{"requested", "running", "done", "failed", "total", "tokens", "cost", "strategies": [...]}``,
+    where ``requested`` counts rows that still wait and ``total`` all of them.
+    """
+    rows = (
+        Candidate.objects.filter(study=study)
+        .exclude(endpoint="")
+        .order_by("strategy")
+        .values("strategy")
+        .annotate(
+            total=Count("pk"),
+            requested=Count("pk", Q(status=REQUESTED)),
+            running=Count("pk", Q(status=RUNNING)),
+            done=Count("pk", Q(status=DONE)),
+            failed=Count("pk", Q(status=FAILED)),
+            tokens=Sum(F("tokens_in") + F("tokens_out")),
+            cost=Sum("cost"),
+        )
+    )
+    by_strategy = list(rows)
+    keys = ("total", "requested", "running", "done", "failed", "tokens", "cost")
+    total = {key: sum(row[key] for row in by_strategy) for key in keys}
+    return total | {"strategies": by_strategy}
+
+
+def failures(study: Study) -> list[dict]:
+    """Why answers of ``study`` failed: ``{"error_code", "error", "count"}``, the most first."""
+    rows = Candidate.objects.filter(study=study, status=FAILED).values("error_code", "error")
+    return list(rows.annotate(count=Count("pk")).order_by("-count", "error"))

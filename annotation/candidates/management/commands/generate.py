@@ -1,0 +1,91 @@
+"""Answers of a model to a study's queries."""
+
+import json
+import sys
+import time
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from annotation.candidates import generate, jobs
+from annotation.candidates.strategies import ANSWERS
+from annotation.core.errors import DomainError
+from annotation.studies.models import Study
+
+POLL_SECONDS = 0.5
+
+
+class Command(BaseCommand):
+    """Ask for the answers that are missing, and with --wait see them written."""
+
+    help = (
+        "Ask a model for one answer to each query with each strategy. Background workers write "
+        "them; with --wait the command ends when all are written or failed, and writes them itself "
+        "while no worker is running."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY, --endpoint, --wait, --json."""
+        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        parser.add_argument(
+            "--endpoint", default="", metavar="NAME", help="default: the first one configured"
+        )
+        parser.add_argument("--wait", action="store_true", help="until all are written or failed")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *, study, endpoint, wait, **options):
+        """Request, wait, report. Exit 1 with sentences where something failed."""
+        found = Study.objects.filter(slug=study).first()
+        if found is None:
+            raise CommandError(f"There is no study {study}.")
+        try:
+            generate.request(found, endpoint=endpoint, strategies=ANSWERS)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        if wait:
+            self._wait(found)
+        counts = generate.progress(found)
+        self.stdout.write(_as_json(counts) if options["json"] else _as_words(counts))
+        if wait and counts["failed"]:
+            raise CommandError("\n".join(_failures(found)))
+
+    def _wait(self, study):
+        said = False
+        with tqdm(unit="answer", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+            while (counts := generate.progress(study))["requested"] + counts["running"]:
+                bar.total, bar.n = counts["total"], counts["done"] + counts["failed"]
+                bar.refresh()
+                if jobs.worker_alive():
+                    time.sleep(POLL_SECONDS)
+                    continue
+                if not said:
+                    self.stderr.write("No worker is running: the answers are written here.")
+                    said = True
+                jobs.reap()
+                written = [generate.write_one(pk) for pk in jobs.due(study)[:1]]
+                if not any(written):
+                    time.sleep(POLL_SECONDS)
+
+
+def _as_json(counts: dict) -> str:
+    return json.dumps(
+        {
+            "requested": counts["total"],
+            "done": counts["done"],
+            "failed": counts["failed"],
+            "tokens": counts["tokens"],
+            "cost": float(counts["cost"]),
+        }
+    )
+
+
+def _as_words(counts: dict) -> str:
+    return (
+        f"{counts['total']:,} answers asked for: {counts['done']:,} written, "
+        f"{counts['failed']:,} failed, {counts['requested'] + counts['running']:,} to come; "
+        f"{counts['tokens']:,} tokens, cost {counts['cost']:.4f}"
+    )
+
+
+def _failures(study) -> list[str]:
+    return [f"{row['count']:,} × {row['error']}" for row in generate.failures(study)]

@@ -1,0 +1,115 @@
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.candidates import endpoints, generate, jobs
+from annotation.candidates.models import Candidate
+from annotation.candidates.strategies import ANSWERS
+from annotation.core.errors import DomainError
+from annotation.studies.access import MANAGERS, study_for
+
+PAGE = 20
+FAILURES = 50
+
+
+class GenerateForm(forms.Form):
+    endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"))
+    strategies = forms.MultipleChoiceField(
+        label=gettext_lazy("Strategies"),
+        choices=[
+            ("A1", gettext_lazy("A1: core fields and inferred preferences")),
+            ("A2", gettext_lazy("A2: 80 % of the profile left out at random")),
+            ("A3", gettext_lazy("A3: the question alone")),
+        ],
+        initial=ANSWERS,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, *args, servers, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["endpoint"].choices = [
+            (server.name, f"{server.name} ({server.model})") for server in servers
+        ]
+
+
+@require_http_methods(["GET", "POST"])
+def candidates(request, slug):
+    """The study's answers: GET shows them and what is being written, POST asks for more."""
+    study = study_for(request.user, slug, MANAGERS)
+    if request.method == "GET" and request.htmx:
+        return _progress(request, study)
+    servers = _servers(request)
+    form = GenerateForm(request.POST or None, servers=servers)
+    if form.is_valid() and _requested(request, study, form.cleaned_data):
+        return redirect("candidates", study.slug)
+    return _page(request, study, form, servers)
+
+
+@require_POST
+def retry(request, slug):
+    """Ask again for every answer that failed."""
+    study = study_for(request.user, slug, MANAGERS)
+    count = generate.retry(study, by=request.user)
+    text = ngettext("%(n)d answer is tried again.", "%(n)d answers are tried again.", count)
+    messages.success(request, text % {"n": count})
+    return redirect("candidates", study.slug)
+
+
+def _servers(request) -> list[endpoints.Endpoint]:
+    try:
+        return endpoints.all()
+    except endpoints.EndpointsWrong as wrong:
+        messages.error(request, str(wrong))
+        return []
+
+
+def _requested(request, study, data) -> bool:
+    try:
+        new = generate.request(
+            study, endpoint=data["endpoint"], strategies=data["strategies"], by=request.user
+        )
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+        return False
+    text = ngettext("%(n)d answer was asked for.", "%(n)d answers were asked for.", len(new))
+    messages.success(request, text % {"n": len(new)})
+    return True
+
+
+def _progress(request, study):
+    """The live part alone; when nothing is left to do the browser fetches the page anew."""
+    context = _state(study)
+    response = render(request, "candidates/candidates.html#progress", context)
+    if not context["busy"]:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+def _state(study) -> dict:
+    counts = generate.progress(study)
+    busy = bool(counts["requested"] + counts["running"])
+    return {
+        "study": study,
+        "counts": counts,
+        "finished": counts["done"] + counts["failed"],
+        "busy": busy,
+        "no_worker": busy and not jobs.worker_alive(),
+    }
+
+
+def _page(request, study, form, servers):
+    rows = Candidate.objects.filter(study=study)
+    failed = rows.filter(status="failed").select_related("query").order_by("external_id")
+    done = rows.filter(status="done").select_related("query")
+    pages = Paginator(done.order_by("query__external_id", "strategy", "external_id"), PAGE)
+    context = _state(study) | {
+        "form": form,
+        "servers": servers,
+        "embedded": any(server.embedded for server in servers),
+        "failed": failed[:FAILURES],
+        "page": pages.get_page(request.GET.get("page")),
+    }
+    return render(request, "candidates/candidates.html", context)

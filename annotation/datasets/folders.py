@@ -1,0 +1,100 @@
+"""Where releases lie, and how a folder appears whole or not at all."""
+
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from django.conf import settings
+
+# Part of every zip entry, so that the same release gives the same bytes.
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def folder_of(release) -> Path:
+    """The published folder of a release; it exists once the release is done."""
+    return _root(release) / f"v{release.version}"
+
+
+def zip_of(release) -> Path:
+    """The published zip of a release."""
+    return _root(release) / f"v{release.version}.zip"
+
+
+def _root(release) -> Path:
+    return settings.DATA / "releases" / release.frozen["about"]["slug"]
+
+
+def publish(release, write: Callable[[Path], dict], still_mine: Callable[[], None]) -> dict:
+    """Make folder and zip of ``release`` under other names and rename them when they are whole.
+
+    ``write`` fills a new folder; ``still_mine`` raises where another attempt has taken over.
+    Returns what ``write`` returned. What a killed attempt left behind is deleted first.
+    """
+    target = folder_of(release)
+    for parent in (settings.DATA / "releases", target.parent):
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for left in target.parent.glob(f".v{release.version}-*"):
+        delete(left)
+    work = target.parent / f".v{release.version}-{release.attempts}"
+    try:
+        manifest = place(work / target.name, write)
+        zip_folder(work / target.name, work / "zip", f"{target.parent.name}-{target.name}")
+        still_mine()
+        (work / "zip").replace(zip_of(release))
+        delete(target)  # of an attempt that was killed before it could say that it was done
+        (work / target.name).rename(target)
+        _sync(target.parent)
+    finally:
+        delete(work)
+    return manifest
+
+
+def place(target: Path, write: Callable[[Path], dict]) -> dict:
+    """Let ``write`` fill a folder beside ``target`` and rename it to ``target`` when it is whole.
+
+    A ``target`` that exists is replaced.
+    """
+    work = target.parent / f".{target.name}.{os.getpid()}.partial"
+    delete(work)
+    work.mkdir(parents=True)
+    try:
+        result = write(work)
+        for folder, _, _ in os.walk(work):
+            _sync(folder)
+        delete(target)
+        work.rename(target)
+        _sync(target.parent)
+    finally:
+        delete(work)
+    return result
+
+
+def zip_folder(folder: Path, target: Path, name: str) -> None:
+    """Pack ``folder`` as ``target``, its files under ``name``/; the same files, the same bytes."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            entry = zipfile.ZipInfo(f"{name}/{path.relative_to(folder).as_posix()}", EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3
+            entry.external_attr = 0o644 << 16
+            with path.open("rb") as source, packed.open(entry, "w", force_zip64=True) as sink:
+                shutil.copyfileobj(source, sink, 1 << 20)
+
+
+def delete(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sync(folder) -> None:
+    """Make the names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,37 @@
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.datasets.freeze import LICENCE_LIMIT
+from annotation.datasets.layouts import LAYOUTS
+
+
+class ReleaseForm(forms.Form):
+    """What a release is to be. Whether layout and format go together, ``freeze.request`` says."""
+
+    layout = forms.ChoiceField(label=_("Layout"), choices=[(name, name) for name in LAYOUTS])
+    format = forms.ChoiceField(
+        label=_("Format"),
+        required=False,
+        choices=[
+            ("", _("the layout's own")),
+            ("jsonl", "JSON Lines"),
+            ("csv", "CSV"),
+            ("parquet", "Parquet"),
+        ],
+        help_text=_("“long” comes in all three; the other layouts are JSON Lines."),
+    )
+    safe_csv = forms.BooleanField(
+        label=_("Make CSV files safe for spreadsheets"),
+        required=False,
+        initial=True,
+        help_text=_(
+            "A cell that a spreadsheet would run as a formula gets an apostrophe before it. "
+            "Without this every cell is exact."
+        ),
+    )
+    licence = forms.CharField(
+        label=_("Licence"),
+        required=False,
+        max_length=LICENCE_LIMIT,
+        help_text=_("Stands on the dataset card, for example CC-BY-4.0."),
+    )

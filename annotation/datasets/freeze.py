@@ -1,0 +1,281 @@
+"""Releases: freeze what a study holds, write it down, publish it whole.
+
+``request`` fixes by id what is in a release; ``write`` turns that into files, the same bytes each
+time; ``build`` is the job around it, with the row as its state.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from django.db import OperationalError, connection, transaction
+from django.db.models import F, Max, Q
+from django.db.models.functions import Now
+
+from annotation.accounts.models import Consent
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError
+from annotation.datasets import folders, layouts
+from annotation.datasets.card import card
+from annotation.datasets.models import Release
+from annotation.datasets.reading import Reading
+from annotation.datasets.tally import Tally, outside_bands
+from annotation.datasets.truth import QUESTION_ALONE, RULE, pair, verdict
+from annotation.datasets.writers import Tables, describe, json_text
+from annotation.judging.models import Batch, Item, Selection
+from annotation.personas.models import PersonaVersion
+from annotation.studies.models import Study
+
+LEASE = timedelta(minutes=2)
+RENEW_SECONDS = 10
+ATTEMPTS = 3
+FREEZE_PATIENCE_MS = 3_000
+LICENCE_LIMIT = 100
+DUE = Q(status=Release.Status.REQUESTED) | Q(
+    status=Release.Status.RUNNING, lease_expires_at__lt=Now()
+)
+
+
+class TakenOver(Exception):  # noqa: N818 - not an error: somebody else does the work
+    """The lease of this attempt ran out and another one has the release."""
+
+
+def request(
+    study, layout: str, format: str, by, *, safe_csv=False, licence="", start=False
+) -> Release:
+    """Freeze ``study`` as its next release; the row is the job of writing it.
+
+    ``format`` "" is the layout's own; ``start`` leases the row to the caller, who then calls
+    ``build`` with it. Raises DomainError for a layout, format or licence that cannot be, Conflict
+    where votes are being imported just now.
+    """
+    format = layouts.format_of(layout, format)
+    licence = licence.strip()
+    if len(licence) > LICENCE_LIMIT or not licence.isprintable():
+        raise DomainError(f"The licence is a name of at most {LICENCE_LIMIT} characters.")
+    # Before the study is locked: an import may hold votes and wait for the study.
+    selection = _last_selection()
+    with transaction.atomic():
+        # Numbers are given one at a time; votes go on meanwhile.
+        locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        last = locked.releases.aggregate(last=Max("version"))["last"] or 0
+        release = Release.objects.create(
+            study=locked,
+            version=last + 1,
+            layout=layout,
+            format=format,
+            safe_csv=safe_csv,
+            licence=licence,
+            created_by=by,
+            salt=secrets.token_hex(32),
+            as_of=Now(),
+            frozen=_frozen(locked, selection),
+            **(_leased(attempts=1) if start else {}),
+        )
+        audit.record(by, "release.request", release, version=release.version, layout=layout)
+    release.refresh_from_db()
+    return release
+
+
+def _frozen(study, selection: int) -> dict:
+    """Everything a release holds, by id, and the study's words as they are now."""
+    consent = study.consent_text
+    return {
+        "about": {
+            "slug": study.slug,
+            "title": study.title,
+            "description": study.description,
+            "languages": study.languages,
+            "consent": str(consent) if consent else "",
+        },
+        "position": Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0,
+        "personas": _persona_versions(study),
+        "closed": list(
+            Batch.objects.filter(study=study).exclude(closed_at=None).values_list("pk", flat=True)
+        ),
+        "withdrawn": _withdrawn(consent),
+        "selection": selection,
+    }
+
+
+def _persona_versions(study) -> list[int]:
+    """One version a persona: the newest that an item shows, else the newest."""
+    versions = PersonaVersion.objects.filter(persona__study=study)
+    kept = versions.filter(Q(persona__dropped_at=None) | Q(items__isnull=False))
+    rows = (
+        kept.annotate(shown=Max("items__position"))
+        .order_by("persona_id", F("shown").asc(nulls_first=True), "version")
+        .values_list("persona_id", "pk")
+    )
+    # The last row of a persona counts.
+    return sorted(dict(rows).values())
+
+
+def _withdrawn(consent) -> list[int]:
+    """Everybody who took their consent back and has not given it again."""
+    if consent is None:
+        return []
+    given = Consent.objects.filter(text__name=consent.name)
+    left = set(given.exclude(withdrawn_at=None).values_list("user", flat=True))
+    return sorted(left - set(given.filter(withdrawn_at=None).values_list("user", flat=True)))
+
+
+def _last_selection() -> int:
+    """The last judgment's id, once every judgment up to it is stored or given up.
+
+    The lock waits for those being stored; without it one of a lower id could appear after this.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL lock_timeout = {FREEZE_PATIENCE_MS}")
+            cursor.execute(f'LOCK TABLE "{Selection._meta.db_table}" IN SHARE MODE')
+            return Selection.objects.aggregate(last=Max("pk"))["last"] or 0
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
+            raise
+        raise Conflict("Votes are being imported just now. Ask again in a moment.") from error
+
+
+def build(release_id, *, started: bool = False) -> dict | None:
+    """Write and publish a requested release; its manifest, or None where there is nothing to do.
+
+    ``started``: the caller holds the lease already. A refusal is stored in the row and raised as
+    DomainError. A killed process leaves the row leased: after the lease ``ring`` offers it again.
+    """
+    if not started and not _due(pk=release_id).update(**_leased(attempts=F("attempts") + 1)):
+        return None
+    release = Release.objects.select_related("study").get(pk=release_id)
+    renew = partial(_renew, release)
+    try:
+        manifest = folders.publish(
+            release, lambda folder: write(release, folder, _now_and_then(renew)), renew
+        )
+    except TakenOver:
+        return None
+    except DomainError as refusal:
+        _end(release, status=Release.Status.FAILED, error=refusal.sentence)
+        raise
+    except OSError as error:
+        reason = error.strerror or "input/output error"
+        sentence = f"The files of the release could not be written: {reason}."
+        _end(release, status=Release.Status.FAILED, error=sentence)
+        raise DomainError(sentence) from error
+    _end(release, status=Release.Status.DONE, manifest=manifest)
+    return manifest
+
+
+def due() -> list[int]:
+    """Releases that nobody is building; those that failed every attempt are given up, in words."""
+    waiting = Release.objects.filter(DUE)
+    waiting.filter(attempts__gte=ATTEMPTS).update(
+        status=Release.Status.FAILED,
+        error=f"The release was not finished in {ATTEMPTS} attempts; the worker's log says why.",
+    )
+    return list(_due().order_by("pk").values_list("pk", flat=True))
+
+
+def _due(**which):
+    return Release.objects.filter(DUE, attempts__lt=ATTEMPTS, **which)
+
+
+def _leased(attempts) -> dict:
+    running = Release.Status.RUNNING
+    return {"status": running, "attempts": attempts, "lease_expires_at": Now() + LEASE}
+
+
+def _mine(release):
+    return Release.objects.filter(
+        pk=release.pk, status=Release.Status.RUNNING, attempts=release.attempts
+    )
+
+
+def _renew(release) -> None:
+    if not _mine(release).update(lease_expires_at=Now() + LEASE):
+        raise TakenOver
+
+
+def _end(release, **fields) -> None:
+    _mine(release).update(lease_expires_at=None, **fields)
+
+
+def _now_and_then(act: Callable[[], None]) -> Callable[[], None]:
+    """``act``, at most once in RENEW_SECONDS."""
+    last = time.monotonic()
+
+    def perhaps():
+        nonlocal last
+        if time.monotonic() - last > RENEW_SECONDS:
+            last = time.monotonic()
+            act()
+
+    return perhaps
+
+
+def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: None) -> dict:
+    """Write the release's files into the empty ``folder``; the manifest.
+
+    Rows are streamed: memory does not grow with them. The same release gives the same bytes.
+    ``alive`` is called once a chunk of rows. Raises DomainError for tiers outside their bands.
+    """
+    layout = layouts.layout_of(release.layout)
+    reading, tally = Reading(release, alive), Tally()
+    tables = Tables(folder, layout.tables(release.format), safe_csv=release.safe_csv)
+    with tables:
+        for table, row in _rows(layout, reading, tally):
+            tables.write(table, row)
+    manifest = _manifest(release, reading, tally)
+    if layout.TIERED and (refusal := outside_bands(manifest["agreement"])):
+        raise DomainError(refusal, code="bands")
+    about = release.frozen["about"] | {"licence": release.licence}
+    (folder / "README.md").write_text(card(manifest, about), encoding="utf-8")
+    files = [*tables.files(), describe(folder, "README.md", 0)]
+    manifest["files"] = sorted(files, key=lambda entry: entry["path"])
+    (folder / "manifest.json").write_text(json_text(manifest) + "\n", encoding="utf-8")
+    return manifest
+
+
+def _rows(layout, reading: Reading, tally: Tally) -> Iterator[tuple[str, dict]]:
+    rows = layout.ROWS
+    if "personas" in rows:
+        for persona in reading.personas():
+            yield from rows["personas"](persona)
+    for item in reading.items():
+        found = verdict(item)
+        made, reason = pair(item, found)
+        tally.add(item, found, made, reason)
+        yield from rows["items"](item, found, made)
+    if "candidates" in rows:
+        for candidate in reading.candidates():
+            yield from rows["candidates"](candidate)
+
+
+def _manifest(release, reading: Reading, tally: Tally) -> dict:
+    counts = tally.counts()
+    return {
+        "release": str(release.public_id),
+        "study": release.frozen["about"]["slug"],
+        "version": release.version,
+        "created_at": release.as_of.isoformat(timespec="seconds"),
+        "layout": release.layout,
+        "format": release.format,
+        "rules": {
+            "tiers": RULE.as_json(),
+            "easy": {
+                "rule": "ground truth of three answers against the answer to the question alone",
+                "strategy": QUESTION_ALONE,
+                "note": tally.easy_note(),
+            },
+            "submitted_at": "day",
+            "csv": "safe" if release.safe_csv else "exact",
+        },
+        "counts": {
+            "personas": len(release.frozen["personas"]),
+            "workers": len(reading.workers),
+            "withdrawn": reading.left,
+            **counts,
+        },
+        "agreement": tally.agreement(),
+    }

@@ -1,0 +1,32 @@
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.datasets.check import check
+
+
+class Command(BaseCommand):
+    help = "Check that a release's folder holds exactly what its manifest lists."
+    requires_system_checks = []
+
+    def add_arguments(self, parser):
+        parser.add_argument("folder", metavar="DIR", type=Path)
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, **options):
+        try:
+            faults = check(options["folder"])
+        except DomainError as refusal:
+            if options["json"]:
+                self.stdout.write(json.dumps({"ok": False, "files": [], "error": refusal.sentence}))
+            raise CommandError(refusal.sentence) from refusal
+        if options["json"]:
+            answer = {"ok": False, "files": faults} if faults else {"ok": True}
+            self.stdout.write(json.dumps(answer, ensure_ascii=False))
+        elif not faults:
+            self.stdout.write("ok")
+        if faults:
+            words = "; ".join(f"{fault['path']} {fault['reason']}" for fault in faults[:20])
+            raise CommandError(f"{len(faults)} files differ: {words}")

@@ -1,0 +1,116 @@
+import json
+import shutil
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.datasets import folders, freeze
+from annotation.datasets.check import read_manifest
+from annotation.datasets.models import Release
+from annotation.studies.models import Study
+
+
+class Command(BaseCommand):
+    help = "Freeze a study as its next release and write it to a folder."
+
+    def add_arguments(self, parser):
+        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        parser.add_argument("--layout", metavar="L", help="personafeedback, long or dpo")
+        parser.add_argument("--format", metavar="F", default="", help="jsonl, csv or parquet")
+        parser.add_argument("--out", metavar="DIR", required=True, type=Path)
+        parser.add_argument(
+            "--again", metavar="N", type=int, help="write release N once more instead"
+        )
+        parser.add_argument(
+            "--safe-csv",
+            action="store_true",
+            help="an apostrophe before CSV cells that begin like a formula; default: exact cells",
+        )
+        parser.add_argument("--licence", default="", help="stands on the dataset card")
+        parser.add_argument("--json", action="store_true", help="print the manifest")
+
+    def handle(self, *args, **options):
+        if not options["layout"] and not options["again"]:
+            raise CommandError("Say which --layout the release has.", returncode=2)
+        try:
+            study = _study(options["study"])
+            out = options["out"].resolve()
+            manifest = (
+                _again(study, out, options) if options["again"] else _new(study, out, options)
+            )
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        except OSError as error:
+            reason = error.strerror or "input/output error"
+            raise CommandError(f"{options['out']}: {reason.lower()}") from error
+        self.stdout.write(
+            json.dumps(manifest, ensure_ascii=False) if options["json"] else _short(manifest)
+        )
+
+
+def _study(slug: str) -> Study:
+    study = Study.objects.select_related("consent_text").filter(slug=slug).first()
+    if study is None:
+        raise DomainError(f"There is no study “{slug[:60]}”.")
+    return study
+
+
+def _new(study, out: Path, options) -> dict:
+    """Freeze, build and publish, then copy to ``out``: the files are downloadable as well."""
+    _refuse_other(out, None)
+    release = freeze.request(
+        study,
+        options["layout"],
+        options["format"],
+        None,
+        safe_csv=options["safe_csv"],
+        licence=options["licence"],
+        start=True,
+    )
+    manifest = freeze.build(release.pk, started=True)
+    if manifest is None:
+        raise DomainError(f"Another process writes release {release.version}; it goes on there.")
+    source = folders.folder_of(release)
+    folders.place(out, lambda folder: shutil.copytree(source, folder, dirs_exist_ok=True))
+    return manifest
+
+
+def _again(study, out: Path, options) -> dict:
+    """Write a finished release once more, from the database; the bytes must be those published."""
+    release = Release.objects.filter(study=study, version=options["again"], status="done").first()
+    if release is None:
+        raise DomainError(f"There is no finished release {options['number']} of {study.slug}.")
+    if options["layout"] not in (None, release.layout):
+        raise DomainError(f"Release {release.version} has the layout {release.layout}.")
+    _refuse_other(out, release)
+
+    def write(folder: Path) -> dict:
+        manifest = freeze.write(release, folder)
+        if manifest != release.manifest:
+            raise DomainError(
+                f"Release {release.version} would not come out as it was published: its rows or "
+                "the software have changed. The published files are unchanged."
+            )
+        return manifest
+
+    return folders.place(out, write)
+
+
+def _refuse_other(out: Path, release) -> None:
+    """DomainError where ``out`` holds anything but this release."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    if release and out.is_dir() and read_manifest(out).get("release") == str(release.public_id):
+        return
+    raise DomainError(f"{out} is not empty. Name a new folder; nothing was changed.")
+
+
+def _short(manifest: dict) -> str:
+    pairs = ", ".join(f"{n} {tier}" for tier, n in manifest["counts"]["pairs"].items())
+    counts = manifest["counts"]
+    return (
+        f"{manifest['study']} release {manifest['version']} ({manifest['layout']}, "
+        f"{manifest['format']}): {counts['items']} items, {counts['judgments']} judgments by "
+        f"{counts['workers']} workers; pairs: {pairs}; {len(manifest['files'])} files"
+    )

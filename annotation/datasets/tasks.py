@@ -1,0 +1,33 @@
+import logging
+
+from celery import shared_task
+from kombu.exceptions import OperationalError
+
+from annotation.core.errors import DomainError
+from annotation.datasets import freeze
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name="annotation.datasets.tasks.build", soft_time_limit=3_000, time_limit=3_060)
+def build(release_id: int) -> None:
+    """Write one requested release; a refusal is in its row already."""
+    try:
+        freeze.build(release_id)
+    except DomainError as refusal:
+        log.info("release %s: %s", release_id, refusal.sentence)
+
+
+@shared_task(name="annotation.datasets.tasks.ring")
+def ring() -> None:
+    """Ring for every release that nobody is building; called by beat."""
+    for release_id in freeze.due():
+        build.delay(release_id)
+
+
+def soon(release_id: int) -> None:
+    """Ring for a release at once. Without a broker the row waits, and ``ring`` finds it later."""
+    try:
+        build.delay(release_id)
+    except OperationalError:
+        log.warning("no broker: release %s waits for the next ring", release_id)

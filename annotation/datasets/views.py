@@ -1,0 +1,72 @@
+from datetime import timedelta
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models.functions import Now
+from django.http import FileResponse, Http404
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.core.errors import DomainError
+from annotation.core.models import Heartbeat
+from annotation.datasets import folders, freeze, tasks
+from annotation.datasets.forms import ReleaseForm
+from annotation.datasets.models import Release
+from annotation.studies.access import READERS, study_for
+
+PAGE = 20
+SILENCE = timedelta(seconds=60)
+UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def releases(request, slug):
+    """A study's releases, newest first, and the form that asks for the next one."""
+    study = study_for(request.user, slug, READERS)
+    form = ReleaseForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            release = freeze.request(study, by=request.user, **form.cleaned_data)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+        else:
+            tasks.soon(release.pk)
+            words = _("Release %(n)d is being written.") % {"n": release.version}
+            messages.success(request, words)
+            return redirect("releases", slug)
+    page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
+    context = {"study": study, "form": form, "page": page, **_progress(page)}
+    # While a release is being written the page asks for its list alone.
+    part = "#list" if request.htmx and request.method != "POST" else ""
+    status = 400 if form.errors else 200
+    response = render(request, f"datasets/releases.html{part}", context, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _progress(page) -> dict:
+    under_way = any(release.status in UNDER_WAY for release in page)
+    alive = Heartbeat.objects.filter(name="worker", at__gte=Now() - SILENCE)
+    return {"under_way": under_way, "nobody_works": under_way and not alive.exists()}
+
+
+@require_safe
+def download(request, slug, version):
+    """The release as a zip, the same bytes each time."""
+    study = study_for(request.user, slug, READERS)
+    release = get_object_or_404(Release, study=study, version=version)
+    if release.status != Release.Status.DONE:
+        raise Http404
+    return zip_response(release)
+
+
+def zip_response(release) -> FileResponse:
+    """Stream a finished release's zip; Http404 where its files are not on this machine."""
+    try:
+        file = folders.zip_of(release).open("rb")
+    except FileNotFoundError as error:
+        raise Http404 from error
+    name = f"{release.frozen['about']['slug']}-v{release.version}-{release.layout}.zip"
+    return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")

@@ -1,0 +1,132 @@
+import json
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.personas import schema
+from annotation.personas.curate import ROUNDS
+from annotation.studies.bundle import BundleError, check_json, identifier, read_personas
+
+UPLOAD_LIMIT = 20 * 1024 * 1024
+TEXT_LIMIT = 20_000
+
+
+class PersonaForm(forms.Form):
+    """A profile: guided fields for the schema, JSON for what it holds besides."""
+
+    external_id = forms.CharField(
+        label=_("Id"),
+        max_length=100,
+        help_text=_("Your own id; it comes back in every export and never changes."),
+    )
+    rest = forms.CharField(
+        label=_("Other fields (JSON)"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+        help_text=_("An object with whatever else is known; people see it too."),
+    )
+
+    def __init__(self, data=None, *, persona=None):
+        self.persona = persona
+        self.original = persona.current.profile if persona else {}
+        values, rest = schema.split(self.original)
+        if rest:
+            values["rest"] = json.dumps(rest, ensure_ascii=False, indent=2)
+        super().__init__(data, initial=values)
+        for guided in schema.FIELDS:
+            self.fields[guided.name] = _field(guided)
+        if persona:
+            del self.fields["external_id"]
+
+    @property
+    def groups(self):
+        """Legend and fields of each group, in the schema's order."""
+        for legend, fields in schema.GROUPS:
+            yield legend, [self[guided.name] for guided in fields]
+
+    def clean_external_id(self):
+        try:
+            return identifier(100)(self.cleaned_data["external_id"])
+        except ValueError as error:
+            raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
+
+    def clean_rest(self):
+        try:
+            rest = json.loads(self.cleaned_data["rest"] or "{}", parse_constant=_refuse)
+            check_json(rest)
+        except (ValueError, RecursionError) as error:
+            raise forms.ValidationError(
+                _("This is not JSON: %(words)s") % {"words": error}
+            ) from error
+        if not isinstance(rest, dict):
+            raise forms.ValidationError(_("This must be an object: {…}"))
+        return rest
+
+    def clean(self):
+        data = super().clean()
+        if not self.errors:
+            try:
+                data["profile"] = schema.merged(self.original, data, data["rest"])
+            except ValueError as error:
+                self.add_error("rest", str(error))
+            else:
+                if not data["profile"]:
+                    self.add_error(None, _("Say at least one thing about the person."))
+        return data
+
+
+class DropForm(forms.Form):
+    reason = forms.ChoiceField(
+        label=_("Why it is dropped"),
+        choices=[("", "…"), *((title, list(some.items())) for title, some in ROUNDS.items())],
+    )
+
+
+class MemoryForm(forms.Form):
+    text = forms.CharField(
+        label=_("A public text that this person would be interested in"),
+        max_length=TEXT_LIMIT,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    def clean_text(self):
+        return schema.tidy(self.cleaned_data["text"])
+
+
+class UploadForm(forms.Form):
+    """A JSON-lines file; ``faults`` are the reader's sentences where it was refused."""
+
+    file = forms.FileField(label=_("JSON-lines file"))
+    faults: list[str] = []
+
+    def read(self, file) -> list[dict]:
+        return read_personas(file, file.name)
+
+    def clean_file(self):
+        file = self.cleaned_data["file"]
+        if file.size > UPLOAD_LIMIT:
+            raise forms.ValidationError(
+                _("The file is larger than 20 MB: import it as a study bundle on the server.")
+            )
+        try:
+            return self.read(file)
+        except BundleError as refusal:
+            self.faults = refusal.faults
+            raise forms.ValidationError(_("Nothing was imported.")) from refusal
+
+
+def _field(guided) -> forms.Field:
+    if guided.kind == schema.CHOICE:
+        return forms.ChoiceField(label=guided.label, choices=guided.choices, required=False)
+    rows = {"rows": 3 if guided.kind == schema.LINES else 2}
+    short = guided.name in ("name", "age", "gender", "nationality")
+    return forms.CharField(
+        label=guided.label,
+        required=False,
+        max_length=200 if short else TEXT_LIMIT,
+        widget=forms.TextInput() if short else forms.Textarea(attrs=rows),
+    )
+
+
+def _refuse(word):
+    raise ValueError(word)

@@ -1,0 +1,189 @@
+"""The PersonaFeedback schema as fields of a form. Pure.
+
+A profile may hold more than the schema, and other shapes in its places: all of that is the *rest*,
+edited as JSON. Splitting and merging an unchanged profile gives the same profile.
+"""
+
+import copy
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_lazy as _
+
+TEXT, LINES, CHOICE = "text", "lines", "choice"
+
+
+@dataclass(frozen=True)
+class Guided:
+    """One place of the schema: form name, path, label, and how it is written."""
+
+    name: str
+    path: tuple[str, ...]
+    label: str
+    kind: str = TEXT
+    choices: tuple = ()
+
+
+def _traits(first, second) -> tuple:
+    return (("", _("not said")), (first[0], first[1]), (second[0], second[1]))
+
+
+_ABOUT, _MIND, _LIKES = "Demographics", "Personality", "Preference"
+GROUPS = (
+    (
+        _("The person"),
+        (
+            Guided("name", ("Name",), _("Name")),
+            Guided("age", (_ABOUT, "Age"), _("Age")),
+            Guided("gender", (_ABOUT, "Gender"), _("Gender")),
+            Guided("nationality", (_ABOUT, "Nationality"), _("Nationality")),
+            Guided("language", (_ABOUT, "Language"), _("Languages, one a line"), LINES),
+            Guided("career", (_ABOUT, "Career_Information"), _("Work")),
+        ),
+    ),
+    (
+        _("Personality"),
+        (
+            Guided(
+                "extraversion",
+                (_MIND, "Extraversion_or_Introversion"),
+                _("Company"),
+                CHOICE,
+                _traits(("E", _("extraversion")), ("I", _("introversion"))),
+            ),
+            Guided(
+                "sensing",
+                (_MIND, "Sensing_or_Intuition"),
+                _("Attention"),
+                CHOICE,
+                _traits(("S", _("sensing")), ("N", _("intuition"))),
+            ),
+            Guided(
+                "thinking",
+                (_MIND, "Thinking_or_Feeling"),
+                _("Decisions"),
+                CHOICE,
+                _traits(("T", _("thinking")), ("F", _("feeling"))),
+            ),
+            Guided(
+                "judging",
+                (_MIND, "Judging_or_Perceiving"),
+                _("Order"),
+                CHOICE,
+                _traits(("J", _("judging")), ("P", _("perceiving"))),
+            ),
+            Guided(
+                "values",
+                (_MIND, "Values_and_Interests"),
+                _("Values and interests, one a line"),
+                LINES,
+            ),
+        ),
+    ),
+    (
+        _("Preferences"),
+        (
+            Guided("food", (_LIKES, "Local_Life", "Food_Drinks"), _("Food and drinks")),
+            Guided(
+                "shopping",
+                (_LIKES, "Local_Life", "Entertainment_Shopping"),
+                _("Entertainment and shopping"),
+            ),
+            Guided("outings", (_LIKES, "Local_Life", "Daily_Outings"), _("Daily outings")),
+            Guided("business", (_LIKES, "Travel", "Business_Trips"), _("Business trips")),
+            Guided("leisure", (_LIKES, "Travel", "Leisure_Travel"), _("Leisure travel")),
+            Guided("social", (_LIKES, "Social"), _("Social life")),
+            Guided("work", (_LIKES, "Productivity", "Study_Work"), _("Study and work")),
+            Guided("fitness", (_LIKES, "Productivity", "Fitness"), _("Fitness")),
+            Guided("content", (_LIKES, "Content_Interests"), _("What to read, one a line"), LINES),
+        ),
+    ),
+)
+FIELDS = tuple(guided for _, fields in GROUPS for guided in fields)
+_ORDER = {key: number for number, key in enumerate(key for f in FIELDS for key in f.path)}
+
+
+def ordered(value):
+    """``value`` (a profile or a part of it) with its keys in the schema's order, others behind.
+
+    The database keeps a JSON object's keys in an order of its own.
+    """
+    if isinstance(value, dict):
+        keys = sorted(value, key=lambda key: _ORDER.get(key, len(_ORDER)))
+        return {key: ordered(value[key]) for key in keys}
+    return [ordered(entry) for entry in value] if isinstance(value, list) else value
+
+
+def split(profile: dict) -> tuple[dict[str, str], dict]:
+    """Words for the guided fields, by name, and the rest of the profile."""
+    rest, values = copy.deepcopy(profile), {}
+    for guided in FIELDS:
+        words = _words(guided, _at(profile, guided.path))
+        if words is not None:
+            values[guided.name] = words
+            _remove(rest, guided.path)
+    return values, ordered(rest)
+
+
+def merged(original: dict, values: dict[str, str], rest: dict) -> dict:
+    """The profile of what the form says; what it leaves as it was keeps its type.
+
+    Raises ValueError with words where ``rest`` and a guided field want the same place.
+    """
+    profile = copy.deepcopy(rest)
+    for guided in FIELDS:
+        words = tidy(values.get(guided.name, ""))
+        before = _at(original, guided.path)
+        shown = _words(guided, before)
+        if shown is not None and tidy(shown) == words:
+            _put(profile, guided.path, before)
+        elif words:
+            lines = [line.strip() for line in words.split("\n") if line.strip()]
+            _put(profile, guided.path, lines if guided.kind == LINES else words)
+    return profile
+
+
+def tidy(words: str) -> str:
+    """``words`` as a browser sends them back: other line ends, nothing around them."""
+    return words.replace("\r\n", "\n").strip()
+
+
+def _words(guided: Guided, value) -> str | None:
+    """How the form shows the value; None where its shape is not the field's."""
+    if guided.kind == LINES:
+        fits = isinstance(value, list) and all(
+            isinstance(one, str) and one.strip() == one and one and len(one.splitlines()) == 1
+            for one in value
+        )
+        return "\n".join(value) if fits else None
+    if guided.kind == CHOICE:
+        return value if value in [code for code, _ in guided.choices] else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number or isinstance(value, str) else None
+
+
+def _at(value, path):
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return None
+        value = value[key]
+    return value
+
+
+def _remove(value: dict, path) -> None:
+    """Take the place out, and the objects around it that become empty by it."""
+    key, *deeper = path
+    if deeper:
+        _remove(value[key], deeper)
+    if not deeper or not value[key]:
+        del value[key]
+
+
+def _put(profile: dict, path, value) -> None:
+    *around, last = path
+    for key in around:
+        profile = profile.setdefault(key, {})
+        if not isinstance(profile, dict):
+            raise ValueError(_("“%s” must be an object where other fields stand in it.") % key)
+    if last in profile:
+        raise ValueError(_("“%s” is given twice: above, and in the other fields.") % last)
+    profile[last] = value

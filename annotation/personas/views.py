@@ -1,0 +1,157 @@
+"""The curators' pages of personas: list, import, write, drop, memories."""
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.db.models import Count, OuterRef, Subquery
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.personas import curate, schema
+from annotation.personas.forms import DropForm, MemoryForm, PersonaForm, UploadForm
+from annotation.personas.models import Persona, PersonaVersion
+from annotation.studies.access import MANAGERS, study_for
+
+PAGE = 50
+CHUNK = 2000
+
+
+@require_http_methods(["GET", "POST"])
+def personas(request, slug):
+    """The list; POST imports a personas.jsonl."""
+    study = study_for(request.user, slug, MANAGERS)
+    form = UploadForm(request.POST or None, request.FILES or None)
+    if request.method == "POST":
+        form = UploadForm(request.POST, request.FILES)
+        if form.is_valid():
+            _import(request, study, form.cleaned_data["file"])
+            return redirect("personas", slug)
+    newest = PersonaVersion.objects.filter(persona=OuterRef("pk")).order_by("-version")
+    rows = study.personas.order_by("pk").annotate(
+        name=Subquery(newest.values("profile__Name")[:1]),
+        version=Subquery(newest.values("version")[:1]),
+        queries_asked=Count("queries", distinct=True),
+        memories_held=Count("memories", distinct=True),
+    )
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    for persona in page:
+        persona.why = curate.REASONS.get(persona.dropped_because, persona.dropped_because)
+    context = {"study": study, "page": page, "form": form}
+    return render(request, "personas/personas.html", context, status=400 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def add(request, slug):
+    """Write a persona."""
+    study = study_for(request.user, slug, MANAGERS)
+    form = PersonaForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        key = form.cleaned_data["external_id"]
+        if study.personas.filter(external_id=key).exists():
+            form.add_error("external_id", _("There is a persona of this id already."))
+        else:
+            version = curate.save(study, key, form.cleaned_data["profile"], by=request.user)
+            messages.success(request, _("%(name)s is saved.") % {"name": version.name})
+            return redirect("persona", slug, version.persona_id)
+    context = {"study": study, "form": form}
+    return render(request, "personas/persona.html", context, status=400 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def persona(request, slug, pk):
+    """One persona, its memories and versions; POST saves a change as a new version."""
+    study = study_for(request.user, slug, MANAGERS)
+    found = get_object_or_404(Persona, study=study, pk=pk)
+    form = PersonaForm(request.POST if request.method == "POST" else None, persona=found)
+    if request.method == "POST" and form.is_valid():
+        before = found.current
+        version = curate.save(
+            study, found.external_id, form.cleaned_data["profile"], by=request.user
+        )
+        if version == before:
+            messages.info(request, _("Nothing was changed."))
+        else:
+            words = _("Saved as version %(n)d. What people saw before stays as it was.")
+            messages.success(request, words % {"n": version.version})
+        return redirect("persona", slug, pk)
+    return _page(request, study, found, form=form)
+
+
+@require_POST
+def drop(request, slug, pk):
+    """Take a persona out for a reason from the curation rounds."""
+    study, found = _mine(request, slug, pk)
+    form = DropForm(request.POST)
+    if not form.is_valid():
+        return _page(request, study, found, drop=form)
+    curate.drop(found, form.cleaned_data["reason"], by=request.user)
+    messages.success(request, _("Dropped. You can undo this."))
+    return redirect("persona", slug, pk)
+
+
+@require_POST
+def restore(request, slug, pk):
+    """Undo a drop."""
+    _study, found = _mine(request, slug, pk)
+    curate.restore(found, by=request.user)
+    messages.success(request, _("The persona is back."))
+    return redirect("persona", slug, pk)
+
+
+@require_POST
+def remember(request, slug, pk):
+    """Add a memory."""
+    study, found = _mine(request, slug, pk)
+    form = MemoryForm(request.POST)
+    if not form.is_valid():
+        return _page(request, study, found, memory=form)
+    curate.remember(found, form.cleaned_data["text"], by=request.user)
+    return redirect("persona", slug, pk)
+
+
+@require_POST
+def forget(request, slug, pk, memory):
+    """Remove a memory."""
+    _study, found = _mine(request, slug, pk)
+    get_object_or_404(found.memories, pk=memory)
+    curate.forget(found, memory, by=request.user)
+    return redirect("persona", slug, pk)
+
+
+def _mine(request, slug, pk):
+    study = study_for(request.user, slug, MANAGERS)
+    return study, get_object_or_404(Persona, study=study, pk=pk)
+
+
+def _page(request, study, found, form=None, drop=None, memory=None):
+    forms = {
+        "form": form or PersonaForm(persona=found),
+        "drop": drop or DropForm(),
+        "memory": memory or MemoryForm(),
+    }
+    current = found.current
+    context = forms | {
+        "study": study,
+        "persona": found,
+        "current": current,
+        "profile": schema.ordered(current.profile),
+        "why": curate.REASONS.get(found.dropped_because, found.dropped_because),
+        "memories": found.memories.order_by("pk")[:200],
+        "queries": found.queries.filter(replaced_at=None).order_by("pk")[:200],
+    }
+    wrong = any(one.errors for one in forms.values())
+    return render(request, "personas/persona.html", context, status=400 if wrong else 200)
+
+
+def _import(request, study, records):
+    with transaction.atomic():
+        changed = sum(
+            curate.save_all(study, records[start : start + CHUNK], by=request.user)
+            for start in range(0, len(records), CHUNK)
+        )
+    words = ngettext(
+        "%(n)d persona is new or changed.", "%(n)d personas are new or changed.", changed
+    )
+    messages.success(request, words % {"n": changed})

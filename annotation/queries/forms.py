@@ -1,0 +1,83 @@
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.personas.forms import TEXT_LIMIT, UploadForm
+from annotation.queries.models import Query
+from annotation.studies.bundle import identifier, read_queries
+
+# The scenarios of the PersonaFeedback taxonomy; others may be written too.
+SCENARIOS = (
+    *("recommendation", "leisure", "learning", "office"),
+    *("health", "growth", "technical", "finance"),
+)
+
+
+class QueryForm(forms.Form):
+    """A query; ``author.save`` decides whether a change is a new version."""
+
+    external_id = forms.CharField(
+        label=_("Id"),
+        max_length=100,
+        help_text=_("Your own id; it comes back in every export and never changes."),
+    )
+    persona = forms.ModelChoiceField(
+        label=_("Who asks"), queryset=None, required=False, empty_label=_("nobody in particular")
+    )
+    text = forms.CharField(
+        label=_("The question, as this person would put it"),
+        max_length=TEXT_LIMIT,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    need = forms.CharField(
+        label=_("The need behind it"),
+        help_text=_("What a good answer must bring. Annotators see it; models never do."),
+        max_length=TEXT_LIMIT,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    type = forms.ChoiceField(label=_("Type"), choices=Query.Type.choices)
+    scenario = forms.CharField(
+        label=_("Scenario"),
+        max_length=100,
+        required=False,
+        help_text=_("For example: %(names)s") % {"names": ", ".join(SCENARIOS)},
+    )
+
+    def __init__(self, data=None, *, study, query=None):
+        initial = {}
+        if query:
+            names = ("persona", "text", "need", "type", "scenario")
+            initial = {name: getattr(query, name) for name in names}
+        super().__init__(data, initial=initial)
+        self.fields["persona"].queryset = study.personas.order_by("external_id")
+        if query:
+            del self.fields["external_id"]
+
+    def clean_external_id(self):
+        try:
+            return identifier(100)(self.cleaned_data["external_id"])
+        except ValueError as error:
+            raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
+
+    def said(self) -> dict:
+        """The fields as ``author.save`` takes them."""
+        data = self.cleaned_data
+        return {
+            "persona_id": data["persona"].pk if data["persona"] else None,
+            "text": data["text"].replace("\r\n", "\n"),
+            "need": data["need"].replace("\r\n", "\n"),
+            "type": data["type"],
+            "scenario": data["scenario"],
+        }
+
+
+class QueriesUpload(UploadForm):
+    """A queries.jsonl whose personas are the study's."""
+
+    def __init__(self, *args, study):
+        super().__init__(*args)
+        self.study = study
+
+    def read(self, file):
+        personas = set(self.study.personas.values_list("external_id", flat=True))
+        return read_queries(file, file.name, personas)

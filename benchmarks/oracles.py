@@ -1,0 +1,78 @@
+"""An environment of its own for libraries that must not be dependencies (copyleft, or huge).
+
+    python -m benchmarks.oracles            # krippendorff
+    python -m benchmarks.oracles pingouin crowd-kit
+
+makes ``var/oracles`` (or the folder in ATTUNE_ORACLES). `make bench` uses what it finds there and
+leaves the comparison out where it finds nothing. Each library runs in that environment's own
+process; only its calls are timed, on data handed over as a file.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = Path(os.environ.get("ATTUNE_ORACLES") or ROOT / "var" / "oracles")
+
+RUNNER = """
+import json, sys, time, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+data = dict(np.load(sys.argv[1]))
+{prepare}
+def call():
+    {call}
+times = []
+for _ in range({rounds}):
+    begin = time.perf_counter()
+    found = call()
+    times.append(time.perf_counter() - begin)
+print(json.dumps([min(times), {value}]))
+"""
+
+
+def python():
+    """The environment's interpreter, or None where it has not been made."""
+    found = FOLDER / "bin" / "python"
+    return found if found.exists() else None
+
+
+def create(packages):
+    """Make the environment if need be and install ``packages`` into it."""
+    if python() is None:
+        venv.create(FOLDER, with_pip=True)
+    subprocess.run([python(), "-m", "pip", "install", "--quiet", "numpy", *packages], check=True)
+
+
+def timed(prepare, call, data, *, value="float(found)", rounds=3):
+    """Seconds of the best call and its value in the oracles' environment.
+
+    ``prepare`` are lines run once, ``call`` is the body to time (with ``return``), ``data`` arrays
+    by name. None where the environment or the library is missing.
+    """
+    if python() is None:
+        return None
+    code = RUNNER.format(prepare=prepare, call=call, value=value, rounds=rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "data.npz"
+        np.savez(file, **data)
+        done = subprocess.run(
+            [python(), "-c", code, file], capture_output=True, text=True, check=False
+        )
+    if "ModuleNotFoundError" in done.stderr:
+        return None
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    create(sys.argv[1:] or ["krippendorff"])
+    sys.stdout.write(f"{FOLDER}\n")

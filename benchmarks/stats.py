@@ -1,0 +1,287 @@
+"""Statistics against the libraries that compute the same, and against the cost of the data itself.
+
+Same process, same data, best of three. ``ratio`` is how many times faster than the library we are
+(``floor`` is the library's time), except in the last two jobs: there ``floor`` is the time to read
+the data at all, and ``ratio`` how many times that the whole report takes.
+"""
+
+import contextlib
+import io
+import itertools
+import os
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import evalica
+import numpy as np
+import pandas as pd
+import pyarrow.csv as arrow_csv
+import scipy.stats
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+
+from annotation.agreement import correlation, icc, pairwise, stats
+from annotation.agreement.bootstrap import resampled_kappas
+from annotation.agreement.bradley_terry import bradley_terry
+from annotation.agreement.dawid_skene import dawid_skene
+from annotation.agreement.krippendorff import alpha
+from annotation.agreement.report import coefficients
+from annotation.agreement.stats import count_votes, patterns_of
+
+from . import oracles
+
+RESULTS = {}
+
+
+def best(call, rounds=3):
+    """Seconds of the fastest of some calls; the first, untimed, warms caches."""
+    call()
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def report(name, ours, floor, *, at_least=None, at_most=None):
+    """Print and keep one job's line."""
+    ratio = ours / floor if at_most else floor / ours
+    met = ratio <= at_most if at_most else ratio >= at_least
+    target = f"<={at_most}" if at_most else f">={at_least}"
+    RESULTS[name] = {"ours": ours, "floor": floor, "ratio": ratio, "target": target, "met": met}
+    sys.stdout.write(
+        f"{name} ours={ours * 1e3:.3f}ms floor={floor * 1e3:.3f}ms ratio={ratio:.1f} "
+        f"target{target}{'' if met else ' MISSED'}\n"
+    )
+
+
+def judgments(items, votes, options, workers, seed=0):
+    """Long columns item, worker, category: a true category an item, four votes in five on it."""
+    rng = np.random.default_rng(seed)
+    item = np.repeat(np.arange(items, dtype=np.int32), votes)
+    worker = (rng.integers(0, workers, items)[:, None] + np.arange(votes)) % workers
+    truth = rng.integers(0, options, items)[item]
+    noise = rng.integers(0, options, items * votes)
+    category = np.where(rng.random(items * votes) < 0.8, truth, noise)
+    return item, worker.ravel().astype(np.int32), category.astype(np.int8)
+
+
+def bench_counts():
+    item, _, category = judgments(100_000, 9, 3, 300)
+    wide = category.reshape(-1, 9)
+    ours = best(lambda: count_votes(item, category, 100_000, 3))
+    report("counts_100k", ours, best(lambda: aggregate_raters(wide)), at_least=20)
+
+
+def all_kappas(counts):
+    patterns = patterns_of(counts)
+    return [
+        coefficient(patterns)
+        for coefficient in (
+            stats.percent_agreement, stats.fleiss_kappa, stats.symmetric_kappa,
+            stats.brennan_prediger, stats.gwet_ac1,
+        )
+    ]  # fmt: skip
+
+
+def bench_kappas():
+    for items, options in ((10_000, 2), (100_000, 3)):
+        item, _, category = judgments(items, 9, options, 300)
+        counts = count_votes(item, category, items, options)
+        floor = best(lambda c=counts: fleiss_kappa(c))
+        report(f"kappas_{items // 1000}k", best(lambda c=counts: all_kappas(c)), floor, at_least=1)
+
+
+def bench_bootstrap():
+    for items, options, at_least, draws in ((10_000, 2, 300, 100), (100_000, 3, 500, 20)):
+        item, _, category = judgments(items, 9, options, 300)
+        counts = count_votes(item, category, items, options)
+        patterns = patterns_of(counts)
+        ours = best(lambda p=patterns: resampled_kappas(p, 1000))
+        rows = np.arange(items)
+
+        def theirs(c=counts, rows=rows, draws=draws):
+            scipy.stats.bootstrap(
+                (rows,), lambda r: fleiss_kappa(c[r]), n_resamples=draws, method="percentile",
+                vectorized=False, rng=np.random.default_rng(0),
+            )  # fmt: skip
+
+        # The library's cost is in its resamples: a part of the thousand is timed and scaled.
+        floor = best(theirs, rounds=1) * 1000 / draws
+        report(f"bootstrap1000_{items // 1000}k", ours, floor, at_least=at_least)
+
+
+def bench_alpha():
+    rng = np.random.default_rng(0)
+    for items in (10_000, 100_000):
+        item, worker, category = judgments(items, 9, 5, 9)
+        keep = rng.random(len(item)) > 0.1
+        counts = count_votes(item[keep], category[keep], items, 5)
+        ours = best(lambda c=counts: alpha(patterns_of(c), "ordinal", resamples=0))
+        theirs = oracles.timed(
+            "import krippendorff",
+            "return krippendorff.alpha(value_counts=data['c'], value_domain=[0, 1, 2, 3, 4], "
+            "level_of_measurement='ordinal')",
+            {"c": counts},
+        )
+        if theirs:
+            assert abs(theirs[1] - alpha(patterns_of(counts), "ordinal", resamples=0).value) < 1e-10
+            report(f"alpha_ordinal_{items // 1000}k", ours, theirs[0], at_least=3)
+        else:
+            table = raters_by_items(item, worker, category, keep, items)
+            floor = best(lambda t=table: evalica.alpha(t, "ordinal"))
+            report(f"alpha_ordinal_evalica_{items // 1000}k", ours, floor, at_least=1.5)
+        if items == 10_000:
+            table = raters_by_items(item, worker, category, keep, items)
+            ours = best(lambda c=counts: alpha(patterns_of(c), "ordinal", resamples=1000))
+            floor = best(
+                lambda t=table: evalica.alpha_bootstrap(t, "ordinal", n_resamples=1000), rounds=1
+            )
+            report("alpha_bootstrap1000_10k", ours, floor, at_least=8)
+
+
+def raters_by_items(item, worker, category, keep, items):
+    table = np.full((9, items), np.nan)
+    table[worker[keep], item[keep]] = category[keep]
+    return pd.DataFrame(table)
+
+
+def bench_cohen():
+    rng = np.random.default_rng(0)
+    for items in (10_000, 1_000_000):
+        first = rng.integers(0, 3, items)
+        second = np.where(rng.random(items) < 0.7, first, rng.integers(0, 3, items))
+
+        def ours(a=first, b=second):
+            pairwise.cohen(pairwise.confusion_of_two(a, b, 3))
+
+        floor = best(lambda a=first, b=second: cohen_kappa_score(a, b))
+        report(f"cohen_{items // 1000}k", best(ours), floor, at_least=20)
+    item, _, category = judgments(10_000, 9, 3, 60)
+    worker = np.argsort(rng.random((10_000, 60)), axis=1)[:, :9].ravel()
+    table = np.full((60, 10_000), -1)
+    table[worker, item] = category
+
+    def loop():
+        for a, b in itertools.combinations(range(60), 2):
+            both = (table[a] >= 0) & (table[b] >= 0)
+            cohen_kappa_score(table[a, both], table[b, both])
+
+    ours = best(lambda: pairwise.cohen(pairwise.confusions(item, worker, category, 60, 3)))
+    report("cohen_all_1770_pairs", ours, best(loop, rounds=1), at_least=50)
+
+
+def bench_icc():
+    rng = np.random.default_rng(0)
+    scores = rng.integers(1, 6, (1000, 9)) + rng.normal(0, 1, (1000, 1))
+    theirs = oracles.timed(
+        "import pandas as pd, pingouin\n"
+        "n, k = data['s'].shape\n"
+        "long = pd.DataFrame({'t': np.repeat(np.arange(n), k), 'r': np.tile(np.arange(k), n),"
+        " 's': data['s'].ravel()})",
+        "return pingouin.intraclass_corr(long, targets='t', raters='r', ratings='s')['ICC'].iloc[0]",
+        {"s": scores},
+    )
+    if theirs:
+        ours = best(lambda: icc.icc(icc.sums_of_table(scores)))
+        report("icc_1k", ours, theirs[0], at_least=50)
+
+
+def bench_dawid_skene():
+    for items, options in ((10_000, 2), (100_000, 3)):
+        item, worker, category = judgments(items, 9, options, 300)
+        shape = (items, 300, options)
+
+        def run(rounds, i=item, w=worker, c=category, s=shape):
+            return dawid_skene(i, w, c, s, most=rounds, tolerance=-np.inf)
+
+        ours = (best(lambda: run(11)) - best(lambda: run(1))) / 10
+        theirs = oracles.timed(
+            "import pandas as pd\nfrom crowdkit.aggregation import DawidSkene\n"
+            "frame = pd.DataFrame({k: data[k] for k in ('task', 'worker', 'label')})",
+            "return time_of(11) - time_of(1)\n"
+            "def time_of(n):\n"
+            "    begin = time.perf_counter()\n"
+            "    DawidSkene(n_iter=n, tol=-1e300).fit(frame)\n"
+            "    return (time.perf_counter() - begin) / 10",
+            {"task": item, "worker": worker, "label": category},
+        )
+        if theirs:
+            report(f"dawid_skene_{items // 1000}k", ours, theirs[1], at_least=8)
+
+
+def bench_bradley_terry():
+    rng = np.random.default_rng(0)
+    for votes, at_least in ((10_000, 5), (1_000_000, 30)):
+        first = rng.integers(0, 20, votes)
+        second = (first + rng.integers(1, 20, votes)) % 20
+        score = (rng.random(votes) < 1 / (1 + np.exp((second - first) / 10))).astype(float)
+        winners = [evalica.Winner.X if won else evalica.Winner.Y for won in score]
+        ours = best(lambda a=first, b=second, s=score: bradley_terry(a, b, s, 20))
+        floor = best(lambda a=first, b=second, w=winners: evalica.bradley_terry(a, b, w))
+        report(f"bradley_terry_{votes // 1000}k", ours, floor, at_least=at_least)
+
+
+def bench_correlation():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 9, 1_000_000)
+    y = (rng.random(1_000_000) < x / 9).astype(np.int64)
+    named = (("kendall", correlation.kendall_tau_b, scipy.stats.kendalltau),
+             ("spearman", correlation.spearman, scipy.stats.spearmanr))  # fmt: skip
+    for name, ours, theirs in named:
+        own = best(lambda f=ours: f(correlation.contingency(x, y, 9, 2)))
+        report(f"{name}_1M", own, best(lambda f=theirs: f(x, y), rounds=1), at_least=10)
+
+
+def bench_report():
+    item, _, category = (column[:1_000_000] for column in judgments(111_112, 9, 2, 300))
+    floor = best(lambda: (item.sum(dtype=np.int64), category.sum(dtype=np.int64)), rounds=10)
+
+    def ours():
+        coefficients(patterns_of(count_votes(item, category, 111_112, 2)), resamples=1000)
+
+    report("report_1M_over_one_read", best(ours, rounds=10), floor, at_most=12)
+
+
+def bench_command():
+    from django.core.management import call_command
+
+    item, _, category = (column[:1_000_000] for column in judgments(111_112, 9, 3, 300))
+    worker = np.argsort(np.random.default_rng(1).random((111_112, 300)), axis=1)[:, :9]
+    worker = worker.ravel()[:1_000_000]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "votes.csv"
+        rows = zip(item.tolist(), worker.tolist(), category.tolist(), strict=True)
+        lines = (f"item-{i:06d},w{w:03d},{'abc'[c]}" for i, w, c in rows)
+        path.write_text("task,worker,label\n" + "\n".join(lines) + "\n")
+
+        def ours():
+            with contextlib.redirect_stdout(io.StringIO()):
+                call_command("agreement", votes=str(path), json=True)
+
+        floor = best(lambda: arrow_csv.read_csv(path), rounds=5)
+        report("agreement_csv_1M_over_reader", best(ours), floor, at_most=3)
+
+
+def main():
+    """Run all jobs; {name: {"ours", "floor", "ratio", "target", "met"}}, times in seconds."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
+    import django
+
+    django.setup()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for bench in (
+            bench_counts, bench_kappas, bench_bootstrap, bench_alpha, bench_cohen, bench_icc,
+            bench_dawid_skene, bench_bradley_terry, bench_correlation, bench_report, bench_command,
+        ):  # fmt: skip
+            bench()
+    return dict(RESULTS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""From votes in the database to agreement and tiers on the study's page."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+
+from annotation.agreement import reading, recompute
+from annotation.agreement.models import AgreementResult, ItemTier
+from annotation.agreement.votes import VotesError
+from annotation.judging import queue, submit
+from annotation.judging.models import Slot
+
+
+@pytest.fixture
+def judged(cast):
+    """A study of two pairs: nine people prefer the first answer of one, eight of the other."""
+    study = cast.study("tea")
+    cast.member("Rui", study, "researcher")
+    cast.open(study, items=2, options=2, overlap=9)
+    for n in range(9):
+        user = cast.member(f"P{n}", study, "annotator")
+        while slot := queue.claim(study, user):
+            item = Slot.objects.get(pk=slot).item
+            dissents = n == 8 and item.position == 2
+            option = item.options.get(number=2 if dissents else 1)
+            answer = {"choice": str(option.candidate_id)}
+            submit.submit(study, slot, user, answer, key=f"k{slot}")
+    return study
+
+
+def test_a_recomputation_stores_agreement_and_tiers(judged):
+    assert recompute.due() == [(judged, "better")]
+    result = recompute.recompute(judged, "better")
+    assert recompute.due() == []
+    assert (result.votes, result.agreement["items"], result.agreement["workers"]) == (18, 2, 9)
+    assert result.agreement["percent_agreement"]["value"] == pytest.approx((1 + 56 / 72) / 2)
+    tiers = dict(ItemTier.objects.values_list("item__position", "tier"))
+    assert tiers == {1: "medium", 2: "hard"}
+
+
+def test_a_recomputation_from_scratch_is_the_same(judged):
+    recompute.recompute(judged, "better")
+    before = AgreementResult.objects.values("agreement", "tiers").get()
+    AgreementResult.objects.all().delete()
+    ItemTier.objects.all().delete()
+    recompute.recompute(judged, "better")
+    assert AgreementResult.objects.values("agreement", "tiers").get() == before
+
+
+def test_an_open_item_has_no_tier_until_its_ninth_vote(cast, tea):
+    cast.open(tea, options=2)
+    ann = cast.person("Ann")
+    slot = queue.claim(tea, ann)
+    option = Slot.objects.get(pk=slot).item.options.first()
+    submit.submit(tea, slot, ann, {"choice": str(option.candidate_id)}, key="k")
+    recompute.recompute(tea, "better")
+    assert ItemTier.objects.get().tier == "pending"
+
+
+def test_the_agreement_command_reads_a_study(judged, capsys):
+    call_command("agreement", "tea", "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert (report["votes"], report["categories"]) == (18, ["1", "2"])
+    call_command("tiers", "tea", "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert [item["tier"] for item in report["items"]] == ["medium", "hard"]
+
+
+def test_a_study_without_votes_is_refused_with_a_sentence(cast):
+    cast.study("rain")
+    with pytest.raises(VotesError, match="has no votes yet"):
+        reading.study_votes("rain")
+    with pytest.raises(VotesError, match="There is no study"):
+        reading.study_votes("snow")
+
+
+def test_the_study_page_shows_what_was_computed(cast, judged, login):
+    recompute.recompute(judged, "better")
+    page = login(cast.person("Rui")).get("/studies/tea/").content.decode()
+    assert "kappa-bands" in page
+    assert "18" in page

@@ -1,0 +1,226 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.accounts.models import User
+from annotation.judging import importing, queue, submit, votesfile
+from annotation.judging.models import Item, Selection, Slot
+from annotation.studies.models import Study
+
+pytestmark = pytest.mark.django_db
+
+HEADER = "task,worker,label,submitted_at,seconds,reason\n"
+
+
+@pytest.fixture
+def walk(folder):
+    importing.import_study(folder.write())
+    return Study.objects.get(slug="walk")
+
+
+@pytest.fixture
+def votes(walk, tmp_path):
+    """A function that imports these lines into the study."""
+
+    def load(text, name="votes.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return importing.import_votes(walk, path)
+
+    return load
+
+
+def counts(item):
+    names = ("done", "votes_1", "votes_2", "votes_3", "ties", "nones")
+    return Item.objects.values_list(*names).get(external_id=item)
+
+
+def test_votes_take_slots_and_are_counted(votes, walk):
+    result = votes(
+        f"{HEADER}i1,ada,q1-c2,2020-02-03T04:05:06+02:00,12.5,it is near\n"
+        'i1,bo,tie,2020-02-03T04:05:06,,"two\nlines"\n'
+        "i2,ada,none,,,\n"
+    )
+    assert result == {"votes": 3, "items": 2, "workers": 2, "rejected": []}
+    assert counts("i1") == (2, 1, 0, 0, 1, 0)
+    assert counts("i2") == (1, 0, 0, 0, 0, 1)
+    ada = User.objects.get(worker="walk:ada")
+    assert (ada.is_active, ada.email, ada.has_usable_password()) == (False, None, False)
+    vote = Selection.objects.get(slot__item__external_id="i1", annotator=ada)
+    assert vote.choice.candidate.external_id == "q1-c2"
+    assert (vote.choice.number, vote.outcome, vote.imported, vote.shown) == (1, "choice", True, [])
+    assert (vote.key, vote.seconds, vote.reason) == ("import:i1:ada", 12.5, "it is near")
+    assert vote.submitted_at == datetime(2020, 2, 3, 2, 5, 6, tzinfo=UTC)
+    tie = Selection.objects.get(outcome="tie")
+    assert tie.submitted_at == datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert (tie.reason, tie.choice) == ("two\nlines", None)
+    taken = Slot.objects.filter(item__external_id="i1").order_by("ordinal")
+    assert list(taken.values_list("status", flat=True)) == ["done", "done", "open", "open"]
+
+
+def test_the_same_file_again_changes_nothing(votes):
+    text = f"{HEADER}i1,ada,q1-c2,,,\ni1,bo,tie,,,\ni1,bo,tie,,,\n"
+    first = votes(text)
+    before = [
+        list(model.objects.order_by("pk").values()) for model in (Selection, Item, Slot, User)
+    ]
+    assert votes(text) == first == {"votes": 2, "items": 1, "workers": 2, "rejected": []}
+    after = [list(model.objects.order_by("pk").values()) for model in (Selection, Item, Slot, User)]
+    assert after == before
+
+
+def test_what_does_not_fit_is_listed_and_the_rest_stored(votes):
+    result = votes(
+        f"{HEADER}"
+        "i9,ada,q1-c1,,,\n"  # 2
+        "i1,ada,q2-c1,,,\n"
+        "i1,ada,none,,,\n"
+        "i2,ada,tie,,,\n"
+        "i1,ada,q1-c1,yesterday,,\n"  # 6
+        "i1,ada,q1-c1,,fast,\n"
+        "i1,ada,q1-c1,,-1,\n"
+        "i1,,q1-c1,,,\n"
+        "i1,ada,q1-c1,,\n"  # 10
+        "i1,ada,q1-c1,0001-01-01T00:00:00+14:00,,\n"
+        "i1,ada,q1-c1,2999-01-01,,\n"
+        "i1,ada,q1-c1,,,\n"  # 13, stored
+        "i1,ada,q1-c3,,,\n"
+        f"i1,{'x' * 200},q1-c3,,,\n"
+        "i2,ada,q2-c1,,,\n"  # 16, stored
+        "i2,bo,q2-c1,,,\n"  # 17, stored
+        "i2,chen,q2-c1,,,\n"
+    )
+    assert {key: result[key] for key in ("votes", "items", "workers")} == {
+        "votes": 3,
+        "items": 2,
+        "workers": 2,
+    }
+    assert [(one["line"], one["reason"][:60]) for one in result["rejected"]] == [
+        (2, "the study has no item “i9”"),
+        (3, "the item has no candidate “q2-c1”"),
+        (4, "the item's task allows no “none”"),
+        (5, "the item's task allows no “tie”"),
+        (6, "submitted_at is not a time in ISO 8601"),
+        (7, "seconds must be a number from 0 to 604,800."),
+        (8, "seconds must be a number from 0 to 604,800."),
+        (9, "worker is missing"),
+        (10, "5 fields where the header has 6"),
+        (11, "submitted_at lies before 1970 or in the future"),
+        (12, "submitted_at lies before 1970 or in the future"),
+        (14, "ada has given another vote on this item before"),
+        (15, f"the worker's name is too long: {'x' * 29}"),
+        (18, "all 2 judgments of the item are taken"),
+    ]
+    assert counts("i1")[0] == 1
+    assert counts("i2") == (2, 2, 0, 0, 0, 0)
+
+
+def test_json_lines_are_told_by_their_content(votes):
+    lines = [
+        {"task": "i1", "worker": 7, "label": "q1-c3", "seconds": 3, "reason": None},
+        {"task": "i1", "worker": "bo", "label": ["q1-c3"]},
+        {"task": "i1", "worker": "bo", "label": "q1-c3", "reason": "\ud800"},
+        {"task": "i1", "worker": "bo", "label": "q1-c3", "reason": "\x00"},
+        {"task": "i1", "worker": "bo", "label": "q1-c3", "seconds": True},
+    ]
+    text = "\n".join(map(json.dumps, lines)) + '\n\n{"task": \n[]\n'
+    result = votes(text, "votes.txt")
+    assert result["votes"] == 1
+    assert [(one["line"], one["reason"]) for one in result["rejected"]] == [
+        (2, "label must be text"),
+        (3, "reason is not valid UTF-8 text"),
+        (4, "reason holds a NUL character"),
+        (5, "seconds must be a number from 0 to 604,800."),
+        (7, "the line is not JSON"),
+        (8, "the line is not a JSON object"),
+    ]
+    assert User.objects.filter(worker="walk:7").exists()
+
+
+def test_bytes_that_are_no_text_spoil_their_own_line_only(votes):
+    result = votes(
+        b'\xef\xbb\xbftask,worker,label\ni1,a\xff,q1-c1\ni1,b,q1-c1\ni1,\x00,q1-c1\ni1,c,"q1'
+    )
+    assert result["votes"] == 1
+    assert [one["line"] for one in result["rejected"]] == [2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "line 1: the file is empty"),
+        ("task,label\n", "line 1: there is no column worker"),
+        ("\ntask,worker,label,task\n", "line 2: two columns are called task"),
+    ],
+)
+def test_a_file_that_holds_no_votes_is_refused(votes, text, words):
+    with pytest.raises(votesfile.VotesFileError, match=words):
+        votes(text)
+
+
+def test_a_vote_never_takes_a_slot_that_somebody_holds(votes, walk, cast):
+    ann = cast.member("Ann", walk, "annotator")
+    slots = []
+    for name in ("Ann", "Bo"):
+        person = cast.member(name, walk, "annotator")
+        walk.slots.exclude(item__external_id="i2").filter(status="open").update(status="closed")
+        slots.append(queue.claim(walk, person))
+    result = votes("task,worker,label\ni2,ada,q2-c1\n")
+    assert result["rejected"] == [{"line": 2, "reason": "all 2 judgments of the item are taken"}]
+    choice = str(Item.objects.get(external_id="i2").options.get(number=2).candidate_id)
+    submit.submit(walk, slots[0], ann, {"choice": choice}, key="k")
+    assert counts("i2") == (1, 0, 1, 0, 0, 0)
+
+
+def test_long_names_make_a_key_that_fits(folder, tmp_path):
+    name = "i" * 200
+    folder.files["items"][0]["id"] = name
+    importing.import_study(folder.write())
+    path = tmp_path / "votes.csv"
+    path.write_text(f"task,worker,label\n{name},ada,tie\n{name},bo,tie\n")
+    result = importing.import_votes(Study.objects.get(), path)
+    assert result["votes"] == 2
+    assert {len(key) for key in Selection.objects.values_list("key", flat=True)} == {71}
+
+
+def test_chunks_make_no_difference(votes, monkeypatch):
+    monkeypatch.setattr(importing, "CHUNK", 1)
+    text = f"{HEADER}i1,ada,q1-c2,,,\ni1,ada,q1-c2,,,\ni1,bo,q1-c2,,,\ni1,ada,q1-c1,,,\n"
+    result = votes(text)
+    assert (result["votes"], [one["line"] for one in result["rejected"]]) == (2, [5])
+    assert counts("i1") == (2, 2, 0, 0, 0, 0)
+
+
+def test_the_number_of_statements_does_not_grow_with_the_votes(votes):
+    def statements(text):
+        with CaptureQueriesContext(connection) as captured:
+            assert votes(text)["rejected"] == []
+        return len(captured)
+
+    one = statements("task,worker,label\ni3,ada,q1-c1\n")
+    three = "".join(f"i3,w{n},q1-c{n}\ni1,w{n},tie\n" for n in (1, 2))
+    assert statements(f"task,worker,label\n{three}") == one
+
+
+def test_the_command_prints_the_counts_and_the_rejected(walk, tmp_path, capsys):
+    path = tmp_path / "votes.csv"
+    path.write_text("task,worker,label\ni1,ada,q1-c1\ni9,ada,q1-c1\n")
+    call_command("import_votes", "walk", str(path), "--json")
+    assert json.loads(capsys.readouterr().out) == {
+        "votes": 1,
+        "items": 1,
+        "workers": 1,
+        "rejected": [{"line": 3, "reason": "the study has no item “i9”"}],
+    }
+    call_command("import_votes", "walk", str(path))
+    printed = capsys.readouterr()
+    assert printed.out == "1 votes by 1 workers on 1 items; 1 rejected\n"
+    assert "line 3: the study has no item “i9”" in printed.err
+    with pytest.raises(CommandError, match="There is no study “tea”"):
+        call_command("import_votes", "tea", str(path))
+    with pytest.raises(CommandError, match="there is no such file"):
+        call_command("import_votes", "walk", str(tmp_path / "gone.csv"))

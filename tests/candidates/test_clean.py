@@ -1,0 +1,86 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.candidates.clean import clean, identity, tagged, words
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "urls"),
+    [
+        ("<think>plan</think>Walk.", "Walk.", []),
+        ("<Thinking>a<think>b</think>c</Thinking>\n\nWalk.", "Walk.", []),
+        ("plan without a start</think>Walk.", "Walk.", []),
+        ("Walk.<think>never closed", "Walk.", []),
+        ("<think>never closed: all of it", "", []),
+        ("Walk [1], rest [2, 3] and sleep【4†source】.", "Walk, rest and sleep.", []),
+        ("Walk[^1] far[10-12].", "Walk far.", []),
+        ("Use `a[1]`:\n```\nb[2]\n```", "Use `a[1]`:\n```\nb[2]\n```", []),
+        ("[ ] to do, [x] done, [2024]", "[ ] to do, [x] done, [2024]", []),
+        ("See [the map](https://a.example/m_(x)) now.", "See the map now.", ["https://a.example/m_(x)"]),
+        ("See https://a.example/b, then go.", "See , then go.", ["https://a.example/b"]),
+        ("See (https://a.example).", "See.", ["https://a.example"]),
+        ("请看https://a.example/中，然后走。", "请看，然后走。", ["https://a.example/中"]),
+        ("Go.\n\n1. https://a.example\n2. <https://b.example>", "Go.", ["https://a.example", "https://b.example"]),
+        ("Go [1].\n\n[1]: https://a.example \"A\"", "Go.", ["https://a.example"]),
+        ("![a dog](https://a.example/d.png) Woof https://a.example/d.png", "a dog Woof", ["https://a.example/d.png"]),
+        ("Nul\x00 and \ud800.", "Nul and \ufffd.", []),
+        ("  \n ", "", []),
+    ],
+)
+def test_thoughts_citations_and_urls_leave_the_text(raw, text, urls):
+    cleaned = clean(raw)
+    assert (cleaned.text, list(cleaned.urls)) == (text, urls)
+
+
+pieces = st.sampled_from(
+    "<think> </think> <THINKING> </thinking> [1] [2,3] 【1】 https://a.example http://b.example/x?y=(z) "
+    "www.c.example ` ``` ( ) [ ] < > ht tps:// \" ， word 中 한 \x00 \n - 1.".split(" ")
+)
+
+
+@given(st.lists(pieces | st.text(max_size=3), max_size=25).map("".join))
+def test_no_thought_and_no_url_is_ever_left(raw):
+    cleaned = clean(raw)
+    low = cleaned.text.lower()
+    assert "<think" not in low
+    assert "</think" not in low
+    assert "https://a" not in low
+    assert "http://b" not in low
+    assert "\x00" not in low
+    assert all(url.startswith(("https://", "http://", "www.")) for url in cleaned.urls)
+
+
+@given(st.text(alphabet="abc ,.\n가中", max_size=60))
+def test_a_text_without_any_of_it_stays_as_it_is(raw):
+    assert clean(raw).text == "\n".join(raw.split("\n")).strip() or "\n\n\n" in raw
+
+
+def test_hostile_shapes_cost_linear_time():
+    for shape in ("<think>", "[", "[1", "](", "`", "```", "https://", "(", "【1", "</think>"):
+        clean(shape * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I am ChatGPT, made by OpenAI.", ["chatgpt", "openai"]),
+        ("As an AI language model I cannot walk.", ["as an ai language model"]),
+        ("作为一个人工智能，我不能走路。", ["作为一个人工智能"]),
+        ("I'm Claude and happy to help.", ["i'm claude"]),
+        ("Llama 3.1 runs here.", ["llama 3.1"]),
+        ("Claude Monet painted a llama under the mistral, a Gemini by birth.", []),
+        ("Take a walk by the river.", []),
+    ],
+)
+def test_an_answer_that_names_its_model_is_noticed(text, found):
+    assert identity(text) == found
+
+
+def test_words_are_counted_in_every_script():
+    assert words("Two words, 两个字 and 한국") == 3 + 3 + 2
+
+
+def test_what_stands_in_tags_is_taken_out():
+    assert tagged("Why: x.\n<improved>\nBetter.\n</improved>", "improved") == "Better."
+    assert tagged("No tags.", "improved") == ""

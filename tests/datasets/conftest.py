@@ -1,0 +1,80 @@
+"""Votes stored directly, as judging stores them, and releases built from them."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db.models import F
+
+from annotation.datasets import freeze
+from annotation.judging.models import Item, Selection, Slot
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+keys = itertools.count()
+
+
+@pytest.fixture
+def _data(tmp_path, settings):
+    settings.DATA = tmp_path / "data"
+    settings.DATA.mkdir()
+    return settings.DATA
+
+
+@pytest.fixture
+def vote(cast):
+    """vote(item, "1" * 8 + "2"): one vote a character by Ann0, Ann1, … in that order.
+
+    "1", "2", "3" are canonical options, "t" a tie, "n" none.
+    """
+
+    def vote_(item, pattern: str, *, people=None, imported=False, reason="", seconds=12.5):
+        people = people or [cast.person(f"Rater{n}") for n in range(len(pattern))]
+        options = {str(option.number): option for option in item.options.all()}
+        slots = list(item.slots.filter(status=Slot.Status.OPEN).order_by("ordinal"))
+        made = []
+        for n, (mark, slot, person) in enumerate(zip(pattern, slots, people, strict=False)):
+            Slot.objects.filter(pk=slot.pk).update(status="done", annotator=person)
+            made.append(
+                Selection(
+                    slot=slot,
+                    annotator=person,
+                    key=f"key-{next(keys)}",
+                    digest="d",
+                    shown=list(range(len(options), 0, -1)),
+                    outcome={"t": "tie", "n": "none"}.get(mark, "choice"),
+                    choice=options.get(mark),
+                    reason=reason,
+                    flags=["unsafe"] if reason else [],
+                    seconds=seconds,
+                    submitted_at=START + timedelta(minutes=n),
+                    imported=imported,
+                )
+            )
+        Selection.objects.bulk_create(made)
+        Item.objects.filter(pk=item.pk).update(done=F("done") + len(made))
+
+    return vote_
+
+
+@pytest.fixture
+def items(cast, tea):
+    """items(3, options=2): opens items in "tea"; a list in the order of hand-out."""
+
+    def items_(count, *, options=2, **config):
+        batch = cast.open(tea, items=count, options=options, **config)
+        return list(batch.items.order_by("position"))
+
+    return items_
+
+
+@pytest.fixture
+def built(_data, tea):
+    """built("long", format="csv"): a finished release of "tea"."""
+
+    def built_(layout, format="", **options):
+        release = freeze.request(tea, layout, format, None, **options)
+        freeze.build(release.pk)
+        release.refresh_from_db()
+        return release
+
+    return built_

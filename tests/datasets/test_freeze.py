@@ -1,0 +1,502 @@
+import csv
+import hashlib
+import io
+import json
+import tracemalloc
+import zipfile
+from datetime import timedelta
+
+import pytest
+from django.db import connection, connections, transaction
+from django.utils import timezone
+
+from annotation.accounts import consent
+from annotation.core.errors import Conflict, DomainError
+from annotation.datasets import folders, freeze, layouts, tasks
+from annotation.datasets.check import check
+from annotation.datasets.models import Release
+from annotation.judging.models import Selection
+
+SIX = [f"data/{kind}/{tier}.jsonl" for kind in ("specific", "general") for tier in
+       ("easy", "medium", "hard")]  # fmt: skip
+
+
+def lines(release, path):
+    text = (folders.folder_of(release) / path).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def votes_csv(release):
+    data = (folders.folder_of(release) / "votes.csv").read_bytes().decode()
+    return list(csv.DictReader(io.StringIO(data, newline="")))
+
+
+def every_byte(folder):
+    paths = sorted(p for p in folder.rglob("*") if p.is_file())
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}
+
+
+def test_medium_and_hard_pairs_come_from_the_tier_rule_and_the_rest_is_counted(items, vote, built):
+    patterns = ["111111111", "111111112", "222222221", "111111122", "111122221", "11111111"]
+    for item, pattern in zip(items(6), patterns, strict=True):
+        vote(item, pattern)
+    release = built("personafeedback")
+
+    assert sorted(row["item_id"] for row in lines(release, "data/specific/medium.jsonl")) == [
+        "better-better-q1-v1-1"
+    ]
+    hard = lines(release, "data/specific/hard.jsonl")
+    assert [row["item_id"] for row in hard] == ["better-better-q2-v1-1", "better-better-q3-v1-1"]
+    assert [row["share"] for row in hard] == [8 / 9, 8 / 9]
+    counts = release.manifest["counts"]
+    assert counts["pairs"] == {"easy": 0, "medium": 1, "hard": 2}
+    assert counts["left_out"]["two_answers"] == {"ambiguous": 1, "borderline": 1, "pending": 1}
+    assert (counts["items"], counts["judgments"], counts["workers"]) == (6, 53, 9)
+
+
+def test_a_pair_begins_with_the_published_keys_and_names_the_winner_as_chosen(items, vote, built):
+    (item,) = items(1)
+    vote(item, "222222222")
+    release = built("personafeedback")
+    (row,) = lines(release, "data/specific/medium.jsonl")
+    options = {option.number: option.candidate for option in item.options.all()}
+
+    assert list(row)[:4] == ["user_id", "question", "chosen", "reject"]
+    assert (row["chosen"], row["reject"]) == (options[2].text, options[1].text)
+    assert (row["chosen_id"], row["chosen_strategy"]) == (
+        options[2].external_id,
+        options[2].strategy,
+    )
+    assert row["votes"] == {options[1].external_id: 0, options[2].external_id: 9}
+    personas = lines(release, "persona/all_personas.jsonl")
+    assert personas[int(row["user_id"]) - 1] == {"Name": "Mina Park"}
+
+
+def test_all_six_files_are_there_even_when_nothing_was_judged(items, built):
+    items(2)
+    release = built("personafeedback")
+    assert {path: lines(release, path) for path in SIX} == {path: [] for path in SIX}
+    assert release.manifest["counts"]["left_out"]["two_answers"] == {"pending": 2}
+    assert release.manifest["agreement"]["better v1"]["all"]["items"] == 0
+
+
+def test_questions_go_to_the_folder_of_their_type(cast, tea, vote, built):
+    cast.persona(tea)
+    query = cast.query(tea, "g1", tea.personas.get(), type="general")
+    cast.candidates(query, 2)
+    from annotation.judging.open import open_batch
+
+    vote(open_batch(tea, cast.task(tea, options=2)).items.get(), "1" * 9)
+    assert len(lines(built("personafeedback"), "data/general/medium.jsonl")) == 1
+
+
+def strategy_of(item):
+    return {o.candidate.strategy: o for o in item.options.select_related("candidate")}
+
+
+def test_easy_pairs_set_the_ground_truth_against_the_answer_to_the_question_alone(
+    items, vote, built
+):
+    won, lost, shared, few = items(4, options=3)
+    vote(won, str(strategy_of(won)["A1"].number) * 9)
+    vote(lost, str(strategy_of(lost)["A3"].number) * 9)
+    vote(shared, "111122223")
+    vote(few, "111")
+    release = built("personafeedback")
+
+    (easy,) = lines(release, "data/specific/easy.jsonl")
+    assert easy["chosen"] == strategy_of(won)["A1"].candidate.text
+    assert easy["reject"] == strategy_of(won)["A3"].candidate.text
+    assert release.manifest["counts"]["left_out"]["three_answers"] == {
+        "ambiguous_tie": 1,
+        "pending": 1,
+        "question_alone_won": 1,
+    }
+
+
+def test_without_strategies_there_are_no_easy_pairs_and_the_manifest_says_why(
+    cast, tea, items, vote, built
+):
+    (item,) = items(1, options=3)
+    vote(item, "1" * 9)
+    tea.candidates.update(strategy="")
+    release = built("personafeedback")
+    assert lines(release, "data/specific/easy.jsonl") == []
+    assert "no easy pairs" in release.manifest["rules"]["easy"]["note"]
+    assert release.manifest["rules"]["easy"]["note"] in (
+        folders.folder_of(release) / "README.md"
+    ).read_text(encoding="utf-8")
+
+
+def test_the_first_nine_votes_by_submission_decide(items, vote, built):
+    (item,) = items(1, overlap=11)
+    vote(item, "11111111122")
+    (row,) = lines(built("personafeedback"), "data/specific/medium.jsonl")
+    assert (row["n"], row["share"]) == (9, 1.0)
+
+
+def test_a_tie_that_wins_gives_no_pair(items, vote, built):
+    (item,) = items(1, tie=True, none=True)
+    vote(item, "ttttttttt")
+    release = built("personafeedback")
+    assert release.manifest["counts"]["left_out"]["two_answers"] == {"no_answer_won": 1}
+    assert {row["label"] for row in votes_csv(release)} == {"tie"}
+
+
+def test_a_tier_outside_its_band_blocks_the_release_with_the_reason(items, vote, tea, _data):
+    # Thirty items at 8/9, but the pool says that a new panel would not find them hard.
+    made = items(60)
+    for item in made[:30]:
+        vote(item, "111111112")
+    for item in made[30:]:
+        vote(item, "111112222")
+    blocked = freeze.request(tea, "personafeedback", "", None)
+    with pytest.raises(DomainError, match="hard of better v1: a new panel's kappa of 0.36"):
+        freeze.build(blocked.pk)
+    blocked.refresh_from_db()
+    assert blocked.status == Release.Status.FAILED
+    assert blocked.error.startswith("The tiers are not in their bands")
+    assert list(folders.folder_of(blocked).parent.iterdir()) == []
+    # Raw votes claim no tier: their release is what shows the reason.
+    raw = freeze.request(tea, "long", "", None)
+    assert freeze.build(raw.pk)["agreement"]["better v1"]["tiers"]["hard"]["in_band"] is False
+
+
+def test_a_tier_inside_its_band_is_released(items, vote, built):
+    for item in items(30):
+        vote(item, "111111112")
+    hard = built("personafeedback").manifest["agreement"]["better v1"]["tiers"]["hard"]
+    assert (hard["items"], hard["in_band"]) == (30, True)
+    assert hard["symmetric_kappa"]["value"] == pytest.approx(5 / 9)
+
+
+def test_the_exported_votes_are_the_stored_votes(items, vote, built):
+    made = items(3, tie=True)
+    for item, pattern in zip(made, ["112", "21t", "222222221"], strict=True):
+        vote(item, pattern, reason="Because, “so”\nand = more", imported=True)
+    release = built("long")
+    names = freeze.Reading(release, lambda: None).workers
+    stored = [
+        (
+            s.slot.item.external_id,
+            names[s.annotator_id],
+            s.choice.candidate.external_id if s.choice else s.outcome,
+        )
+        for s in Selection.objects.order_by("slot__item__position", "submitted_at", "pk")
+        .select_related("slot__item", "choice__candidate")
+    ]  # fmt: skip
+    assert [(r["task"], r["worker"], r["label"]) for r in votes_csv(release)] == stored
+    judgments = lines(release, "judgments.jsonl")
+    assert [(r["item_id"], r["worker"], r["answer"]) for r in judgments] == stored
+    one = judgments[0]
+    assert (one["reason"], one["flags"], one["seconds"], one["submitted_at"], one["imported"]) == (
+        "Because, “so”\nand = more",
+        ["unsafe"],
+        12.5,
+        "2026-03-01",
+        True,
+    )
+    assert sorted(one["shown"]) == sorted(lines(release, "items.jsonl")[0]["candidates"])
+    shown = made[0].options.order_by("-number").values_list("candidate__external_id", flat=True)
+    assert one["shown"] == list(shown)
+
+
+@pytest.mark.parametrize(
+    ("layout", "format"),
+    [(name, fmt) for name, made in layouts.LAYOUTS.items() for fmt in made.FORMATS],
+)
+def test_no_file_holds_a_real_name_address_id_or_exact_time(
+    cast, tea, items, vote, built, layout, format
+):
+    from annotation.accounts.models import User
+
+    secrets = ["canary-worker-77", "canary@example.org", "Canary Person"]
+    by_import = User.objects.create(worker="tea:canary-worker-77", name=secrets[2])
+    by_mail = cast.person("Canary")
+    raters = [by_import, by_mail, *(cast.person(f"Rater{n}") for n in range(7))]
+    for item in [*items(1), *items(1, options=3)]:
+        vote(item, "1" * 9, people=raters)
+        secrets += [str(item.pk), *(str(slot.pk) for slot in item.slots.all()), "key-"]
+        secrets += [str(option.candidate_id) for option in item.options.all()]
+    release = built(layout, format)
+    # "12:0" is in every stored time of day; the manifest alone has a time, its own.
+    for path, data in every_byte(folders.folder_of(release)).items():
+        if path.endswith(".parquet"):
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(folders.folder_of(release) / path)
+            data = json.dumps(table.to_pylist()).encode()
+        assert [s for s in (*secrets, release.salt) if s.encode() in data] == [], path
+        if path != "manifest.json":
+            assert b"T12:0" not in data and b" 12:0" not in data
+
+
+def test_pseudonyms_are_fresh_for_each_release(items, vote, built):
+    for item in items(3):
+        vote(item, "121212121")
+    first, second = built("long"), built("long")
+    names = [freeze.Reading(release, lambda: None).workers for release in (first, second)]
+    assert names[0] != names[1]
+    expected = {f"worker-{n:03d}" for n in range(1, 10)}
+    assert set(names[0].values()) == set(names[1].values()) == expected
+
+
+@pytest.mark.parametrize(
+    ("layout", "format"),
+    [("personafeedback", "jsonl"), ("dpo", "jsonl"), ("long", "csv"), ("long", "parquet")],
+)
+def test_the_same_release_gives_the_same_bytes(items, vote, built, tmp_path, layout, format):
+    for item in items(4):
+        vote(item, "111111112")
+    release = built(layout, format)
+    first = every_byte(folders.folder_of(release))
+    again = folders.place(tmp_path / "again", lambda folder: freeze.write(release, folder))
+    assert every_byte(tmp_path / "again") == first
+    assert again == release.manifest
+    folders.zip_folder(tmp_path / "again", tmp_path / "again.zip", "tea-v1")
+    assert (tmp_path / "again.zip").read_bytes() == folders.zip_of(release).read_bytes()
+
+
+def test_what_comes_after_the_freeze_changes_nothing(cast, tea, items, vote, built, tmp_path):
+    made = items(2)
+    vote(made[0], "111111112")
+    release = built("personafeedback")
+    # An import brings votes with older dates; people, personas, words and batches change.
+    vote(made[1], "1" * 9, people=[cast.person(f"Late{n}") for n in range(9)])
+    Selection.objects.filter(slot__item=made[1]).update(submitted_at="2020-01-01T00:00:00Z")
+    cast.persona(tea, "p2", Name="Later")
+    persona = tea.personas.get(external_id="p1")
+    persona.versions.create(version=2, profile={"Name": "Changed"})
+    consent.withdraw(cast.person("Rater0"), tea.consent_text)
+    tea.title, tea.languages = "Another title", ["ko"]
+    tea.save()
+    cast.open(tea, items=1, options=3)
+
+    folders.place(tmp_path / "again", lambda folder: freeze.write(release, folder))
+    assert every_byte(tmp_path / "again") == every_byte(folders.folder_of(release))
+
+
+def test_the_order_in_which_votes_were_stored_does_not_matter(items, vote, built, tmp_path):
+    made = items(3)
+    patterns = ["111111112", "222222222", "111111122"]
+    for item, pattern in zip(made, patterns, strict=True):
+        vote(item, pattern)
+    release = built("personafeedback")
+    before = every_byte(folders.folder_of(release))
+    stored = list(Selection.objects.order_by("pk").values())
+    Selection.objects.all().delete()
+    for row in reversed(stored):
+        Selection.objects.create(**{k: v for k, v in row.items() if k != "id"})
+    release.frozen["selection"] = Selection.objects.latest("pk").pk
+    folders.place(tmp_path / "again", lambda folder: freeze.write(release, folder))
+    assert every_byte(tmp_path / "again") == before
+
+
+def test_who_withdrew_is_not_in_the_next_release(cast, tea, items, vote, built):
+    (item,) = items(1)
+    raters = [cast.member(f"Rater{n}", tea, "annotator") for n in range(9)]
+    vote(item, "111111112", people=raters)
+    assert len(votes_csv(built("long"))) == 9
+    consent.withdraw(raters[8], tea.consent_text)
+    release = built("personafeedback")
+    assert len(votes_csv(release)) == 8
+    assert release.manifest["counts"]["withdrawn"] == 1
+    # All slots are done, so eight votes are all there will be.
+    (row,) = lines(release, "data/specific/medium.jsonl")
+    assert (row["n"], row["share"]) == (8, 1.0)
+    consent.grant(raters[8], tea.consent_text)
+    assert len(votes_csv(built("long"))) == 9
+
+
+def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, built):
+    for item in items(2):
+        vote(item, "1" * 9)
+    release = built("personafeedback")
+    manifest = json.loads((folders.folder_of(release) / "manifest.json").read_text())
+    assert list(manifest) == [
+        "release", "study", "version", "created_at", "layout", "format", "rules", "counts",
+        "agreement", "files",
+    ]  # fmt: skip
+    assert manifest == release.manifest
+    expected = {"README.md", "persona/all_personas.jsonl", "votes.csv", *SIX}
+    assert {entry["path"] for entry in manifest["files"]} == expected
+    for entry in manifest["files"]:
+        data = (folders.folder_of(release) / entry["path"]).read_bytes()
+        assert (entry["bytes"], entry["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+    rows = {entry["path"]: entry["rows"] for entry in manifest["files"]}
+    assert (rows["votes.csv"], rows["data/specific/medium.jsonl"], rows["README.md"]) == (18, 2, 0)
+    assert check(folders.folder_of(release)) == []
+
+
+def test_the_card_says_what_it_is_and_takes_no_markup_from_people(tea, items, vote, built):
+    tea.title = "Tea <script>alert(1)</script>\n# Fake heading"
+    tea.save()
+    (item,) = items(1)
+    vote(item, "1" * 9)
+    card = (folders.folder_of(built("personafeedback")) / "README.md").read_text("utf-8")
+    body = card.split("---\n", 2)[2]
+    assert "<script" not in body and "\n# Fake" not in body
+    assert "Licence: not stated" in body
+    assert "Consent text: tea v1" in body
+    assert "A Large-scale Human-annotated Benchmark for Personalization" in body
+
+
+def test_each_layout_begins_its_rows_with_its_keys(items, vote, built):
+    (item,) = items(1)
+    vote(item, "1" * 9)
+    (pair,) = lines(built("dpo"), "pairs.jsonl")
+    assert list(pair)[:5] == ["prompt", "chosen", "rejected", "tier", "share"]
+    assert pair["persona"] == {"Name": "Mina Park"}
+    release = built("long")
+    assert list(lines(release, "items.jsonl")[0])[:2] == ["item_id", "task"]
+    assert list(lines(release, "candidates.jsonl")[0])[:2] == ["candidate_id", "query_id"]
+    assert lines(release, "personas.jsonl") == [
+        {"user_id": "1", "persona_version": 1, "profile": {"Name": "Mina Park"}}
+    ]
+    header = (folders.folder_of(release) / "votes.csv").read_bytes().split(b"\r\n")[0]
+    assert header == b"task,worker,label"
+
+
+@pytest.mark.parametrize(
+    ("layout", "format", "sentence"),
+    [
+        ("bespoke", "", "needs scored feedback"),
+        ("personalbench", "", "needs verdicts"),
+        ("excel", "", "There is no layout"),
+        ("dpo", "csv", "is written as jsonl"),
+        ("long", "xml", "is written as jsonl or csv or parquet"),
+    ],
+)
+def test_a_layout_that_cannot_be_is_refused_before_anything_is_frozen(
+    tea, layout, format, sentence
+):
+    with pytest.raises(DomainError, match=sentence):
+        freeze.request(tea, layout, format, None)
+    assert Release.objects.count() == 0
+
+
+def test_a_killed_build_is_taken_up_after_its_lease_and_leaves_nothing_half_done(
+    tea, items, vote, _data
+):
+    for item in items(2):
+        vote(item, "1" * 9)
+    release = freeze.request(tea, "long", "", None, start=True)
+    # What a kill -9 leaves: a leased row and half a folder.
+    half = folders.folder_of(release).parent / ".v1-1"
+    half.mkdir(parents=True)
+    (half / "judgments.jsonl").write_text('{"item')
+    assert freeze.due() == []
+    assert freeze.build(release.pk) is None
+    Release.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    assert freeze.due() == [release.pk]
+    freeze.build(release.pk)
+    release.refresh_from_db()
+    assert (release.status, release.attempts) == ("done", 2)
+    assert sorted(p.name for p in half.parent.iterdir()) == ["v1", "v1.zip"]
+    assert freeze.build(release.pk) is None
+
+
+def test_a_release_that_never_finishes_is_given_up_after_three_attempts(tea):
+    release = freeze.request(tea, "long", "", None)
+    past = timezone.now() - timedelta(seconds=1)
+    Release.objects.update(status="running", attempts=3, lease_expires_at=past)
+    assert freeze.due() == []
+    release.refresh_from_db()
+    assert (release.status, release.error.startswith("The release was not finished")) == (
+        "failed",
+        True,
+    )
+
+
+def test_an_attempt_that_lost_its_lease_publishes_nothing(tea, items, _data, monkeypatch):
+    items(1)
+    release = freeze.request(tea, "long", "", None)
+    write = freeze.write
+
+    def taken_over_meanwhile(release, folder, alive):
+        Release.objects.update(attempts=2)
+        return write(release, folder, alive)
+
+    monkeypatch.setattr(freeze, "write", taken_over_meanwhile)
+    assert freeze.build(release.pk) is None
+    release.refresh_from_db()
+    assert release.status == "running"
+    assert list(folders.folder_of(release).parent.iterdir()) == []
+
+
+def test_a_disk_that_refuses_is_said_in_words(tea, items, _data):
+    items(1)
+    release = freeze.request(tea, "long", "", None)
+    (_data / "releases").write_text("a file where the folder should be")
+    with pytest.raises(DomainError, match="could not be written"):
+        freeze.build(release.pk)
+    release.refresh_from_db()
+    assert release.status == "failed"
+
+
+def test_the_task_stores_a_refusal_and_the_ring_rings(tea, items, _data):
+    items(1)
+    release = freeze.request(tea, "long", "", None)
+    tasks.ring()
+    tasks.build(release.pk)
+    release.refresh_from_db()
+    assert release.status == "done"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
+    cast, tea, items, vote, _data, monkeypatch
+):
+    (item,) = items(1)
+    vote(item, "11111111")
+    monkeypatch.setattr(freeze, "FREEZE_PATIENCE_MS", 50)
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("LOCK TABLE judging_selection IN ROW EXCLUSIVE MODE")
+            with pytest.raises(Conflict, match="being imported"):
+                freeze.request(tea, "long", "", None)
+            cursor.execute("COMMIT")
+    finally:
+        other.close()
+    assert freeze.request(tea, "long", "", None).frozen["selection"] > 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_releases_are_numbered_one_by_one(tea):
+    numbers = [freeze.request(tea, "long", "", None).version for _ in range(3)]
+    assert numbers == [1, 2, 3]
+    with transaction.atomic():
+        assert not connection.needs_rollback
+
+
+def test_memory_does_not_grow_with_the_votes(items, vote, built, tea, tmp_path, monkeypatch):
+    monkeypatch.setattr("annotation.datasets.reading.CHUNK", 10)
+    made = items(80)
+    for item in made:
+        vote(item, "1" * 9)
+    release = built("long")
+
+    def peak(position):
+        release.frozen["position"] = position
+        tracemalloc.start()
+        folders.place(tmp_path / "out", lambda folder: freeze.write(release, folder))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(made[9].position)  # imports and caches
+    assert peak(made[79].position) < 1.3 * peak(made[9].position)
+
+
+def test_the_zip_holds_the_folder(items, built):
+    items(1)
+    release = built("personafeedback")
+    with zipfile.ZipFile(folders.zip_of(release)) as packed:
+        names = packed.namelist()
+        assert (
+            packed.read("tea-v1/manifest.json")
+            == (folders.folder_of(release) / "manifest.json").read_bytes()
+        )
+    assert sorted(names) == sorted(f"tea-v1/{p}" for p in every_byte(folders.folder_of(release)))

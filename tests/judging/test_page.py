@@ -1,0 +1,172 @@
+"""The judging page over HTTP: one request a judgment, and what is typed is never lost."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.judging import queue
+from annotation.judging.models import Selection, Slot
+from annotation.studies.models import Study
+
+URL = "/studies/tea/judge/"
+HTMX = {"headers": {"HX-Request": "true"}}
+
+
+def hidden(response, name: str) -> str:
+    return re.search(rf'name="{name}" value="([^"]*)"', response.content.decode())[1]
+
+
+def filled(response, number=1, **more) -> dict:
+    """The page's form with one answer chosen."""
+    choices = re.findall(r'name="choice" id="[^"]*" value="([^"]*)"', response.content.decode())
+    fields = {name: hidden(response, name) for name in ("slot", "key")}
+    return fields | {"choice": choices[number - 1], "seconds": "3.5"} | more
+
+
+@pytest.fixture
+def ann(cast, tea, login):
+    return login(cast.person("Ann"))
+
+
+def test_a_get_shows_the_persona_the_query_and_every_answer(cast, tea, ann):
+    cast.open(tea)
+    page = ann.get(URL).content.decode()
+    assert "Mina Park" in page
+    assert "What should I read about best-q1?" in page
+    assert page.count("<strong>one</strong> walk") == 3
+
+
+def test_without_javascript_a_submit_goes_on_by_redirect(cast, tea, ann):
+    cast.open(tea, items=2)
+    first = ann.get(URL)
+    answer = ann.post(URL, filled(first))
+    assert (answer.status_code, answer["Location"]) == (302, URL)
+    assert hidden(ann.get(URL), "slot") != hidden(first, "slot")
+    assert Selection.objects.get().seconds == 3.5
+
+
+def test_with_htmx_the_answer_of_a_submit_is_the_next_item_alone(cast, tea, ann):
+    cast.open(tea, items=2)
+    first = ann.get(URL)
+    answer = ann.post(URL, filled(first), **HTMX)
+    assert answer.status_code == 200
+    assert "<html" not in answer.content.decode()
+    assert hidden(answer, "slot") != hidden(first, "slot")
+    assert "1 of 2 judged" in answer.content.decode()
+
+
+def test_after_the_last_item_the_page_says_so(cast, tea, ann):
+    cast.open(tea)
+    answer = ann.post(URL, filled(ann.get(URL)), **HTMX)
+    assert "Nothing is waiting for you" in answer.content.decode()
+    assert "You have judged 1 item here" in answer.content.decode()
+
+
+def test_a_refused_answer_keeps_what_was_typed_and_chosen(cast, tea, ann):
+    cast.open(tea, reason="required")
+    form = filled(ann.get(URL), 2, reason="   ")
+    answer = ann.post(URL, form)
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert "Say in a few words" in page
+    assert re.search(rf'value="{form["choice"]}"[^>]* checked', page)
+    long = ann.post(URL, form | {"reason": "w" * 5001})
+    assert "w" * 5001 in long.content.decode()
+
+
+def test_a_double_click_stores_once_and_goes_on(cast, tea, ann):
+    cast.open(tea, items=2)
+    form = filled(ann.get(URL))
+    first, again = ann.post(URL, form, **HTMX), ann.post(URL, form, **HTMX)
+    assert hidden(first, "slot") == hidden(again, "slot")
+    assert Selection.objects.count() == 1
+
+
+def test_a_second_tab_with_another_choice_gets_a_sentence_and_its_words_back(cast, tea, ann):
+    cast.open(tea, items=2, reason="optional")
+    page = ann.get(URL)
+    ann.post(URL, filled(page, 1))
+    answer = ann.post(URL, filled(page, 2, reason="my other words"))
+    assert answer.status_code == 409
+    assert "the first one stands" in answer.content.decode()
+    assert "my other words" in answer.content.decode()
+
+
+def test_a_lost_lease_keeps_the_typed_text(cast, tea, ann):
+    cast.open(tea, overlap=1, reason="optional")
+    page = ann.get(URL)
+    Slot.objects.update(lease_expires_at=Now() - timedelta(minutes=1))
+    queue.expire()
+    queue.claim(tea, cast.person("Bo"))
+    answer = ann.post(URL, filled(page, reason="an hour of thought"), **HTMX)
+    assert answer.status_code == 409
+    assert "somebody else has it now" in answer.content.decode()
+    assert "an hour of thought" in answer.content.decode()
+
+
+def test_a_skipped_item_goes_to_somebody_else(cast, tea, ann):
+    cast.open(tea, items=2)
+    page = ann.get(URL)
+    answer = ann.post(reverse("skip", args=["tea"]), {"slot": hidden(page, "slot")})
+    assert answer.status_code == 302
+    assert hidden(ann.get(URL), "slot") != hidden(page, "slot")
+
+
+@pytest.mark.parametrize("slot", ["", "x", "00000000-0000-4000-8000-000000000000"])
+def test_a_form_for_no_slot_of_mine_is_refused(cast, tea, ann, slot):
+    cast.open(tea)
+    form = filled(ann.get(URL)) | {"slot": slot}
+    assert ann.post(URL, form).status_code == 404
+    assert Selection.objects.count() == 0
+
+
+def test_without_consent_the_way_leads_to_the_consent_page(cast, tea, login):
+    cast.open(tea)
+    dora = login(cast.member("Dora", tea, "annotator", consented=False))
+    assert dora.get(URL)["Location"] == "/studies/tea/consent/"
+    assert dora.post(URL, {}, **HTMX)["HX-Redirect"] == "/studies/tea/consent/"
+    text = tea.consent_text.pk
+    dora.post("/studies/tea/consent/", {"decision": "grant", "text": text, "agree": "1"})
+    assert dora.get(URL).status_code == 200
+
+
+def test_withdrawn_consent_stops_work_on_the_next_request(cast, tea, ann):
+    cast.open(tea)
+    form = filled(ann.get(URL))
+    ann.post("/studies/tea/consent/", {"decision": "withdraw"})
+    assert ann.post(URL, form)["Location"] == "/studies/tea/consent/"
+    assert Selection.objects.count() == 0
+
+
+def test_a_closed_study_hands_out_nothing_and_takes_what_is_in_hand(cast, tea, ann):
+    cast.open(tea, items=2)
+    form = filled(ann.get(URL))
+    Study.objects.update(status="closed")
+    answer = ann.post(URL, form, **HTMX)
+    assert "hands out no work now" in answer.content.decode()
+    assert Selection.objects.count() == 1
+    assert "hands out no work now" in ann.get(URL).content.decode()
+
+
+@pytest.mark.parametrize("items", [1, 3])
+def test_submit_and_next_take_twelve_statements(cast, tea, ann, items):
+    cast.open(tea, items=items + 1, reason="optional")
+    form = filled(ann.get(URL), reason="because")
+    with CaptureQueriesContext(connection, ) as queries:
+        answer = ann.post(URL, form, **HTMX)
+    assert 'name="slot"' in answer.content.decode()
+    statements = [q["sql"] for q in queries if "SAVEPOINT" not in q["sql"]]
+    assert len(statements) == 12, "\n".join(statements)
+
+
+def test_the_page_names_no_model_strategy_or_external_id(cast, tea, ann):
+    cast.open(tea)
+    page = ann.get(URL)
+    text = page.content.decode() + str(page.headers)
+    for word in ("secret-model", "A1", "A2", "A3", "strategy", "best-q1-0", "best-best"):
+        assert word not in text

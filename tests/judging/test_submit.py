@@ -1,0 +1,131 @@
+"""What is stored, what is answered again, and what is refused with a sentence."""
+
+import pytest
+from django.http import QueryDict
+
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.judging import plan, queue, submit
+from annotation.judging.models import Selection, Slot
+
+
+@pytest.fixture
+def held(cast, tea):
+    """Ann holds a slot of a task that allows a tie and none, and wants a reason."""
+    cast.open(tea, items=2, overlap=3, tie=True, none=True, reason="required")
+    ann = cast.person("Ann")
+    return tea, queue.claim(tea, ann), ann
+
+
+def choice(slot_id, number=1):
+    return str(Slot.objects.get(pk=slot_id).item.options.get(number=number).candidate_id)
+
+
+def test_a_judgment_keeps_reason_flags_seconds_and_the_shown_order(held):
+    study, slot, ann = held
+    data = {"choice": choice(slot, 3), "reason": " it fits ", "flags": ["unsafe"]}
+    submit.submit(study, slot, ann, data, key="k", seconds="12.5")
+    stored = Selection.objects.get()
+    assert (stored.outcome, stored.choice.number, stored.reason) == ("choice", 3, "it fits")
+    assert (stored.flags, stored.seconds, stored.imported) == (["unsafe"], 12.5, False)
+    row = Slot.objects.get(pk=slot)
+    assert stored.shown == list(plan.shown_order(row.item_id, row.ordinal, 3))
+
+
+@pytest.mark.parametrize(("outcome", "counter"), [("tie", "ties"), ("none", "nones")])
+def test_a_tie_and_none_are_counted_apart(held, outcome, counter):
+    study, slot, ann = held
+    submit.submit(study, slot, ann, {"choice": outcome, "reason": "both"}, key="k")
+    item = Slot.objects.get(pk=slot).item
+    assert (item.done, getattr(item, counter), item.votes_1) == (1, 1, 0)
+
+
+def test_the_same_key_and_words_are_answered_again_and_stored_once(held):
+    study, slot, ann = held
+    data = {"choice": choice(slot), "reason": "why"}
+    first = submit.submit(study, slot, ann, data, key="k")
+    again = submit.submit(study, slot, ann, data, key="k")
+    assert (first.repeated, again.repeated) == (False, True)
+    assert first.judgment.pk == again.judgment.pk
+    assert Selection.objects.count() == 1
+
+
+def test_the_same_key_with_other_words_is_refused(held):
+    study, slot, ann = held
+    submit.submit(study, slot, ann, {"choice": choice(slot), "reason": "why"}, key="k")
+    with pytest.raises(Conflict) as refusal:
+        submit.submit(study, slot, ann, {"choice": choice(slot, 2), "reason": "why"}, key="k")
+    assert refusal.value.code == "key_reused"
+    assert Selection.objects.get().choice.number == 1
+
+
+def test_a_key_of_another_item_is_refused_and_nothing_is_stored(held):
+    study, slot, ann = held
+    data = {"choice": choice(slot), "reason": "why"}
+    following = submit.submit(study, slot, ann, data, key="k", claim_next=True).next_slot
+    with pytest.raises(Conflict):
+        other = {"choice": choice(following), "reason": "why"}
+        submit.submit(study, following, ann, other, key="k")
+    assert Selection.objects.count() == 1
+    assert Slot.objects.get(pk=following).status == "held"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"choice": "tea"},
+        {"choice": 3},
+        {"choice": ["tie"]},
+        {"choice": "tie"},
+        {"choice": "tie", "reason": "   "},
+        {"choice": "tie", "reason": 5},
+        {"choice": "tie", "reason": "x" * 5001},
+        {"choice": "tie", "reason": "x", "flags": "unsafe"},
+        {"choice": "tie", "reason": "x", "flags": ["rude"]},
+        {"choice": "tie", "reason": "x", "flags": [1]},
+    ],
+)
+def test_an_incomplete_answer_is_refused_and_the_slot_stays_held(held, data):
+    study, slot, ann = held
+    with pytest.raises(DomainError) as refusal:
+        submit.submit(study, slot, ann, data, key="k")
+    assert refusal.value.sentence.endswith(".")
+    assert Selection.objects.count() == 0
+    assert Slot.objects.get(pk=slot).annotator == ann
+
+
+@pytest.mark.parametrize("seconds", ["-1", "soon", "nan", "inf", True, [1], 10**400])
+def test_seconds_that_are_no_time_are_refused(held, seconds):
+    study, slot, ann = held
+    with pytest.raises(DomainError):
+        submit.submit(study, slot, ann, {"choice": "tie"}, key="k", seconds=seconds)
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "a\nb", "a\x00"])
+def test_a_submit_without_a_proper_key_is_refused(held, key):
+    study, slot, ann = held
+    with pytest.raises(DomainError):
+        submit.submit(study, slot, ann, {"choice": "tie", "reason": "x"}, key=key)
+
+
+def test_a_tie_is_refused_where_the_task_has_none(cast, tea):
+    cast.open(tea)
+    ann = cast.person("Ann")
+    slot = queue.claim(tea, ann)
+    with pytest.raises(DomainError):
+        submit.submit(tea, slot, ann, {"choice": "tie"}, key="k")
+
+
+def test_a_slot_of_somebody_else_or_of_another_study_is_not_found(cast, held):
+    study, slot, ann = held
+    with pytest.raises(NotFound):
+        submit.submit(study, slot, cast.person("Bo"), {"choice": "tie", "reason": "x"}, key="k")
+    with pytest.raises(NotFound):
+        submit.submit(cast.study("rain"), slot, ann, {"choice": "tie", "reason": "x"}, key="k")
+
+
+def test_flags_of_a_form_come_as_a_list(held):
+    study, slot, ann = held
+    form = QueryDict("choice=tie&reason=x&flags=unsafe&flags=uncomfortable")
+    submit.submit(study, slot, ann, form, key="k")
+    assert Selection.objects.get().flags == ["uncomfortable", "unsafe"]
