@@ -294,6 +294,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "annotation.api.pagination.Cursor",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "annotation.api.problems.handle",
+    # OPTIONS describes nothing: the schema does.
+    "DEFAULT_METADATA_CLASS": None,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {

@@ -183,7 +183,7 @@ def bench_icc():
         "n, k = data['s'].shape\n"
         "long = pd.DataFrame({'t': np.repeat(np.arange(n), k), 'r': np.tile(np.arange(k), n),"
         " 's': data['s'].ravel()})",
-        "return pingouin.intraclass_corr(long, targets='t', raters='r', ratings='s')['ICC'].iloc[0]",
+        "return pingouin.intraclass_corr(long, 't', 'r', 's')['ICC'].iloc[0]",
         {"s": scores},
     )
     if theirs:

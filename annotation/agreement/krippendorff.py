@@ -47,8 +47,12 @@ def _alphas(pairs, weights, level, values):
     marginals = weights @ pairs.counts
     if level == "ordinal":
         observed, expected = _ordinal_disagreement(pairs, weights, marginals)
+    elif level == "nominal":
+        n = pairs.votes
+        observed = weights @ ((n**2 - (pairs.counts**2).sum(axis=1)) / (n - 1))
+        expected = marginals.sum(axis=1) ** 2 - (marginals**2).sum(axis=1)
     else:
-        distance = _distance(level, pairs.categories, values)
+        distance = _distance(level, values)
         of_item = ((pairs.counts @ distance) * pairs.counts).sum(axis=1) / (pairs.votes - 1)
         observed = weights @ of_item
         expected = ((marginals @ distance) * marginals).sum(axis=1)
@@ -58,9 +62,7 @@ def _alphas(pairs, weights, level, values):
     return 1 - (total - 1) * ratio
 
 
-def _distance(level, categories, values):
-    if level == "nominal":
-        return 1.0 - np.eye(categories)
+def _distance(level, values):
     values = np.asarray(values, dtype=float)
     gap = values[:, None] - values[None, :]
     if level == "interval":

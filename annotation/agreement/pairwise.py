@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .stats import linear_weights, quadratic_weights
+from .stats import MAX_CELLS, linear_weights, quadratic_weights
 
 MAX_PAIRS = 100_000_000
 DENSE_CELLS = 1 << 23
@@ -33,7 +33,7 @@ def confusions(item, worker, category, workers, categories):
     """Confusion tables of all annotator pairs from one row a vote (whole-number codes from 0).
 
     Raises ValueError where the votes make more than MAX_PAIRS pairs within items: there the
-    pairs would say nothing that the other coefficients do not, and would not fit in memory.
+    pairs would not fit in memory; and for an annotator twice on one item.
     """
     code = np.multiply(worker, categories, dtype=np.int64)
     code += category
@@ -44,13 +44,17 @@ def confusions(item, worker, category, workers, categories):
     if (size * (size - 1) // 2).sum() > MAX_PAIRS:
         raise ValueError(f"more than {MAX_PAIRS:,} pairs of votes on the same items")
     base = workers * categories
-    keys, tally = _folded(_pair_keys(code, size, base), base)
-    left, right = np.divmod(keys, base)
-    a, row = np.divmod(left, categories)
-    b, column = np.divmod(right, categories)
+    keys, tally = _tally(_pair_keys(code, size, base), base**2)
+    left, right = _split(keys, base)
+    a, row = _split(left, categories)
+    b, column = _split(right, categories)
     if np.any(a == b):
         raise ValueError("an annotator voted twice on one item")
     names, pair = _distinct(a * workers + b, workers**2)
+    if len(names) * categories > MAX_CELLS:
+        raise ValueError(
+            f"{len(names):,} annotator pairs of {categories:,} categories are too many"
+        )
     n = np.bincount(pair, weights=tally).astype(np.int64)
     return Confusions(names // workers, names % workers, n, pair, row, column, tally, categories)
 
@@ -64,13 +68,11 @@ def confusion_of_two(first, second, categories):
     row, column = np.divmod(cells, categories)
     pair = np.zeros(len(cells), dtype=np.intp)
     n = np.array([len(cell)])
-    return Confusions(
-        np.array([0]), np.array([1]), n, pair, row, column, tally[cells], categories
-    )
+    return Confusions(np.array([0]), np.array([1]), n, pair, row, column, tally[cells], categories)
 
 
 def _pair_keys(code, size, base):
-    """Keys one * base + other of every two votes on one item; ``code`` is grouped by item.
+    """Keys low * base + high of every two votes on one item; ``code`` is grouped by item.
 
     Items with equal numbers of votes are done together, so the loops are over places in an item.
     """
@@ -82,21 +84,26 @@ def _pair_keys(code, size, base):
         for distance in range(1, n):
             one, other = votes[:-distance], votes[distance:]
             block = keys[done : done + one.size].reshape(one.shape)
-            np.multiply(one, base, out=block)
-            block += other
+            np.minimum(one, other, out=block)
+            block *= base
+            block += np.maximum(one, other)
             done += one.size
     return keys
 
 
-def _folded(keys, base):
-    """Sorted keys low * base + high and how often each occurs, in either order."""
-    if base**2 <= DENSE_CELLS:
-        table = np.bincount(keys, minlength=base**2).reshape(base, base)
-        table = np.triu(table + table.T) - np.diag(np.diag(table))
-        found = np.flatnonzero(table)
-        return found, table.ravel()[found]
-    one, other = np.divmod(keys, base)
-    return np.unique(np.minimum(one, other) * base + np.maximum(one, other), return_counts=True)
+def _tally(keys, cells):
+    """Distinct keys, rising, and how often each occurs."""
+    if cells > DENSE_CELLS:
+        return np.unique(keys, return_counts=True)
+    table = np.bincount(keys, minlength=1)
+    found = np.flatnonzero(table)
+    return found, table[found]
+
+
+def _split(keys, base):
+    """Quotient and remainder; NumPy divides by one number much faster than its divmod."""
+    high = keys // base
+    return high, keys - high * base
 
 
 def _distinct(keys, cells):
@@ -111,24 +118,30 @@ def _distinct(keys, cells):
 def cohen(tables, weights=None):
     """Cohen's kappa and its large-sample standard error for every pair of ``tables``.
 
-    ``weights`` (K, K) are agreement weights, the identity where None. Formula of the error:
+    ``weights`` (K, K) are symmetric agreement weights; None: equal or not. Formula of the error:
     Fleiss, Cohen and Everitt (1969). Returns (value, se), (pairs,) each; NaN where both annotators
     used one and the same category.
     """
-    weights = np.eye(tables.categories) if weights is None else weights
     pairs, n = len(tables.n), tables.n
     share = tables.votes / n[tables.pair]
     rows, columns = (_marginals(tables, code) for code in (tables.row, tables.column))
-    credit = weights[tables.row, tables.column]
+    if weights is None:
+        credit, by_row, by_column = tables.row == tables.column, columns, rows
+    else:
+        credit, by_row, by_column = (
+            weights[tables.row, tables.column],
+            columns @ weights,
+            rows @ weights,
+        )
     observed = np.bincount(tables.pair, weights=share * credit, minlength=pairs)
-    by_row, by_column = columns @ weights.T, rows @ weights
     chance = (rows * by_row).sum(axis=1)
     varied = (rows.max(axis=1, initial=0) < 1) | (columns.max(axis=1, initial=0) < 1)
     varied |= rows.argmax(axis=1) != columns.argmax(axis=1)
     blank = np.full(pairs, np.nan)
     value = np.divide(observed - chance, 1 - chance, out=blank.copy(), where=varied)
-    expected = by_row[tables.pair, tables.row] + by_column[tables.pair, tables.column]
-    term = share * (credit - expected * (1 - value[tables.pair])) ** 2
+    at = tables.pair * tables.categories
+    expected = by_row.ravel()[at + tables.row] + by_column.ravel()[at + tables.column]
+    term = share * (credit - expected * (1 - value)[tables.pair]) ** 2
     spread = np.bincount(tables.pair, weights=term, minlength=pairs)
     spread = spread - (value - chance * (1 - value)) ** 2
     se = np.sqrt(np.maximum(spread, 0) / n)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import icc, pairwise, stats
+from .arrow import constant, from_numpy, from_text
 from .bootstrap import bootstrap_kappas
 from .coefficient import undefined
 from .krippendorff import alpha
@@ -135,19 +136,20 @@ class PairRows:
         """The rows as JSON text, written a column at a time."""
         if not len(self):
             return "[]"
-        names = pa.array([json.dumps(name) for name in self.workers])
+        names = from_text([json.dumps(name) for name in self.workers])
         pieces = []
         for field in self.FIELDS:
             column = self.columns[field]
             if field in "ab":
-                text = names.take(pa.array(column))
+                text = names.take(from_numpy(column))
             elif column is None:
-                text = pa.scalar("null")
+                text = constant("null")
             else:
-                text = pc.cast(pa.array(column, from_pandas=True), pa.string()).fill_null("null")
+                text = pc.cast(from_numpy(column), pa.string())
+                text = pc.replace_substring(text, "nan", "null")
             lead = "{" if field == "a" else ", "
-            pieces += [pa.scalar(f'{lead}"{field}": '), text]
-        rows = pc.binary_join_element_wise(*pieces, pa.scalar("}, "), pa.scalar(""))
+            pieces += [constant(f'{lead}"{field}": '), text]
+        rows = pc.binary_join_element_wise(*pieces, constant("}, "), constant(""))
         # An Arrow column of text is one run of bytes: the rows need not become Python objects.
         return "[" + rows.buffers()[2].to_pybytes().decode().rstrip(", \0") + "]"
 

@@ -15,9 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from .arrow import from_numpy, from_text, to_numpy
+
 REQUIRED = ("task", "worker", "label")
 OPTIONAL = ("submitted_at", "seconds")
 SEEN_CELLS = 1 << 26
+MAX_VALUES = 3000
 NO_TIME = np.iinfo(np.int64).max
 
 
@@ -209,7 +212,7 @@ def _json_text(value, name, place):
 
 
 def _text(column):
-    return column if isinstance(column, pa.Array) else pa.array(column, type=pa.string())
+    return column if isinstance(column, pa.Array) else from_text(column)
 
 
 def _codes(column):
@@ -218,22 +221,27 @@ def _codes(column):
     Files are mostly grouped by task: equal neighbours are found first, which is cheaper than
     looking every name up.
     """
-    if column[: 1 << 12].dictionary_encode().dictionary.nbytes * 4 > column[: 1 << 12].nbytes:
+    sample = column[: 1 << 12]
+    if len(sample.dictionary_encode().dictionary) * 4 > len(sample) or len(sample) < 1 << 12:
         return _encoded(column)
-    first = np.ones(len(column), dtype=bool)
-    first[1:] = pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-    names, codes = _encoded(column.filter(pa.array(first)))
-    return names, np.repeat(codes, np.diff(np.flatnonzero(first), append=len(first)))
+    begins = np.ones(len(column), dtype=bool)
+    begins[1:] = to_numpy(pc.not_equal(column[1:], column[:-1]))
+    begin = np.flatnonzero(begins)
+    names, codes = _encoded(column.take(from_numpy(begin)))
+    return names, np.repeat(codes, np.diff(begin, append=len(column)))
 
 
 def _encoded(column):
     coded = column.dictionary_encode()
-    trimmed = pc.utf8_trim_whitespace(coded.dictionary).dictionary_encode()
-    order = pc.array_sort_indices(trimmed.dictionary).to_numpy()
+    known, indices = coded.dictionary, to_numpy(coded.indices)
+    trimmed = pc.utf8_trim_whitespace(known)
+    if not trimmed.equals(known):
+        again = trimmed.dictionary_encode()
+        known, indices = again.dictionary, to_numpy(again.indices)[indices]
+    order = to_numpy(pc.array_sort_indices(known)).astype(np.int64)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    names = trimmed.dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False).tolist()
-    return names, rank[trimmed.indices.to_numpy()][coded.indices.to_numpy()]
+    return known.take(from_numpy(order)).to_pylist(), rank[indices]
 
 
 def _refuse_second_votes(votes):
@@ -305,6 +313,11 @@ def categories(votes, level="nominal", declared=None):
         _refuse(votes, [math.isnan(key) for key in keys], f"is not a number ({level} level)")
         known = sorted({number(label) for label in declared or votes.labels})
         fault = "is not one of the declared labels"
+        if len(known) > MAX_VALUES:
+            raise VotesError(
+                f"{votes.where(0)}: {len(known):,} different numbers are too many ({MAX_VALUES:,} "
+                "at most): round them"
+            )
     place = {key: code for code, key in enumerate(known)}
     _refuse(votes, [key not in place for key in keys], fault)
     remap = np.array([place[key] for key in keys], dtype=np.int32)

@@ -27,6 +27,8 @@ HEADERS = {
     *("content-type", "user-agent"),
 }
 SHORTEST_TELLING_KEY = 8
+# The laptop's own model rambles, and shares its processors with everything else.
+EMBEDDED = {"max_tokens": 320, "timeout": LONGEST_TIMEOUT}
 
 
 class EndpointsWrong(Exception):  # noqa: N818 - says what is wrong with the configuration
@@ -329,7 +331,8 @@ def _endpoint(number: int, entry) -> Endpoint:
         if key in entry and not good(entry[key]):
             raise EndpointsWrong(f"{where}: {key} must be {sentence_of}.")
     prices = {key: Decimal(str(entry[key])) for key in ("price_in", "price_out") if key in entry}
-    return Endpoint(**{**entry, **prices})
+    defaults = EMBEDDED if entry.get("embedded") else {}
+    return Endpoint(**{**defaults, **entry, **prices})
 
 
 def _number(low: float, high: float):

@@ -73,12 +73,15 @@ class Tally:
 
 
 def outside_bands(agreement: dict) -> str:
-    """The sentence that blocks a release: tiers of 30 items and more outside their band, or ""."""
+    """The sentence that blocks a release, or "": a tier of 30 items or more is outside its band.
+
+    By the votes themselves, or by what a new panel is expected to show.
+    """
     failed = [
         f"{tier} of {task}: {report['note']}"
         for task, entry in agreement.items()
         for tier, report in entry["tiers"].items()
-        if report["in_band"] is False
+        if report["in_band"] is False or report["new_panel_in_band"] is False
     ]
     return f"The tiers are not in their bands: {'; '.join(failed)}." if failed else ""
 

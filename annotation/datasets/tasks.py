@@ -1,15 +1,17 @@
 import logging
 
-from celery import shared_task
+import redis
 from kombu.exceptions import OperationalError
 
+from annotation.celery import app
 from annotation.core.errors import DomainError
 from annotation.datasets import freeze
 
 log = logging.getLogger(__name__)
 
 
-@shared_task(name="annotation.datasets.tasks.build", soft_time_limit=3_000, time_limit=3_060)
+# A million votes take minutes; an hour is when the broker would hand the task out again.
+@app.task(name="annotation.datasets.tasks.build", soft_time_limit=3_000, time_limit=3_060)
 def build(release_id: int) -> None:
     """Write one requested release; a refusal is in its row already."""
     try:
@@ -18,16 +20,17 @@ def build(release_id: int) -> None:
         log.info("release %s: %s", release_id, refusal.sentence)
 
 
-@shared_task(name="annotation.datasets.tasks.ring")
+@app.task(name="annotation.datasets.tasks.ring")
 def ring() -> None:
     """Ring for every release that nobody is building; called by beat."""
     for release_id in freeze.due():
-        build.delay(release_id)
+        soon(release_id)
 
 
 def soon(release_id: int) -> None:
     """Ring for a release at once. Without a broker the row waits, and ``ring`` finds it later."""
     try:
         build.delay(release_id)
-    except OperationalError:
-        log.warning("no broker: release %s waits for the next ring", release_id)
+    except (OperationalError, redis.RedisError) as error:
+        name = type(error).__name__
+        log.warning("no broker (%s): release %s waits for the next ring", name, release_id)

@@ -27,7 +27,7 @@ from .secrets import write_private
 REPOSITORY = Path(__file__).parents[2]
 STOP_ORDER = ["prepare", "web", "beat", "worker", "model", "redis", "postgres"]
 HOST = "127.0.0.1"
-LIVE_SECONDS = 60
+LIVE_SECONDS = 120
 STEADY_SECONDS = 5  # A child that ran this long has not failed again, but anew.
 LONGEST_BACKOFF = 15
 
@@ -91,9 +91,11 @@ class Supervisor:
         }
         link = self._prepare()
         rotate(self.log / "access.log")
-        for program in self._applications():
-            self._spawn(program)
+        web, *others = self._applications()
+        self._spawn(web)
         self._wait_until_live()
+        for program in others:  # after the web server, not beside it: they would slow its start
+            self._spawn(program)
         # In one go: who only waits for the first line may close the pipe after it.
         print(f"Attune is ready: http://{HOST}:{self.port}\n{link}".rstrip(), flush=True)
 

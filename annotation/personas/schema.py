@@ -5,6 +5,7 @@ edited as JSON. Splitting and merging an unchanged profile gives the same profil
 """
 
 import copy
+import math
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
@@ -108,7 +109,7 @@ def ordered(value):
     The database keeps a JSON object's keys in an order of its own.
     """
     if isinstance(value, dict):
-        keys = sorted(value, key=lambda key: _ORDER.get(key, len(_ORDER)))
+        keys = sorted(value, key=lambda key: _ORDER.get(key, math.inf))
         return {key: ordered(value[key]) for key in keys}
     return [ordered(entry) for entry in value] if isinstance(value, list) else value
 

@@ -22,12 +22,10 @@ CHUNK = 2000
 def personas(request, slug):
     """The list; POST imports a personas.jsonl."""
     study = study_for(request.user, slug, MANAGERS)
-    form = UploadForm(request.POST or None, request.FILES or None)
-    if request.method == "POST":
-        form = UploadForm(request.POST, request.FILES)
-        if form.is_valid():
-            _import(request, study, form.cleaned_data["file"])
-            return redirect("personas", slug)
+    form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
+    if form.is_bound and form.is_valid():
+        _import(request, study, form.cleaned_data["file"])
+        return redirect("personas", slug)
     newest = PersonaVersion.objects.filter(persona=OuterRef("pk")).order_by("-version")
     rows = study.personas.order_by("pk").annotate(
         name=Subquery(newest.values("profile__Name")[:1]),

@@ -423,7 +423,7 @@ def _records(stream, name, fields, report) -> Iterator[tuple[int, dict]]:
         raw = raw.removeprefix(BOM) if number == 1 else raw
         if raw.isspace() or not raw:
             continue
-        value = _parse(raw, place, report)
+        value = _parse(raw.rstrip(), place, report)
         if value is not None:
             record = _record(value, fields, name, lambda key, place=place: place, report)
             if record is not None:

@@ -30,8 +30,13 @@ def make_counts(items, votes, options, *, seed=0, missing=0.0):
 def make_votes(table):
     """Votes of a {task: {worker: label}} table."""
     rows = [(t, w, label) for t, given in table.items() for w, label in given.items()]
-    columns = zip(*rows, strict=True)
-    return votes_from_columns(dict(zip(("task", "worker", "label"), map(list, columns))))
+    return votes_of(rows)
+
+
+def votes_of(rows, names=("task", "worker", "label")):
+    """Votes of rows (task, worker, label, …)."""
+    columns = map(list, zip(*rows, strict=True))
+    return votes_from_columns(dict(zip(names, columns, strict=True)))
 
 
 def panel(counts_by_task):

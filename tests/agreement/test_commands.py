@@ -145,6 +145,31 @@ def test_a_label_that_is_no_number_is_named_with_its_line(votes_file, label):
     assert str(error) == f"{path}:3: the label {label!r} is not a number (ordinal level)"
 
 
+def test_more_numbers_than_can_be_weighed_are_refused_with_advice(votes_file):
+    rows = "\n".join(f"t{i},ann,{i / 7}" for i in range(3001))
+    path = votes_file(f"task,worker,label\n{rows}\n")
+    error = refused("agreement", "--votes", path, "--level", "interval")
+    assert str(error).startswith(f"{path}:2: 3,001 different numbers are too many")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "task,worker,label,,\nt,a,x,,\nt,b,x,,\n",
+        "worker,note,task,note,label\na,1,t,1,x\nb,2,t,2,x\n",
+        'task,worker,label\n"t","a","x"\n"t","b","x"',
+        "\n\ntask,worker,label\n\nt,a,x\n\nt,b,x\n\n",
+        "task,worker,label\rt,a,x\rt,b,x\r",
+        "task,worker,label\nt,a,x\0\nt,b,x\0\n",
+        '{"task": 1, "worker": "a", "label": true}\r\n{"task": 1, "worker": "b", "label": true}',
+    ],
+)
+def test_odd_but_readable_files(votes_file, content):
+    report = json.loads(run("agreement", "--votes", votes_file(content), "--json"))
+    assert (report["items"], report["votes"], report["workers"]) == (1, 2, 2)
+    assert report["percent_agreement"]["value"] == 1
+
+
 def test_lines_are_those_of_an_editor_where_fields_have_line_breaks(votes_file):
     head = 'task,worker,label,reason\nt1,ann,a,"two\nlines"\n\nt1,bo,b,"one, with comma"\n'
     assert len(read_votes(votes_file(head))) == 2

@@ -51,18 +51,18 @@ def test_alpha_with_missing_votes(level):
     counts = make_counts(300, 6, 5, missing=0.2)
     item, worker, category = long_form(counts)
     table = pd.DataFrame({"i": item, "w": worker, "c": category + 1.0})
-    table = table.pivot(index="w", columns="i", values="c")  # noqa: PD010
+    table = table.pivot(index="w", columns="i", values="c")
     ours = alpha(patterns_of(counts), level, [1, 2, 3, 4, 5], resamples=0)
     assert ours.value == pytest.approx(evalica.alpha(table, level).alpha, abs=1e-12)
 
 
 def test_the_resamples_of_patterns_have_the_law_of_resampled_items():
     counts = make_counts(200, 9, 3)
-    ours = resampled_kappas(patterns_of(counts), 4000)["fleiss_kappa"]
+    ours = resampled_kappas(patterns_of(counts), 1500)["fleiss_kappa"]
     rng = np.random.default_rng(5)
-    theirs = [statsmodels_kappa(counts[rng.integers(0, 200, 200)]) for _ in range(4000)]
+    theirs = [statsmodels_kappa(counts[rng.integers(0, 200, 200)]) for _ in range(1500)]
     assert ours.mean() == pytest.approx(np.mean(theirs), abs=0.002)
-    assert ours.std() == pytest.approx(np.std(theirs), rel=0.06)
+    assert ours.std() == pytest.approx(np.std(theirs), rel=0.08)
     assert scipy.stats.ks_2samp(ours, theirs).pvalue > 0.001
 
 
@@ -172,7 +172,6 @@ def test_bradley_terry_interval_over_items_is_the_sandwich_of_the_formula():
 
 def plain_dawid_skene(item, worker, category, shape, rounds):
     """The algorithm of the 1979 paper, loop by loop."""
-    items, workers, k = shape
     given = np.zeros(shape)
     given[item, worker, category] = 1
     posterior = given.sum(axis=1) / given.sum(axis=(1, 2))[:, None]

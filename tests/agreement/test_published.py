@@ -15,8 +15,8 @@ from annotation.agreement.votes import votes_from_columns
 from .conftest import make_votes
 
 # The worked example of the encyclopedia article "Fleiss' kappa": 10 subjects, 14 raters.
-FOURTEEN_RATERS = """0 0 0 0 14/0 2 6 4 2/0 0 3 5 6/0 3 9 2 0/2 2 8 1 1/7 7 0 0 0/3 2 6 3 0/2 5 3 2 2
-/6 5 2 1 0/0 2 2 3 7"""
+FOURTEEN_RATERS = """0 0 0 0 14/0 2 6 4 2/0 0 3 5 6/0 3 9 2 0/2 2 8 1 1/7 7 0 0 0/3 2 6 3 0
+/2 5 3 2 2/6 5 2 1 0/0 2 2 3 7"""
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section C.
 FOUR_OBSERVERS = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
 # Shrout and Fleiss (1979), table 2: six targets, four judges.

@@ -268,7 +268,7 @@ def test_the_effect_of_another_rule():
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(parameters):
-    with pytest.raises(ValueError, match="rule|thresholds|hard_fill|stop_below"):
+    with pytest.raises(ValueError, match=r"rule|thresholds|hard_fill|stop_below"):
         TierRule(**parameters)
 
 

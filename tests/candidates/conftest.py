@@ -12,7 +12,9 @@ KEY = "sk-canary-key-0123456789"
 class Reply:
     """What the fake says next: a status, headers and a body, or the text of a completion."""
 
-    def __init__(self, text="A calm answer.", *, status=200, headers=None, body=None, tokens=(7, 5)):
+    def __init__(
+        self, text="A calm answer.", *, status=200, headers=None, body=None, tokens=(7, 5)
+    ):
         self.status = status
         self.headers = {"Content-Type": "application/json", **(headers or {})}
         self.body = body if body is not None else json.dumps(completion(text, tokens)).encode()
@@ -54,7 +56,8 @@ class Fake:
 
             def do_POST(self):
                 raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                fake.requests.append((self.path, dict(self.headers), raw))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                fake.requests.append((self.path, headers, raw))
                 fake.received.set()
                 reply = fake.replies.pop(0) if len(fake.replies) > 1 else fake.replies[0]
                 try:
@@ -104,7 +107,10 @@ def fake(settings):
 
 PROFILE = {
     "Demographics": {"Age": "31", "Language": ["English", "Korean"], "Career_Information": "baker"},
-    "Personality": {"Extraversion_or_Introversion": "I", "Values_and_Interests": ["quiet", "bread"]},
+    "Personality": {
+        "Extraversion_or_Introversion": "I",
+        "Values_and_Interests": ["quiet", "bread"],
+    },
     "Preference": {
         "Local_Life": {"Food_Drinks": "rye toast", "Daily_Outings": "the river path"},
         "Travel": {"Leisure_Travel": "night trains"},

@@ -17,13 +17,25 @@ from annotation.candidates.clean import clean, identity, tagged, words
         ("Walk[^1] far[10-12].", "Walk far.", []),
         ("Use `a[1]`:\n```\nb[2]\n```", "Use `a[1]`:\n```\nb[2]\n```", []),
         ("[ ] to do, [x] done, [2024]", "[ ] to do, [x] done, [2024]", []),
-        ("See [the map](https://a.example/m_(x)) now.", "See the map now.", ["https://a.example/m_(x)"]),
+        (
+            "See [the map](https://a.example/m_(x)) now.",
+            "See the map now.",
+            ["https://a.example/m_(x)"],
+        ),
         ("See https://a.example/b, then go.", "See , then go.", ["https://a.example/b"]),
         ("See (https://a.example).", "See.", ["https://a.example"]),
         ("请看https://a.example/中，然后走。", "请看，然后走。", ["https://a.example/中"]),
-        ("Go.\n\n1. https://a.example\n2. <https://b.example>", "Go.", ["https://a.example", "https://b.example"]),
-        ("Go [1].\n\n[1]: https://a.example \"A\"", "Go.", ["https://a.example"]),
-        ("![a dog](https://a.example/d.png) Woof https://a.example/d.png", "a dog Woof", ["https://a.example/d.png"]),
+        (
+            "Go.\n\n1. https://a.example\n2. <https://b.example>",
+            "Go.",
+            ["https://a.example", "https://b.example"],
+        ),
+        ('Go [1].\n\n[1]: https://a.example "A"', "Go.", ["https://a.example"]),
+        (
+            "![a dog](https://a.example/d.png) Woof https://a.example/d.png",
+            "a dog Woof",
+            ["https://a.example/d.png"],
+        ),
         ("Nul\x00 and \ud800.", "Nul and \ufffd.", []),
         ("  \n ", "", []),
     ],
@@ -33,10 +45,11 @@ def test_thoughts_citations_and_urls_leave_the_text(raw, text, urls):
     assert (cleaned.text, list(cleaned.urls)) == (text, urls)
 
 
-pieces = st.sampled_from(
-    "<think> </think> <THINKING> </thinking> [1] [2,3] 【1】 https://a.example http://b.example/x?y=(z) "
-    "www.c.example ` ``` ( ) [ ] < > ht tps:// \" ， word 中 한 \x00 \n - 1.".split(" ")
-)
+SIGNS = """
+<think> </think> <THINKING> </thinking> [1] [2,3] 【1】 [^1] https://a.example ht tps:// www.c.example
+http://b.example/x?y=(z) ` ``` ( ) [ ] < > " ， 中 한 - 1. \x00
+"""
+pieces = st.sampled_from([*SIGNS.split(), " ", "\n"])
 
 
 @given(st.lists(pieces | st.text(max_size=3), max_size=25).map("".join))

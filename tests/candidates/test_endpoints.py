@@ -4,9 +4,9 @@ import socket
 import time
 
 import pytest
-from django.core.checks import run_checks
+from django.core.checks.registry import registry
 
-from annotation.candidates import endpoints
+from annotation.candidates import checks, endpoints
 from annotation.candidates.endpoints import CallFailed
 from annotation.core.errors import DomainError
 from tests.candidates.conftest import KEY, Reply, completion
@@ -40,8 +40,8 @@ def test_a_call_sends_the_key_the_model_and_the_parameters_and_nothing_else(fake
     assert answer == endpoints.Answer("Hi.", "fake-7b-2026", "r-77", 7, 5, "stop")
     path, headers, _ = fake.requests[0]
     assert path == "/v1/chat/completions"
-    assert headers["Authorization"] == f"Bearer {KEY}"
-    assert {name.lower() for name in headers} <= endpoints.HEADERS
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert headers.keys() <= endpoints.HEADERS
     assert "from-the-environment" not in str(headers)
     assert fake.bodies() == [
         {"messages": HELLO, "model": "fake-7b", "max_tokens": 9, "temperature": 0.5}
@@ -51,7 +51,7 @@ def test_a_call_sends_the_key_the_model_and_the_parameters_and_nothing_else(fake
 def test_an_endpoint_without_a_key_gets_none(fake, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
     endpoints.call(endpoints._endpoint(1, fake.config(api_key="", max_tokens=None)), HELLO)
-    assert "Authorization" not in fake.requests[0][1]
+    assert "authorization" not in fake.requests[0][1]
     assert "max_tokens" not in fake.bodies()[0]
 
 
@@ -160,7 +160,11 @@ def test_silence_is_a_timeout_and_a_cut_line_a_lost_connection(fake):
 def test_nobody_listening_is_a_lost_connection():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        entry = {"name": "x", "base_url": f"http://127.0.0.1:{probe.getsockname()[1]}", "model": "m"}
+        entry = {
+            "name": "x",
+            "base_url": f"http://127.0.0.1:{probe.getsockname()[1]}",
+            "model": "m",
+        }
     with pytest.raises(CallFailed, match="connection"):
         endpoints.call(endpoints._endpoint(1, entry), HELLO)
 
@@ -183,16 +187,26 @@ def test_an_endpoint_that_echoes_the_key_is_not_believed(fake, caplog):
         ([{"base_url": "http://h", "model": "m"}], "Endpoint 1 needs name, a text."),
         ([{"name": "x", "base_url": "file:///etc", "model": "m"}], "must be an address http(s)"),
         ([{"name": "x", "base_url": "http://u:p@h/", "model": "m"}], "no user name, password"),
-        ([{"name": "x", "base_url": "http://h", "model": "m", "speed": 1}], "unknown setting speed"),
+        (
+            [{"name": "x", "base_url": "http://h", "model": "m", "speed": 1}],
+            "unknown setting speed",
+        ),
         ([{"name": "x", "base_url": "http://h", "model": "m", "timeout": 900}], "from 1 to 240"),
-        ([{"name": "x", "base_url": "http://h", "model": "m", "price_in": "1"}], "price_in must be"),
+        (
+            [{"name": "x", "base_url": "http://h", "model": "m", "price_in": "1"}],
+            "price_in must be",
+        ),
         ([{"name": "x", "base_url": "http://h", "model": "m", "api_key": 5}], "api_key must be"),
-        ([{"name": "x", "base_url": "http://h", "model": "m"}] * 2, "Two endpoints have the name x."),
+        (
+            [{"name": "x", "base_url": "http://h", "model": "m"}] * 2,
+            "Two endpoints have the name x.",
+        ),
     ],
 )
 def test_a_wrong_configuration_is_named_at_the_start(settings, configured, sentence):
     settings.ENDPOINTS = configured
-    (found,) = [one for one in run_checks() if one.id == "candidates.E001"]
+    (found,) = checks.endpoints_can_be_used(None)
+    assert found.id == "candidates.E001"
     assert sentence in found.msg
     with pytest.raises(DomainError):
         endpoints.get("x")
@@ -200,8 +214,9 @@ def test_a_wrong_configuration_is_named_at_the_start(settings, configured, sente
 
 def test_a_key_over_plain_http_is_warned_of_but_not_on_this_machine(settings, fake):
     def warned():
-        return [one.msg for one in run_checks() if (one.id or "").startswith("candidates")]
+        return [one.msg for one in checks.endpoints_can_be_used(None)]
 
+    assert checks.endpoints_can_be_used in registry.get_checks()
     assert warned() == []
     settings.ENDPOINTS = [fake.config(base_url="http://models.example/v1")]
     assert warned() == ["Endpoint fake would get its key over plain HTTP."]

@@ -9,8 +9,10 @@ from tests.candidates.conftest import PROFILE
 
 values = st.recursive(
     st.none() | st.text(max_size=4) | st.integers() | st.booleans(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
-    max_leaves=20,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4)
+    ),
+    max_leaves=10,
 )
 any_profile = st.dictionaries(st.text(max_size=3), values, max_size=5)
 
@@ -62,9 +64,9 @@ def test_core_fields_are_demographics_and_personality_alone():
 
 
 def test_a_profile_reads_as_an_indented_list():
-    assert profiles.as_text({"Age": 31, "Language": ["en", ""], "Life": {"Food_Drinks": "toast"}}) == (
-        "- Age: 31\n- Language: en\n- Life:\n  - Food Drinks: toast"
-    )
+    assert profiles.as_text(
+        {"Age": 31, "Language": ["en", ""], "Life": {"Food_Drinks": "toast"}}
+    ) == ("- Age: 31\n- Language: en\n- Life:\n  - Food Drinks: toast")
 
 
 def test_masking_survives_json():

@@ -13,6 +13,11 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 keys = itertools.count()
 
 
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture
 def _data(tmp_path, settings):
     settings.DATA = tmp_path / "data"

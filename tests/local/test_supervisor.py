@@ -26,7 +26,7 @@ from annotation.local.process import pause
 
 REPOSITORY = Path(__file__).parents[2]
 PARTS = {"postgres", "redis", "model", "web", "worker", "beat"}
-SECONDS = 60
+SECONDS = 120
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 

@@ -80,7 +80,7 @@ def _again(study, out: Path, options) -> dict:
     """Write a finished release once more, from the database; the bytes must be those published."""
     release = Release.objects.filter(study=study, version=options["again"], status="done").first()
     if release is None:
-        raise DomainError(f"There is no finished release {options['number']} of {study.slug}.")
+        raise DomainError(f"There is no finished release {options['again']} of {study.slug}.")
     if options["layout"] not in (None, release.layout):
         raise DomainError(f"Release {release.version} has the layout {release.layout}.")
     _refuse_other(out, release)

@@ -1,0 +1,103 @@
+"""A real Chromium against a real server; a page that breaks its own policy fails its test."""
+
+import os
+import shutil
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+# Playwright's own event loop runs in the test's thread; the ORM is used there without it.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+WIDE = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+QUIET += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+# What Chromium and htmx write about an answer of 4xx, which some tests ask for.
+EXPECTED = ("Failed to load resource: the server responded", "Response Status Error Code")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "tests/browser/" in item.path.as_posix():
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(autouse=True)
+def _no_rate_limits(settings):
+    # Every test logs in from one address.
+    settings.ACCOUNT_RATE_LIMITS = False
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The machine's Chromium, or Playwright's own where the machine has none."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_page(browser, live_server):
+    """A function that opens a page in a context of its own (options: those of ``new_context``).
+
+    What the pages wrote to the console as errors, what broke their policy and every request that
+    left the server fails the test at its end.
+    """
+    contexts, complaints = [], []
+
+    def watch(page):
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: _complain(message, complaints))
+        page.on(
+            "response",
+            lambda answer: (
+                answer.ok or "/static/" not in answer.url or complaints.append(answer.url)
+            ),
+        )
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith(live_server.url) or complaints.append(request.url)
+            ),
+        )
+
+    def open_(**options):
+        options = {"viewport": WIDE, "base_url": live_server.url} | options
+        context = browser.new_context(**options)
+        context.set_default_timeout(10_000)
+        context.on("page", watch)
+        contexts.append(context)
+        return context.new_page()
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _complain(message, complaints):
+    if message.type == "error" and not message.text.startswith(EXPECTED):
+        complaints.append(message.text)
+
+
+@pytest.fixture
+def page(open_page):
+    return open_page()
+
+
+@pytest.fixture
+def log_in(cast):
+    """A function that logs a page in as a person, through the login page."""
+
+    def as_(page, person):
+        page.goto("/accounts/login/")
+        page.get_by_label("Email").fill(person.email)
+        page.get_by_label("Password").fill(cast.password)
+        page.locator("main").get_by_role("button", name="Log in").click()
+        page.wait_for_url("/")
+        return page
+
+    return as_

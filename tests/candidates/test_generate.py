@@ -1,0 +1,505 @@
+import hashlib
+import json
+import threading
+from datetime import timedelta
+
+import pytest
+import redis
+from django.db import connection
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from annotation.candidates import generate, jobs, tasks
+from annotation.candidates.models import Candidate
+from annotation.candidates.strategies import STRATEGIES
+from annotation.core.errors import Conflict, DomainError
+from annotation.core.models import AuditEvent, Heartbeat
+from annotation.personas import profile as profiles
+from annotation.personas.models import Memory
+from tests.candidates.conftest import KEY, PROFILE, Reply
+
+
+def one(study, strategy="A3"):
+    (candidate,) = generate.request(study, endpoint="fake", strategies=[strategy])
+    return candidate
+
+
+def written(candidate):
+    generate.write_one(candidate.pk)
+    candidate.refresh_from_db()
+    return candidate
+
+
+def overdue(candidate):
+    """Let the pause before the next try be over."""
+    Candidate.objects.filter(pk=candidate.pk).update(next_try_at=Now() - timedelta(seconds=1))
+    return candidate
+
+
+# --- Asking -----------------------------------------------------------------------------------
+
+
+def test_three_answers_a_query_are_asked_for_once(asked, tea, cast):
+    cast.query(tea, "general", None)
+    carol = cast.person("Carol")
+    rows = generate.request(tea, endpoint="fake", by=carol)
+    assert [(row.external_id, row.strategy, row.status) for row in rows] == [
+        ("q1-A1-fake", "A1", "requested"),
+        ("q1-A2-fake", "A2", "requested"),
+        ("q1-A3-fake", "A3", "requested"),
+        ("general-A3-fake", "A3", "requested"),
+    ]
+    version = asked.persona.current
+    assert [row.persona_version for row in rows] == [version, version, None, None]
+    assert generate.request(tea, endpoint="fake", by=carol) == []
+    event = AuditEvent.objects.get(action="candidates.request")
+    assert (event.actor, event.details) == (carol.pk, {"candidates": 4, "endpoint": "fake"})
+
+
+def test_replaced_queries_and_dropped_personas_are_not_asked_about(asked, tea, cast):
+    cast.query(tea, "old", asked.persona, replaced_at=timezone.now())
+    gone = cast.persona(tea, "p2")
+    gone.dropped_at = timezone.now()
+    gone.save()
+    cast.query(tea, "of-dropped", gone)
+    rows = generate.request(tea, endpoint="fake")
+    assert {row.query_id for row in rows} == {asked.pk}
+
+
+def test_a_new_version_of_a_query_gets_answers_of_its_own(asked, tea, cast):
+    one(tea)
+    asked.replaced_at = timezone.now()
+    asked.save()
+    cast.query(tea, "q1", asked.persona, version=2)
+    assert one(tea).external_id == "q1-v2-A3-fake"
+
+
+def test_long_ids_stay_within_the_column_and_apart(tea, cast, fake):
+    cast.query(tea, "x" * 99 + "1", None)
+    cast.query(tea, "x" * 99 + "2", None)
+    names = [row.external_id for row in generate.request(tea, endpoint="fake")]
+    assert [len(name) for name in names] == [100, 100]
+    assert len(set(names)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"endpoint": "gone"}, "There is no endpoint “gone”"),
+        ({"strategies": ["A9"]}, "Choose among the strategies A1, A2, A3."),
+        ({"strategies": []}, "Choose among the strategies A1, A2, A3."),
+        ({"strategies": ["improve"]}, "Choose among the strategies A1, A2, A3."),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_with_a_sentence(asked, tea, options, sentence):
+    with pytest.raises(DomainError, match=sentence):
+        generate.request(tea, **options)
+    assert not Candidate.objects.exists()
+
+
+def test_a_study_without_queries_and_an_id_already_taken_are_refused(tea, cast, fake):
+    with pytest.raises(DomainError, match="no queries"):
+        generate.request(tea)
+    query = cast.query(tea, "q1", None)
+    Candidate.objects.create(study=tea, query=query, external_id="q1-A3-fake", text="imported")
+    with pytest.raises(Conflict, match="another answer with the id q1-A3-fake"):
+        generate.request(tea)
+
+
+# --- Writing ----------------------------------------------------------------------------------
+
+
+def test_an_answer_is_stored_with_all_that_tells_where_it_came_from(asked, tea, fake, settings):
+    settings.ENDPOINTS = [fake.config(price_in=2, price_out=10, parameters={"temperature": 0.3})]
+    said = "<think>hm</think>Walk [1] the river. https://a.example/map"
+    fake.replies = [Reply(said, headers={"x-request-id": "r-1"})]
+    candidate = written(one(tea))
+    assert (candidate.status, candidate.text) == ("done", "Walk the river.")
+    assert candidate.urls == ["https://a.example/map"]
+    assert (candidate.model, candidate.request_id) == ("fake-7b-2026", "r-1")
+    assert (candidate.tokens_in, candidate.tokens_out) == (7, 5)
+    assert str(candidate.cost) == "0.000064"
+    assert (candidate.template, candidate.attempts) == ("plain/1", 1)
+    assert candidate.prompt == fake.bodies()[0]["messages"]
+    canonical = json.dumps(
+        candidate.prompt, ensure_ascii=False, separators=(",", ":"), sort_keys=True
+    )
+    assert candidate.prompt_digest == hashlib.sha256(canonical.encode()).hexdigest()
+    assert candidate.parameters["request"] == {
+        "model": "fake-7b", "max_tokens": 1024, "temperature": 0.3
+    }  # fmt: skip
+    assert (candidate.parameters["finish_reason"], candidate.parameters["words"]) == ("stop", 3)
+    assert candidate.answered_at is not None
+    assert (candidate.lease_expires_at, candidate.error) == (None, "")
+
+
+def test_a1_asks_the_profiler_first_and_writes_from_core_and_findings(asked, tea, fake):
+    Memory.objects.create(persona=asked.persona, text="An essay on night trains")
+    fake.replies = [Reply("- quiet paths", tokens=(100, 10)), Reply("Walk.", tokens=(50, 5))]
+    candidate = written(one(tea, "A1"))
+    profiler, answer = fake.bodies()
+    assert "night trains" in str(profiler)
+    assert "An essay on night trains" in str(profiler)
+    prompt = str(answer)
+    assert "quiet paths" in prompt
+    assert "baker" in prompt
+    assert "rye toast" not in prompt  # a preference that the profiler did not name
+    inferred = candidate.parameters["inferred"]
+    assert (inferred["text"], inferred["template"]) == ("- quiet paths", "profiler/1")
+    assert candidate.template == "personal/1"
+    assert (candidate.tokens_in, candidate.tokens_out) == (150, 15)
+
+
+def test_a_later_attempt_does_not_pay_for_the_profiler_again(asked, tea, fake):
+    fake.replies = [Reply("- quiet"), Reply(status=500, body=b"{}"), Reply("Walk.")]
+    candidate = one(tea, "A1")
+    assert written(candidate).status == "requested"
+    assert written(overdue(candidate)).status == "done"
+    assert len(fake.requests) == 3
+    assert (candidate.tokens_in, candidate.attempts) == (14, 2)
+
+
+def test_a2_shows_the_model_a_fifth_of_the_profile(asked, tea, fake):
+    candidate = written(one(tea, "A2"))
+    profile = asked.persona.current.profile
+    masked = candidate.parameters["masked"]
+    leaves = dict(profiles.leaves(profile))
+    assert len(masked) == round(0.8 * len(leaves)) == 9
+    prompt = str(fake.bodies()[0])
+    shown = {path for path, value in leaves.items() if f" {value}" in prompt}
+    assert shown.isdisjoint({path for path in masked if len(str(leaves[path])) > 3})
+    assert leaves.keys() - set(masked) <= shown
+    again = profiles.mask(profile, seed=candidate.parameters["seed"])
+    assert again[1] == masked
+
+
+def test_a3_sends_the_question_alone(asked, tea, fake):
+    written(one(tea))
+    sent = str(fake.bodies())
+    assert "Where shall I walk?" in sent
+    assert not any(
+        str(value) in sent for _, value in profiles.leaves(PROFILE) if len(str(value)) > 3
+    )
+
+
+def test_the_gold_need_is_in_no_request(asked, tea, cast, fake):
+    fake.replies = [Reply("one two three <improved>x y z</improved><degraded>a b c</degraded>")]
+    for candidate in generate.request(tea, endpoint="fake"):
+        assert written(candidate).status == "done"
+    sources = list(Candidate.objects.filter(strategy="A3"))
+    Candidate.objects.filter(strategy="A3").update(text="one two three")
+    for how in ("improve", "degrade"):
+        for candidate in generate.request_rewrites(sources, how, endpoint="fake"):
+            assert written(candidate).status == "done"
+    assert len(fake.requests) == 6
+    used = {row.strategy.split("-")[0] for row in Candidate.objects.filter(status="done")}
+    assert used == STRATEGIES.keys()
+    assert asked.need == "NEED-CANARY-4711"
+    assert not any(b"NEED-CANARY" in raw for _, _, raw in fake.requests)
+    assert "NEED-CANARY" not in str(list(Candidate.objects.values()))
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("散步去哪里好?", "中文"),
+        ("어디를 걸을까요?", "한국어"),
+        ("どこを散歩しましょうか。", "日本語"),
+        ("Where to walk?", "language of the question"),
+        ("What does the sign 你好 mean on a shop?", "language of the question"),
+    ],
+)
+def test_the_answer_is_asked_for_in_the_querys_language(asked, tea, fake, question, asks):
+    type(asked).objects.filter(pk=asked.pk).update(text=question)
+    for candidate in generate.request(tea, endpoint="fake"):
+        written(candidate)
+    assert all(asks in body["messages"][0]["content"] for body in fake.bodies())
+
+
+def test_a_small_model_gets_short_prompts(asked, tea, fake, settings):
+    candidates = generate.request(tea, endpoint="fake")
+    settings.ENDPOINTS = [fake.config(embedded=True)]
+    assert [written(one).template for one in candidates] == [
+        "personal-small/1", "personal-small/1", "plain-small/1"
+    ]  # fmt: skip
+    assert max(len(body["messages"][0]["content"]) for body in fake.bodies()) < 500
+
+
+def test_an_answer_that_names_its_model_is_flagged(asked, tea, fake):
+    fake.replies = [Reply("As ChatGPT by OpenAI I say: walk.")]
+    assert written(one(tea)).parameters["identity"] == ["chatgpt", "openai"]
+
+
+def test_a_rewrite_keeps_the_length_or_is_refused(asked, tea, fake):
+    fake.replies = [Reply("one two three four five")]
+    source = written(one(tea))
+    (better,) = generate.request_rewrites([source], "improve", endpoint="fake")
+    assert generate.request_rewrites([source], "improve", endpoint="fake") == []
+    fake.replies = [
+        Reply("<improved>far too short</improved>"),
+        Reply("no tags at all, which is no answer"),
+        Reply("Why: x <improved>one two 3 four five</improved>"),
+    ]
+    assert (written(better).status, better.error_code) == ("requested", "length")
+    assert written(overdue(better)).error_code == "empty"
+    assert (written(overdue(better)).status, better.text) == ("done", "one two 3 four five")
+    assert better.template == "improve/1"
+    with pytest.raises(DomainError, match="Choose between"):
+        generate.request_rewrites([source], "A1")
+    with pytest.raises(DomainError, match="Only answers that are written"):
+        generate.request_rewrites([one(tea, "A2")], "degrade")
+
+
+# --- Failing ----------------------------------------------------------------------------------
+
+
+def test_a_server_error_is_tried_again_later_and_parked_after_three(asked, tea, fake, monkeypatch):
+    monkeypatch.setattr(jobs.random, "uniform", lambda low, high: low + high)
+    fake.replies = [Reply(status=500, body=b'{"error": {"message": "BODY-CANARY"}}')]
+    candidate = one(tea)
+    for attempt in (1, 2):
+        written(overdue(candidate))
+        assert (candidate.status, candidate.attempts) == ("requested", attempt)
+        pause = (candidate.next_try_at - timezone.now()).total_seconds()
+        longest = jobs.BACKOFF_SECONDS * 2**attempt
+        assert longest - 5 < pause <= longest
+        assert generate.write_one(candidate.pk) is None  # not before its time
+    written(overdue(candidate))
+    assert (candidate.status, candidate.error_code) == ("failed", "server_error")
+    assert candidate.error == "“fake” reported an error of its own."
+    assert len(fake.requests) == 3
+    stored = str(list(Candidate.objects.values()))
+    assert "BODY-CANARY" not in stored
+    assert KEY not in stored
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_a_final_cause_is_not_tried_again_until_somebody_asks(asked, tea, cast, fake, status):
+    fake.replies = [Reply(status=status, body=b"{}"), Reply("Walk.")]
+    candidate = written(one(tea))
+    assert (candidate.status, candidate.attempts, len(fake.requests)) == ("failed", 1, 1)
+    assert generate.write_one(candidate.pk) is None
+    assert generate.retry(tea, by=cast.person("Carol")) == 1
+    assert written(candidate).status == "done"
+    assert (candidate.error, candidate.attempts) == ("", 1)
+    assert generate.retry(tea) == 0
+
+
+def test_retry_after_is_the_least_pause_and_holds_the_endpoint(asked, tea, fake):
+    fake.replies = [Reply(status=429, body=b"{}", headers={"Retry-After": "300"}), Reply("Walk.")]
+    first, second, _ = generate.request(tea, endpoint="fake")
+    written(first)
+    assert first.error_code == "rate_limit"
+    assert (first.next_try_at - timezone.now()).total_seconds() > 295
+    assert generate.write_one(second.pk) is None
+    assert jobs.due() == []
+    assert len(fake.requests) == 1
+    overdue(first)
+    assert len(jobs.due()) == 2  # as many as the endpoint has places
+
+
+def test_an_endpoint_that_asks_for_a_day_is_left_to_a_person(asked, tea, fake):
+    fake.replies = [Reply(status=429, body=b"{}", headers={"Retry-After": "86400"})]
+    assert written(one(tea)).status == "failed"
+
+
+def test_three_answers_in_trouble_rest_the_endpoint(asked, tea, cast, fake, monkeypatch):
+    monkeypatch.setattr(jobs.random, "uniform", lambda low, high: high)
+    cast.query(tea, "q2", None)
+    fake.replies = [Reply(status=503, body=b"{}")]
+    *failing, last = generate.request(tea, endpoint="fake")
+    for candidate in failing:
+        written(candidate)
+    assert generate.write_one(last.pk) is None
+    assert len(fake.requests) == 3
+    overdue(failing[0])
+    assert jobs.due() == [failing[0].pk, last.pk]
+
+
+def test_an_answer_without_text_is_tried_again(asked, tea, fake):
+    fake.replies = [Reply("<think>only this</think>")]
+    candidate = written(one(tea))
+    assert (candidate.status, candidate.error_code) == ("requested", "empty")
+    assert candidate.tokens_out == 5  # paid for all the same
+
+
+def test_a_row_of_an_endpoint_that_is_gone_says_so(asked, tea, fake, settings):
+    candidate = one(tea)
+    settings.ENDPOINTS = []
+    assert jobs.due() == [candidate.pk]
+    assert written(candidate).error == "“fake” is no longer configured."
+
+
+# --- Racing and dying -------------------------------------------------------------------------
+
+
+def test_a_late_twin_writes_nothing(asked, tea, fake):
+    candidate = one(tea)
+    twin = jobs.claim(candidate.pk)
+    Candidate.objects.filter(pk=candidate.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
+    jobs.reap()
+    fake.replies = [Reply("The second attempt's."), Reply("The twin's.")]
+    assert written(candidate).text == "The second attempt's."
+    generate._write(twin)
+    jobs.put_off(twin, generate.CallFailed("timeout"))
+    candidate.refresh_from_db()
+    assert (candidate.status, candidate.text) == ("done", "The second attempt's.")
+    assert candidate.tokens_in == 14  # both calls were paid for
+
+
+def test_a_row_is_had_by_one_worker_only(asked, tea, fake):
+    candidate = one(tea)
+    assert jobs.claim(candidate.pk).attempts == 1
+    assert jobs.claim(candidate.pk) is None
+    jobs.reap()
+    assert jobs.claim(candidate.pk) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_claims_at_once_never_exceed_the_endpoints_places(asked, tea, fake, settings):
+    settings.ENDPOINTS = [fake.config(concurrency=2)]
+    candidates = generate.request(tea, endpoint="fake")
+    start, got = threading.Barrier(6), []
+
+    def race(pk):
+        try:
+            start.wait()
+            got.append(jobs.claim(pk))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=race, args=(one.pk,)) for one in candidates * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len([one for one in got if one]) == 2
+    assert Candidate.objects.filter(status="running").count() == 2
+
+
+def test_a_poison_row_is_parked_after_three_lost_workers(asked, tea, fake):
+    poison, other, _ = generate.request(tea, endpoint="fake")
+    for attempt in (1, 2, 3):
+        assert jobs.claim(poison.pk).attempts == attempt
+        Candidate.objects.filter(pk=poison.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
+        jobs.reap()
+    poison.refresh_from_db()
+    assert (poison.status, poison.error_code) == ("failed", "worker_lost")
+    assert "three times" in poison.error
+    assert written(other).status == "done"
+
+
+def test_the_lease_is_renewed_while_the_model_writes(asked, tea, fake, monkeypatch):
+    candidate = jobs.claim(one(tea).pk)
+    short = timezone.now() + timedelta(seconds=1)
+    Candidate.objects.filter(pk=candidate.pk).update(lease_expires_at=short)
+
+    class Twice:
+        left = 2
+
+        def wait(self, seconds):
+            self.left -= 1
+            return self.left < 1
+
+    monkeypatch.setattr(jobs.connection, "close", lambda: None)  # the test's own connection
+    jobs._renew_until(candidate, Twice())
+    candidate.refresh_from_db()
+    assert candidate.lease_expires_at - timezone.now() > timedelta(seconds=25)
+
+
+class Bells(list):
+    """Stands where the broker would: keeps what was rung for, or is away."""
+
+    error = None
+
+    def __call__(self, name):
+        return self
+
+    def delay(self, pk):
+        if self.error:
+            raise self.error
+        self.append(pk)
+
+
+@pytest.fixture
+def bells(monkeypatch):
+    found = Bells()
+    monkeypatch.setattr(jobs.app, "signature", found)
+    return found
+
+
+def test_a_request_rings_after_its_commit(asked, tea, bells, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        rows = generate.request(tea, endpoint="fake")
+        assert bells == []
+    assert bells == [str(row.pk) for row in rows[:2]]  # two places, and each rings for the next
+
+
+def test_the_beat_rings_for_rows_that_nobody_rang_for(asked, tea, bells):
+    rows = generate.request(tea, endpoint="fake")
+    tasks.ring()
+    assert bells == [str(row.pk) for row in rows[:2]]
+    jobs.claim(rows[0].pk)
+    bells.clear()
+    tasks.ring()
+    assert bells == [str(rows[1].pk)]
+    Candidate.objects.filter(pk=rows[0].pk).update(lease_expires_at=Now() - timedelta(seconds=1))
+    bells.clear()
+    tasks.ring()
+    assert bells == [str(row.pk) for row in rows[:2]]
+
+
+def test_a_written_row_rings_for_the_next(asked, tea, bells):
+    rows = generate.request(tea, endpoint="fake")
+    tasks.write(str(rows[0].pk))
+    assert bells == [str(row.pk) for row in rows[1:]]
+    bells.clear()
+    tasks.write(str(rows[0].pk))
+    assert bells == []
+
+
+@pytest.mark.parametrize("error", [jobs.BrokerError("away"), redis.ResponseError("OOM")])
+def test_rows_are_stored_while_the_broker_is_away(
+    asked, tea, bells, error, django_capture_on_commit_callbacks
+):
+    bells.error = error
+    with django_capture_on_commit_callbacks(execute=True):
+        generate.request(tea, endpoint="fake")
+    assert Candidate.objects.filter(status="requested").count() == 3
+    bells.error = None
+    assert jobs.ring() == 2
+
+
+# --- Looking ----------------------------------------------------------------------------------
+
+
+def test_progress_counts_what_was_asked_of_models(asked, tea, cast, fake):
+    cast.candidates(asked, 3)  # imported answers take no part
+    a1, a2, a3 = generate.request(tea, endpoint="fake")
+    fake.replies = [Reply("Walk."), Reply(status=404, body=b"{}")]
+    written(a3)
+    written(a2)
+    jobs.claim(a1.pk)
+    counts = generate.progress(tea)
+    assert [counts[key] for key in ("total", "done", "failed", "running", "requested")] == [
+        3, 1, 1, 1, 0
+    ]  # fmt: skip
+    assert (counts["tokens"], counts["cost"]) == (12, 0)
+    assert [row["strategy"] for row in counts["strategies"]] == ["A1", "A2", "A3"]
+    assert generate.failures(tea) == [
+        {
+            "error_code": "not_found",
+            "error": "“fake” does not know this address or model.",
+            "count": 1,
+        }
+    ]
+
+
+def test_a_worker_is_alive_by_its_heartbeat_or_by_a_kept_lease(asked, tea):
+    assert not jobs.worker_alive()
+    Heartbeat.objects.create(name="worker", at=timezone.now() - timedelta(seconds=59))
+    assert jobs.worker_alive()
+    Heartbeat.objects.update(at=timezone.now() - timedelta(seconds=61))
+    assert not jobs.worker_alive()
+    jobs.claim(one(tea).pk)
+    assert jobs.worker_alive()

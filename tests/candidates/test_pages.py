@@ -1,0 +1,138 @@
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.candidates import generate, jobs
+from annotation.candidates.models import Candidate
+from annotation.core.models import Heartbeat
+from tests.candidates.conftest import Reply
+
+PAGE = "/studies/tea/candidates/"
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def carol(asked, cast, login):
+    return login(cast.person("Carol"))
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("Ann", 403), ("Rui", 403), ("Curt", 404), ("Carol", 200)]
+)
+def test_only_curators_reach_the_page(asked, cast, login, name, status):
+    cast.member("Curt", cast.study("rain"), "curator")
+    client = login(cast.person(name))
+    assert client.get(PAGE).status_code == status
+    if status != 200:
+        data = {"endpoint": "fake", "strategies": ["A3"]}
+        assert client.post(PAGE, data).status_code == status
+        assert client.post(f"{PAGE}retry/").status_code == status
+        assert client.get(PAGE, headers=HTMX).status_code == status
+        assert not Candidate.objects.exists()
+
+
+def test_nobody_starts_anything_by_a_link(carol, client):
+    assert client.get(f"{PAGE}retry/").status_code == 405
+    client.logout()
+    assert client.get(PAGE).status_code == 302
+
+
+def test_a_curator_starts_and_sees_how_far_it_is(carol, fake):
+    answer = carol.post(PAGE, {"endpoint": "fake", "strategies": ["A2", "A3"]}, follow=True)
+    assert answer.redirect_chain == [(PAGE, 302)]
+    page = answer.content.decode()
+    assert "2 answers were asked for." in page
+    assert 'hx-trigger="every 2s"' in page
+    assert "No worker is running" in page
+    assert [row.strategy for row in Candidate.objects.order_by("strategy")] == ["A2", "A3"]
+    Heartbeat.objects.create(name="worker", at=timezone.now())
+    assert "No worker is running" not in carol.get(PAGE).content.decode()
+
+
+def test_the_live_part_is_a_fragment_that_ends_by_itself(carol, tea, fake):
+    (candidate,) = generate.request(tea, strategies=["A3"])
+    part = carol.get(PAGE, headers=HTMX)
+    assert part.content.decode().strip().startswith('<section id="progress"')
+    assert "<html" not in part.content.decode()
+    assert 'hx-trigger="every 2s"' in part.content.decode()
+    assert "HX-Refresh" not in part.headers
+    generate.write_one(candidate.pk)
+    part = carol.get(PAGE, headers=HTMX)
+    assert "hx-trigger" not in part.content.decode()
+    assert part.headers["HX-Refresh"] == "true"
+
+
+def test_failures_are_named_and_tried_again(carol, tea, fake):
+    fake.replies = [Reply(status=402, body=b"BODY-CANARY")]
+    (candidate,) = generate.request(tea, strategies=["A3"])
+    generate.write_one(candidate.pk)
+    page = carol.get(PAGE).content.decode()
+    assert "The account at “fake” has no credit or quota left." in page
+    assert "BODY-CANARY" not in page
+    assert "1 answer is tried again." in carol.post(f"{PAGE}retry/", follow=True).content.decode()
+    candidate.refresh_from_db()
+    assert candidate.status == "requested"
+
+
+def test_answers_are_rendered_by_the_one_renderer(carol, tea, fake):
+    fake.replies = [Reply("Take **one** <script>alert(1)</script>")]
+    (candidate,) = generate.request(tea, strategies=["A3"])
+    generate.write_one(candidate.pk)
+    page = carol.get(PAGE).content.decode()
+    assert "<strong>one</strong> &lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "A3 · fake · fake-7b-2026" in page
+
+
+def test_a_form_without_a_choice_is_refused_with_a_sentence(carol):
+    page = carol.post(PAGE, {"endpoint": "gone"}).content.decode()
+    assert "gone is not one of the available choices" in page
+    assert "This field is required." in page
+    assert not Candidate.objects.exists()
+
+
+def test_a_study_without_queries_and_a_site_without_endpoints_say_so(
+    tea, cast, login, fake, settings
+):
+    client = login(cast.person("Carol"))
+    page = client.post(PAGE, {"endpoint": "fake", "strategies": ["A3"]}).content.decode()
+    assert "This study has no queries to answer yet." in page
+    settings.ENDPOINTS = []
+    assert "No endpoint is configured." in client.get(PAGE).content.decode()
+    settings.ENDPOINTS = [{"name": "x"}]
+    assert "Endpoint x needs base_url, a text." in client.get(PAGE).content.decode()
+
+
+def test_the_key_is_on_no_page(carol, fake):
+    assert fake.config()["api_key"] not in carol.get(PAGE).content.decode()
+
+
+def test_answers_come_in_pages(carol, tea, asked, cast):
+    for n in range(9):
+        cast.candidates(cast.query(tea, f"many-{n}"), 3)
+    assert len(re.findall(r'<div class="text">', carol.get(PAGE).content.decode())) == 20
+    assert len(re.findall(r'<div class="text">', carol.get(f"{PAGE}?page=2").content.decode())) == 7
+    assert carol.get(f"{PAGE}?page=x").status_code == 200
+
+
+def test_one_answer_and_three_cost_the_same_queries(carol, tea, asked, fake):
+    def queries():
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            assert carol.get(PAGE).status_code == 200
+        return len(captured)
+
+    def write(strategy):
+        (candidate,) = generate.request(tea, strategies=[strategy])
+        generate.write_one(candidate.pk)
+
+    write("A3")
+    one = queries()
+    write("A1")
+    write("A2")
+    assert Candidate.objects.filter(status="done").count() == 3
+    assert queries() == one
+    assert jobs.due() == []

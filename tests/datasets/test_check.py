@@ -1,0 +1,115 @@
+import json
+import shutil
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from annotation.core.errors import DomainError
+from annotation.datasets import folders
+from annotation.datasets.check import check
+
+
+@pytest.fixture
+def folder(items, vote, built, tmp_path):
+    for item in items(2):
+        vote(item, "111111112")
+    shutil.copytree(folders.folder_of(built("personafeedback")), tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def relist(folder, change):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest["files"])
+    path.write_text(json.dumps(manifest))
+
+
+def entry(files, path):
+    return next(one for one in files if one["path"] == path)
+
+
+def test_one_flipped_byte_is_found(folder):
+    assert check(folder) == []
+    path = folder / "votes.csv"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    assert check(folder) == [{"path": "votes.csv", "reason": "has changed"}]
+
+
+def test_missing_and_additional_files_are_found(folder):
+    (folder / "data/general/easy.jsonl").unlink()
+    (folder / "data/notes.txt").write_text("hello")
+    (folder / "data/link").symlink_to("/etc")
+    assert check(folder) == [
+        {"path": "data/general/easy.jsonl", "reason": "is missing"},
+        {"path": "data/link", "reason": "is not in the manifest"},
+        {"path": "data/notes.txt", "reason": "is not in the manifest"},
+    ]
+
+
+def test_a_wrong_number_of_rows_is_found(folder):
+    relist(folder, lambda files: entry(files, "votes.csv").update(rows=17))
+    assert check(folder) == [{"path": "votes.csv", "reason": "has 18 rows, not as listed"}]
+
+
+def test_a_link_to_elsewhere_is_not_followed(folder, tmp_path):
+    (folder / "votes.csv").rename(tmp_path / "votes.csv")
+    (folder / "votes.csv").symlink_to(tmp_path / "votes.csv")
+    shutil.move(folder / "data", tmp_path / "data")
+    (folder / "data").symlink_to(tmp_path / "data")
+    reasons = {fault["path"]: fault["reason"] for fault in check(folder)}
+    assert reasons["votes.csv"] == "is a link"
+    assert reasons["data/specific/hard.jsonl"] == "is a link"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../votes.csv", "/etc/passwd", "a/../../b", "./votes.csv", "a\\..\\b", "a\x00b", "", 7, None,
+     "manifest.json", ["x"]],
+)  # fmt: skip
+def test_a_path_that_leads_outside_is_refused(folder, path):
+    relist(folder, lambda files: files.append({"path": path, "rows": 0, "bytes": 0, "sha256": ""}))
+    with pytest.raises(DomainError, match=r"manifest\.json: file 10 "):
+        check(folder)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[", "null", "[]", '{"files": 3}', "{}", '{"files": [3]}', "[" * 100_000, "\ufeff{}"],
+)
+def test_a_manifest_that_is_none_is_refused_with_a_sentence(folder, text):
+    (folder / "manifest.json").write_text(text)
+    with pytest.raises(DomainError, match="manifest"):
+        check(folder)
+
+
+def test_a_file_listed_twice_is_refused(folder):
+    relist(folder, lambda files: files.append(files[0]))
+    with pytest.raises(DomainError, match="is listed twice"):
+        check(folder)
+
+
+def test_damaged_parquet_under_a_matching_digest_is_a_sentence(tmp_path):
+    from annotation.datasets.writers import describe
+
+    (tmp_path / "x.parquet").write_bytes(b"no parquet")
+    files = {"files": [describe(tmp_path, "x.parquet", 1)]}
+    (tmp_path / "manifest.json").write_text(json.dumps(files))
+    assert check(tmp_path) == [{"path": "x.parquet", "reason": "is not a Parquet file"}]
+
+
+def test_the_command_prints_json_and_ends_with_1_where_files_differ(folder, capsys, tmp_path):
+    call_command("check_release", folder, "--json")
+    assert json.loads(capsys.readouterr().out) == {"ok": True}
+    (folder / "votes.csv").write_text("task,worker,label\r\n")
+    with pytest.raises(CommandError, match=r"votes\.csv has changed") as refusal:
+        call_command("check_release", folder, "--json")
+    assert refusal.value.returncode == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "ok": False,
+        "files": [{"path": "votes.csv", "reason": "has changed"}],
+    }
+    with pytest.raises(CommandError, match="is not a folder"):
+        call_command("check_release", tmp_path / "nowhere")

@@ -1,0 +1,184 @@
+import io
+import json
+import zipfile
+
+import pytest
+from django.db.models.functions import Now
+from django.urls import reverse
+
+from annotation.core.models import AuditEvent, Heartbeat
+from annotation.datasets import folders, freeze
+from annotation.datasets.models import Release
+
+URL = "/studies/tea/releases/"
+
+
+def test_a_researcher_asks_for_a_release_and_downloads_it(cast, tea, items, vote, _data, login):
+    for item in items(2):
+        vote(item, "111111112")
+    browser = login(cast.person("Rui"))
+    answer = browser.post(URL, {"layout": "personafeedback", "format": "", "licence": "CC-BY-4.0"})
+    assert (answer.status_code, answer["Location"]) == (302, URL)
+    release = Release.objects.get()
+    assert (release.status, release.created_by.name) == ("requested", "Rui")
+    assert AuditEvent.objects.get(action="release.request").actor == release.created_by_id
+    download = reverse("release_download", args=["tea", 1])
+    assert download not in browser.get(URL).content.decode()
+    assert browser.get(download).status_code == 404
+
+    freeze.build(release.pk)
+    assert download in browser.get(URL).content.decode()
+    packed = b"".join(browser.get(download).streaming_content)
+    assert packed == folders.zip_of(release).read_bytes()
+    with zipfile.ZipFile(io.BytesIO(packed)) as files:
+        assert b"Licence: CC-BY-4.0" in files.read("tea-v1/README.md")
+
+
+def test_the_list_asks_for_itself_only_while_a_release_is_written(cast, tea, items, _data, login):
+    items(1)
+    browser = login(cast.person("Rui"))
+    freeze.build(freeze.request(tea, "long", "", None).pk)
+    assert "hx-trigger" not in browser.get(URL).content.decode()
+    waiting = freeze.request(tea, "long", "", None)
+    assert 'hx-trigger="every 2s"' in browser.get(URL).content.decode()
+    part = browser.get(URL, headers={"HX-Request": "true"})
+    assert part.content.decode().strip().startswith('<section id="releases"')
+    assert "HX-Request" in part["Vary"]
+    freeze.build(waiting.pk)
+    part = browser.get(URL, headers={"HX-Request": "true"}).content.decode()
+    assert "hx-trigger" not in part
+
+
+def test_the_page_says_when_no_worker_is_running(cast, tea, login):
+    freeze.request(tea, "long", "", None)
+    browser = login(cast.person("Rui"))
+    assert "No worker is running" in browser.get(URL).content.decode()
+    Heartbeat.objects.create(name="worker", at=Now())
+    assert "No worker is running" not in browser.get(URL).content.decode()
+
+
+def test_a_failure_is_shown_in_words_and_harmless(cast, tea, login):
+    freeze.request(tea, "long", "", None)
+    Release.objects.update(status="failed", error="<b>The disk</b> is full.")
+    page = login(cast.person("Rui")).get(URL).content.decode()
+    assert "&lt;b&gt;The disk&lt;/b&gt; is full." in page
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ({"layout": "dpo", "format": "csv"}, "is written as jsonl"),
+        ({"layout": "nothing"}, "Select a valid choice"),
+        ({"layout": "long", "licence": "x" * 101}, "at most 100"),
+        ({"layout": "long", "licence": "a\x00b"}, "Null characters are not allowed"),
+    ],
+)
+def test_a_wrong_form_is_refused_with_a_sentence(cast, tea, login, data, sentence):
+    answer = login(cast.person("Rui")).post(URL, data)
+    assert answer.status_code == 400
+    assert sentence in answer.content.decode()
+    assert Release.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("Ann", 403), ("Curt", 404), ("Rui", 200), ("Carol", 200), ("", 302)]
+)
+def test_only_those_who_may_read_the_study_see_and_fetch_releases(
+    cast, tea, items, _data, client, login, name, status
+):
+    cast.member("Curt", cast.study("rain"), "curator")
+    items(1)
+    freeze.build(freeze.request(tea, "long", "", None).pk)
+    if name:
+        login(cast.person(name))
+    download = reverse("release_download", args=["tea", 1])
+    assert [client.get(URL).status_code, client.get(download).status_code] == [status, status]
+    posted = client.post(URL, {"layout": "long"}).status_code
+    assert posted == (302 if status == 200 else status)
+    assert Release.objects.count() == (2 if status == 200 else 1)
+
+
+def test_a_release_of_another_study_is_not_reached_through_ones_own(cast, tea, _data, login):
+    rain = cast.study("rain")
+    cast.member("Curt", rain, "curator")
+    freeze.build(freeze.request(tea, "long", "", None).pk)
+    assert login(cast.person("Curt")).get("/studies/rain/releases/1/download/").status_code == 404
+
+
+def test_the_page_takes_the_same_queries_for_many_releases(
+    cast, tea, login, django_assert_num_queries, _data
+):
+    browser = login(cast.person("Rui"))
+    freeze.build(freeze.request(tea, "long", "", None).pk)
+    browser.get(URL)
+    with django_assert_num_queries(5):
+        browser.get(URL)
+    for _ in range(3):
+        freeze.build(freeze.request(tea, "long", "", None).pk)
+    with django_assert_num_queries(5):
+        browser.get(URL)
+
+
+class TestApi:
+    @pytest.fixture
+    def call(self, client):
+        def call_(user, method, url, data=None):
+            from annotation.accounts.models import ApiToken
+
+            _, key = ApiToken.issue(user)
+            body = {"data": json.dumps(data or {}), "content_type": "application/json"}
+            headers = {"Authorization": f"Bearer {key}"}
+            return getattr(client, method)(url, headers=headers, **(body if data else {}))
+
+        return call_
+
+    def test_asked_for_watched_and_fetched(self, cast, tea, items, vote, _data, call):
+        (item,) = items(1)
+        vote(item, "1" * 9)
+        rui = cast.person("Rui")
+        asked = call(rui, "post", "/api/v1/studies/tea/releases/", {"layout": "dpo"})
+        assert asked.status_code == 202
+        body = asked.json()
+        assert (body["status"], body["download_url"]) == ("requested", None)
+        url = f"/api/v1/releases/{body['id']}/"
+        assert asked["Location"].endswith(url) and body["url"].endswith(url)
+        early = call(rui, "get", f"{url}download/")
+        assert (early.status_code, early["Content-Type"]) == (409, "application/problem+json")
+        release = Release.objects.get()
+        freeze.build(release.pk)
+        done = call(rui, "get", url).json()
+        release.refresh_from_db()
+        assert (done["status"], done["manifest"]) == ("done", release.manifest)
+        packed = b"".join(call(rui, "get", f"{url}download/").streaming_content)
+        assert packed == folders.zip_of(release).read_bytes()
+
+    @pytest.mark.parametrize(("name", "status"), [("Ann", 403), ("Curt", 404)])
+    def test_others_are_refused(self, cast, tea, call, name, status):
+        cast.member("Curt", cast.study("rain"), "curator")
+        user = cast.person(name)
+        release = freeze.request(tea, "long", "", None)
+        url = f"/api/v1/releases/{release.public_id}/"
+        answers = [
+            call(user, "post", "/api/v1/studies/tea/releases/", {"layout": "long"}),
+            call(user, "get", url),
+            call(user, "get", f"{url}download/"),
+        ]
+        assert [answer.status_code for answer in answers] == [status] * 3
+        assert Release.objects.count() == 1
+
+    @pytest.mark.parametrize(
+        "data",
+        [{"layout": "x"}, {"format": "csv"}, {"layout": "dpo", "format": "csv"},
+         {"layout": ["long"]}, {"layout": "long", "licence": {"a": 1}}],
+    )  # fmt: skip
+    def test_a_wrong_body_is_a_problem(self, cast, tea, call, data):
+        answer = call(cast.person("Rui"), "post", "/api/v1/studies/tea/releases/", data)
+        assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+        assert Release.objects.count() == 0
+
+    def test_what_a_caller_may_not_set_is_ignored(self, cast, tea, call):
+        data = {"layout": "long", "status": "done", "version": 9, "salt": "00", "study": "rain"}
+        call(cast.person("Rui"), "post", "/api/v1/studies/tea/releases/", data)
+        release = Release.objects.get()
+        assert (release.status, release.version, release.study) == ("requested", 1, tea)
+        assert len(release.salt) == 64

@@ -1,0 +1,204 @@
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from annotation.core.models import AuditEvent
+from annotation.personas import curate
+from annotation.personas.models import Persona, PersonaVersion
+
+URL = "/studies/tea/personas/"
+
+
+@pytest.fixture
+def carol(cast, tea, login):
+    return login(cast.person("Carol"))
+
+
+@pytest.fixture
+def mina(cast, tea):
+    return cast.persona(tea, "p1", Demographics={"Age": 34}, Pets=["a cat"])
+
+
+def fields(**changed):
+    return {"name": "Mina Park", "age": "34", "rest": '{"Pets": ["a cat"]}'} | changed
+
+
+def upload(client, url, *rows):
+    data = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+    return client.post(url, {"file": SimpleUploadedFile("mine.jsonl", data.encode())})
+
+
+def test_the_list_names_each_persona_with_its_state(carol, cast, tea, mina):
+    cast.query(tea, "q1", mina)
+    gone = cast.persona(tea, "p2", Name="Jo")
+    curate.drop(gone, "stereotyped")
+    page = carol.get(URL).content.decode()
+    assert "Mina Park" in page
+    assert "dropped: stereotyped" in page
+
+
+def test_the_list_takes_the_same_statements_for_one_persona_and_for_many(
+    carol, cast, tea, mina, django_assert_num_queries
+):
+    carol.get(URL)
+    with django_assert_num_queries(5) as captured:
+        carol.get(URL)
+    for n in range(2, 60):
+        cast.persona(tea, f"p{n}")
+    with django_assert_num_queries(len(captured)):
+        page = carol.get(URL).content.decode()
+    assert "page 1 of 2" in page
+    assert "p59" in carol.get(f"{URL}?page=2").content.decode()
+
+
+def test_a_persona_is_written_in_the_form(carol, tea):
+    answer = carol.post(
+        f"{URL}add/",
+        {
+            "external_id": "jo",
+            "name": "Jo <b>Lee</b>",
+            "language": "English\r\nKorean",
+            "thinking": "F",
+            "rest": '{"Pets": []}',
+        },
+    )
+    version = PersonaVersion.objects.get()
+    assert answer.url == f"{URL}{version.persona_id}/"
+    assert (version.persona.external_id, version.version) == ("jo", 1)
+    assert version.profile == {
+        "Name": "Jo <b>Lee</b>",
+        "Demographics": {"Language": ["English", "Korean"]},
+        "Personality": {"Thinking_or_Feeling": "F"},
+        "Pets": [],
+    }
+    page = carol.get(answer.url).content.decode()
+    assert "Jo &lt;b&gt;Lee&lt;/b&gt;" in page
+    assert "<b>Lee" not in page
+    event = AuditEvent.objects.get(action="persona.save")
+    assert event.target_id == str(version.persona_id)
+
+
+def test_an_edit_is_a_new_version_and_the_old_one_stays(carol, mina):
+    url = f"{URL}{mina.pk}/"
+    assert carol.post(url, fields(age="35")).url == url
+    profiles = mina.versions.order_by("version").values_list("version", "profile__Demographics")
+    assert list(profiles) == [(1, {"Age": 34}), (2, {"Age": "35"})]
+    carol.post(url, fields(age="35"))
+    assert mina.versions.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"rest": "{"}, "This is not JSON"),
+        ({"rest": "[]"}, "This must be an object"),
+        ({"rest": '{"a": "\\ud800"}'}, "half of a surrogate pair"),
+        ({"rest": '{"a": NaN}'}, "This is not JSON"),
+        ({"rest": '{"Name": "Jo"}'}, "is given twice"),
+        ({"rest": "[" * 50_000}, "This is not JSON"),
+        ({"name": "a\x00b"}, "Null characters"),
+        ({"thinking": "Z"}, "Select a valid choice"),
+    ],
+)
+def test_a_refused_edit_keeps_what_was_typed(carol, mina, changed, words):
+    answer = carol.post(f"{URL}{mina.pk}/", fields(career="Kept <as> typed", **changed))
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert words in page
+    assert "Kept &lt;as&gt; typed" in page
+    assert mina.versions.count() == 1
+
+
+def test_a_persona_of_whom_nothing_is_said_is_refused(carol, mina):
+    answer = carol.post(f"{URL}{mina.pk}/", {"rest": ""})
+    assert answer.status_code == 400
+    assert "Say at least one thing" in answer.content.decode()
+
+
+def test_an_id_is_given_once(carol, mina):
+    answer = carol.post(f"{URL}add/", {"external_id": "p1", "name": "Other"})
+    assert answer.status_code == 400
+    assert "There is a persona of this id already." in answer.content.decode()
+    assert mina.current.name == "Mina Park"
+
+
+def test_a_file_is_imported_and_again_changes_nothing(carol, tea, mina):
+    rows = [{"id": "p1", "profile": {"Name": "Mina Lee"}}, {"id": "p9", "profile": {"Name": "Jo"}}]
+    assert upload(carol, URL, *rows).status_code == 302
+    assert "2 personas are new or changed." in carol.get(URL).content.decode()
+    assert (mina.current.version, mina.current.name) == (2, "Mina Lee")
+    upload(carol, URL, *rows)
+    assert PersonaVersion.objects.count() == 3
+    assert "0 personas are new or changed." in carol.get(URL).content.decode()
+
+
+def test_a_faulty_file_names_its_lines_and_stores_nothing(carol, tea):
+    answer = upload(carol, URL, {"id": "p1", "profile": {"a": 1}}, "{", {"id": "p1", "profile": {}})
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert "mine.jsonl, line 2: broken JSON" in page
+    assert "mine.jsonl, line 3: “profile” must be an object" in page
+    assert not Persona.objects.exists()
+    assert carol.post(URL).status_code == 400
+
+
+def test_a_persona_is_dropped_with_a_reason_and_brought_back(carol, mina):
+    url = f"{URL}{mina.pk}/"
+    assert carol.post(f"{url}drop/", {"reason": "dull"}).status_code == 400
+    carol.post(f"{url}drop/", {"reason": "self-contradictory"})
+    mina.refresh_from_db()
+    assert mina.dropped_at is not None
+    assert "self-contradictory" in carol.get(url).content.decode()
+    carol.post(f"{url}restore/")
+    mina.refresh_from_db()
+    assert (mina.dropped_at, mina.dropped_because) == (None, "")
+    events = AuditEvent.objects.order_by("pk").values_list("action", flat=True)
+    assert list(events) == ["persona.drop", "persona.restore"]
+
+
+def test_memories_are_added_once_and_removed(carol, mina):
+    url = f"{URL}{mina.pk}/"
+    for _ in range(2):
+        carol.post(f"{url}memories/", {"text": "Five **quiet** paths."})
+    memory = mina.memories.get()
+    assert "Five <strong>quiet</strong> paths." in carol.get(url).content.decode()
+    assert carol.post(f"{url}memories/", {"text": "  "}).status_code == 400
+    carol.post(f"{url}memories/{memory.pk}/remove/")
+    assert not mina.memories.exists()
+
+
+ROUTES = ["", "add/", "{pk}/"]
+ACTIONS = ["{pk}/drop/", "{pk}/restore/", "{pk}/memories/", "{pk}/memories/{memory}/remove/"]
+
+
+@pytest.mark.parametrize("route", ROUTES + ACTIONS)
+def test_only_curators_and_administrators_of_the_study_get_in(cast, mina, login, client, route):
+    memory = curate.remember(mina, "A text.")
+    url = URL + route.format(pk=mina.pk, memory=memory.pk)
+    curt = cast.member("Curt", cast.study("rain"), "curator")
+    data = {"reason": "stereotyped", "text": "More.", "name": "Changed"}
+    before = (list(Persona.objects.values()), PersonaVersion.objects.count())
+    for name, status in (("Ann", 403), ("Rui", 403), (curt.name, 404)):
+        login(cast.person(name))
+        assert client.post(url, data).status_code == status
+        assert client.get(url).status_code == (status if route in ROUTES else 405)
+    client.logout()
+    assert client.post(url, data).url.startswith("/accounts/login/")
+    assert (list(Persona.objects.values()), PersonaVersion.objects.count()) == before
+    assert mina.memories.count() == 1
+
+
+@pytest.mark.parametrize("route", ["{pk}/", *ACTIONS])
+def test_a_persona_of_another_study_is_not_found(carol, cast, route):
+    other = cast.persona(cast.study("rain"), "p1")
+    memory = curate.remember(other, "A text.")
+    url = URL + route.format(pk=other.pk, memory=memory.pk)
+    assert carol.post(url, {"reason": "stereotyped", "text": "More."}).status_code == 404
+    assert other.memories.count() == 1
+
+
+def test_a_memory_of_another_persona_is_not_found(carol, cast, tea, mina):
+    memory = curate.remember(cast.persona(tea, "p2"), "A text.")
+    assert carol.post(f"{URL}{mina.pk}/memories/{memory.pk}/remove/").status_code == 404
+    assert memory.persona.memories.count() == 1

@@ -1,0 +1,151 @@
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from annotation.queries.models import Query
+
+URL = "/studies/tea/queries/"
+
+
+@pytest.fixture
+def carol(cast, tea, login):
+    return login(cast.person("Carol"))
+
+
+@pytest.fixture
+def asked(cast, tea):
+    return cast.query(tea, "q1", cast.persona(tea), text="What now?", need="A plan")
+
+
+def fields(query, **changed):
+    said = {"text": query.text, "need": query.need, "type": query.type, "scenario": query.scenario}
+    return said | {"persona": query.persona_id or ""} | changed
+
+
+def versions():
+    return list(Query.objects.order_by("version").values_list("version", "text"))
+
+
+def test_a_query_is_written_in_the_form(carol, cast, tea):
+    mina = cast.persona(tea)
+    data = {
+        "external_id": "q7",
+        "persona": mina.pk,
+        "text": "Where *to*?\r\nAnd when?",
+        "need": "near",
+        "type": "general",
+        "scenario": "leisure",
+    }
+    assert carol.post(f"{URL}add/", data).url == URL
+    query = Query.objects.get()
+    assert (query.external_id, query.persona, query.text) == (
+        "q7",
+        mina,
+        "Where *to*?\nAnd when?",
+    )
+    assert (query.need, query.type, query.scenario, query.version) == (
+        "near",
+        "general",
+        "leisure",
+        1,
+    )
+    assert "q7" in carol.get(URL).content.decode()
+    assert "<em>to</em>" in carol.get(f"{URL}{query.pk}/").content.decode()
+    again = carol.post(f"{URL}add/", data)
+    assert again.status_code == 400
+    assert "There is a query of this id already." in again.content.decode()
+
+
+def test_a_query_nobody_answered_is_rewritten(carol, asked):
+    carol.post(f"{URL}{asked.pk}/", fields(asked, text="What then?"))
+    assert versions() == [(1, "What then?")]
+
+
+def test_a_change_after_answers_is_a_new_version(carol, cast, asked):
+    cast.candidates(asked, 1)
+    answer = carol.post(f"{URL}{asked.pk}/", fields(asked, text="What then?"))
+    assert versions() == [(1, "What now?"), (2, "What then?")]
+    newest = Query.objects.get(version=2)
+    assert answer.url == f"{URL}{newest.pk}/"
+    assert (newest.need, newest.persona, newest.replaced_at) == ("A plan", asked.persona, None)
+    asked.refresh_from_db()
+    assert asked.replaced_at is not None
+    page = carol.get(answer.url).content.decode()
+    assert "Earlier versions" in page
+    assert carol.get(f"{URL}{asked.pk}/").url == answer.url
+
+
+def test_an_unchanged_query_stays_as_it_is(carol, cast, asked):
+    cast.candidates(asked, 1)
+    carol.post(f"{URL}{asked.pk}/", fields(asked))
+    assert versions() == [(1, "What now?")]
+
+
+def test_a_page_opened_before_another_change_does_not_undo_it(carol, cast, asked):
+    cast.candidates(asked, 1)
+    carol.post(f"{URL}{asked.pk}/", fields(asked, text="What then?"))
+    answer = carol.post(f"{URL}{asked.pk}/", fields(asked, text="Typed for nothing?"))
+    assert answer.status_code == 400
+    page = answer.content.decode()
+    assert "The query was changed meanwhile" in page
+    assert "Typed for nothing?" in page
+    assert len(versions()) == 2
+
+
+def test_a_refused_query_keeps_what_was_typed(carol, cast, asked):
+    foreign = cast.persona(cast.study("rain"), "p9")
+    answer = carol.post(f"{URL}{asked.pk}/", fields(asked, persona=foreign.pk, need="kept need"))
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert "kept need" in page
+    assert "p9" not in page
+    assert carol.post(f"{URL}{asked.pk}/", fields(asked, text="")).status_code == 400
+    assert versions() == [(1, "What now?")]
+
+
+def test_a_file_is_imported_with_its_faults_by_line(carol, asked):
+    def upload(*rows):
+        data = "\n".join(json.dumps(row) for row in rows).encode()
+        return carol.post(URL, {"file": SimpleUploadedFile("q.jsonl", data)})
+
+    answer = upload({"id": "q2", "text": "Ok?"}, {"id": "q3", "text": "No?", "persona": "p9"})
+    assert answer.status_code == 400
+    assert "q.jsonl, line 2: there is no persona “p9”" in answer.content.decode()
+    assert Query.objects.count() == 1
+    good = {"id": "q2", "text": "Ok?", "persona": "p1", "type": "general"}
+    assert upload(good).status_code == 302
+    assert upload(good).status_code == 302
+    query = Query.objects.get(external_id="q2")
+    assert (query.persona.external_id, query.type) == ("p1", "general")
+
+
+def test_the_list_takes_the_same_statements_for_one_query_and_for_many(
+    carol, cast, tea, asked, django_assert_num_queries
+):
+    with django_assert_num_queries(5) as captured:
+        carol.get(URL)
+    for n in range(2, 60):
+        cast.query(tea, f"q{n}", asked.persona)
+    with django_assert_num_queries(len(captured)):
+        assert "page 1 of 2" in carol.get(URL).content.decode()
+
+
+@pytest.mark.parametrize("route", ["", "add/", "{pk}/"])
+def test_only_curators_and_administrators_of_the_study_get_in(cast, asked, login, client, route):
+    url = URL + route.format(pk=asked.pk)
+    curt = cast.member("Curt", cast.study("rain"), "curator")
+    before = list(Query.objects.values())
+    for name, status in (("Ann", 403), ("Rui", 403), (curt.name, 404)):
+        login(cast.person(name))
+        assert client.get(url).status_code == status
+        assert client.post(url, fields(asked, text="Mine", external_id="m")).status_code == status
+    client.logout()
+    assert client.get(url).url.startswith("/accounts/login/")
+    assert list(Query.objects.values()) == before
+
+
+def test_a_query_of_another_study_is_not_found(carol, cast):
+    other = cast.query(cast.study("rain"), "q1")
+    assert carol.get(f"{URL}{other.pk}/").status_code == 404
+    assert carol.post(f"{URL}{other.pk}/", fields(other, text="Mine")).status_code == 404

@@ -1,0 +1,153 @@
+"""Two whole studies with one person for each way of standing to the first."""
+
+from types import SimpleNamespace
+from uuid import uuid4
+
+import pytest
+from django.conf import settings as site
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+
+# Everybody's standing to the study "tea".
+PEOPLE = {
+    "gone": "Gus",  # a curator whose account was closed
+    "outsider": "Curt",  # curates "rain"
+    "left": "Lea",  # was tea's curator
+    "fresh": "Finn",  # an annotator who has not consented
+    "ann": "Ann",
+    "researcher": "Rui",
+    "curator": "Carol",
+    "administrator": "Adam",
+    "site": "Ada",
+}
+
+
+@pytest.fixture(autouse=True)
+def _quick_and_alone(settings):
+    """Passwords need no protection here, and no other process shares the counters of logins."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    cache = settings.CACHES["default"] | {"KEY_PREFIX": uuid4().hex}
+    settings.CACHES = {"default": cache}
+
+
+class World:
+    """Both studies, the people, and a browser or a token for each of them."""
+
+    def __init__(self, cast):
+        from annotation.accounts.models import ApiToken
+
+        self.cast = cast
+        self.users = {role: cast.person(name) for role, name in PEOPLE.items()}
+        type(self.users["site"]).objects.filter(pk=self.users["site"].pk).update(is_superuser=True)
+        self.tea, self.rain = cast.study("tea"), cast.study("rain")
+        self._join()
+        self.sessions = {role: self._session(user) for role, user in self.users.items()}
+        self.tokens = {role: ApiToken.issue(user) for role, user in self.users.items()}
+        ApiToken.objects.update(last_used_at=timezone.now())
+        type(self.users["gone"]).objects.filter(name=PEOPLE["gone"]).update(is_active=False)
+        self.mine = self._things(self.tea, "Ann")
+        self.other = self._things(self.rain, "Bo")
+        self.bo_slot = self._claim(self.tea, "Bo")
+        self.fingerprint = fingerprint()
+
+    def _join(self):
+        roles = {
+            **dict.fromkeys(["gone", "left", "curator"], "curator"),
+            **{role: role for role in ("researcher", "administrator")},
+            **dict.fromkeys(["fresh", "ann"], "annotator"),
+        }
+        for role, as_ in roles.items():
+            self.cast.member(PEOPLE[role], self.tea, as_, consented=role != "fresh")
+        self.cast.member("Curt", self.rain, "curator")
+        self.cast.member("Bo", self.tea, "annotator")
+        self.cast.member("Bo", self.rain, "annotator")
+        self.tea.memberships.filter(user=self.users["left"]).update(left_at=timezone.now())
+
+    def _things(self, study, judge) -> SimpleNamespace:
+        from annotation.studies.models import Invitation
+
+        batch = self.cast.open(study, items=2)
+        persona = study.personas.get()
+        invitation, key = Invitation.issue(study, "annotator")
+        return SimpleNamespace(
+            study=study,
+            batch=batch,
+            persona=persona,
+            memory=persona.memories.create(text=f"A memory of {study}"),
+            query=study.queries.first(),
+            candidate=study.candidates.first(),
+            slot=self._claim(study, judge),
+            member=study.memberships.filter(role="annotator").latest("pk"),
+            invitation=invitation,
+            key=key,
+            release=self._release(study),
+        )
+
+    def _claim(self, study, name):
+        from annotation.judging import queue
+        from annotation.judging.models import Slot
+
+        return Slot.objects.get(pk=queue.claim(study, self.cast.person(name)))
+
+    def _release(self, study):
+        from annotation.datasets import folders
+        from annotation.datasets.models import Release
+
+        release = Release.objects.create(
+            study=study,
+            # Not the same number in both: a foreign one must be unknown, not somebody's own.
+            version=1 if study == self.tea else 2,
+            layout="long",
+            format="csv",
+            salt="0" * 64,
+            as_of=timezone.now(),
+            frozen={"about": {"slug": study.slug}},
+            status="done",
+        )
+        path = folders.zip_of(release)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"PK")
+        return release
+
+    def _session(self, user) -> str:
+        client = Client()
+        client.force_login(user, BACKEND)
+        return client.cookies[site.SESSION_COOKIE_NAME].value
+
+    def browser(self, role: str, **options) -> Client:
+        """A new browser with the role's session; "anonymous" has none."""
+        client = Client(raise_request_exception=False, **options)
+        if role != "anonymous":
+            client.cookies[site.SESSION_COOKIE_NAME] = self.sessions[role]
+        return client
+
+    def program(self, role: str, **options) -> Client:
+        """A program that sends the role's API token."""
+        client = Client(raise_request_exception=False, **options)
+        if role != "anonymous":
+            client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {self.tokens[role][1]}"
+        return client
+
+
+@pytest.fixture
+def world(cast):
+    return World(cast)
+
+
+def fingerprint() -> str:
+    """One digest of every row of the project's own tables, sessions and cookies apart."""
+    tables = [
+        name
+        for name in connection.introspection.django_table_names()
+        if name not in {"django_session", "django_migrations"}
+    ]
+    each = " UNION ALL ".join(
+        f"SELECT '{name}', md5(string_agg(t::text, '|' ORDER BY t::text)) FROM \"{name}\" t"  # noqa: S608
+        for name in tables
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT md5(string_agg(x::text, '|')) FROM ({each}) x")  # noqa: S608
+        return cursor.fetchone()[0]

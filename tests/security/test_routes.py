@@ -1,0 +1,156 @@
+"""Every address of the site, asked for by everybody in every way."""
+
+import json
+import re
+
+import pytest
+from django.db import transaction
+from django.urls import URLPattern, get_resolver, reverse
+
+from tests.security.conftest import fingerprint
+from tests.security.table import METHODS, ROLES, TABLE, UNKNOWN
+
+
+def routes(patterns=None, prefix="") -> dict:
+    """Name -> route of every pattern that the resolver knows."""
+    found = {}
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLPattern):
+            found[pattern.name or f"unnamed: {route}"] = route
+        else:
+            found |= routes(pattern.url_patterns, route)
+    return found
+
+
+OVERRIDES = ("X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method")
+PROBLEM = "application/problem+json"
+ROUTES = routes()
+NAMES = sorted(set(ROUTES) & set(TABLE))
+
+
+def test_every_route_has_a_row_and_every_row_a_route():
+    assert set(ROUTES) - set(TABLE) == set(), "routes that nobody said anything about"
+    assert set(TABLE) - set(ROUTES) == set(), "rows of routes that are gone"
+
+
+def test_every_route_that_names_a_thing_says_which_foreign_one_it_must_refuse(world):
+    naming = {name for name in NAMES if len(re.findall(r"<(?!slug:slug)|\(\?P<", ROUTES[name]))}
+    silent = {name for name in naming if not TABLE[name].foreign(world)}
+    # The row's own 404s are the proof: the thing belongs to one person, all others are strangers.
+    assert {name for name in silent if TABLE[name].refused != 404} == set()
+
+
+def ask(client, method, row, world, args, **headers):
+    """Status and change of one request, undone again; the answer's body is read to its end."""
+    name = next(name for name, one in TABLE.items() if one is row)
+    with transaction.atomic():
+        response = _send(client, method, reverse(name, kwargs=args), row, world, headers)
+        body = b"".join(response) if response.streaming else response.content
+        changed = fingerprint() != world.fingerprint
+        transaction.set_rollback(True)
+    return response, body.decode(errors="replace"), changed
+
+
+def _send(client, method, address, row, world, headers):
+    data = row.data(world) if method in ("POST", "PUT", "PATCH") else {}
+    if row.api:
+        body = {key: value for key, value in data.items() if key not in ("slot", "key")}
+        headers = {"Idempotency-Key": "k", **headers}
+        return client.generic(
+            method, address, json.dumps(body), "application/json", headers=headers
+        )
+    if method in ("GET", "HEAD"):
+        return getattr(client, method.lower())(address, headers=headers)
+    if method == "POST":
+        return client.post(address, data, headers=headers)
+    return client.generic(method, address, headers=headers)
+
+
+def clients(world, row, role):
+    yield "browser", world.browser(role)
+    if row.api and role != "anonymous":
+        yield "token", world.program(role)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_role_gets_what_the_table_says(world, name):
+    row, wrong = TABLE[name], []
+    args = row.args(world)
+    for role in ROLES:
+        for method in METHODS:
+            want = row.expected(method, role)
+            for how, client in clients(world, row, role):
+                response, _body, changed = ask(client, method, row, world, args)
+                got = response.status_code
+                may_change = method in row.changes and 200 <= got < 400
+                if got != want or (changed and not may_change):
+                    wrong.append(
+                        f"{method} as {role} ({how}): {got}, not {want}{' CHANGED' * changed}"
+                    )
+                if want == 302 and role in UNKNOWN and "/accounts/login/" not in response.url:
+                    wrong.append(f"{method} as {role} goes to {response.url}")
+                if row.api and got >= 400 and response["Content-Type"] != PROBLEM:
+                    wrong.append(f"{method} as {role}: {response['Content-Type']}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "POST" in TABLE[name].methods])
+def test_what_is_allowed_really_happens(world, name):
+    """Otherwise the refusals above would prove nothing."""
+    row = TABLE[name]
+    role = next(role for role in reversed(ROLES) if row.expected("POST", role) < 400)
+    role = "ann" if "ann" in row.allow and row.expected("POST", "ann") < 400 else role
+    role = role if name != "consent" else "fresh"
+    _response, _body, changed = ask(world.browser(role), "POST", row, world, row.args(world))
+    assert changed or "POST" in row.inert
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_foreign_thing_is_unknown_to_everybody(world, name):
+    row, wrong = TABLE[name], []
+    for args in row.foreign(world):
+        for role in sorted(row.allow):
+            for method in row.methods:
+                for how, client in clients(world, row, role):
+                    response, body, changed = ask(client, method, row, world, args)
+                    hidden = "rain" not in body.lower() and "bo@" not in body
+                    refused = response.status_code in (403, 404)
+                    if changed or not (refused and hidden):
+                        wrong.append(f"{method} {args} as {role} ({how}): {response.status_code}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not TABLE[name].api])
+def test_a_fragment_is_no_other_door(world, name):
+    """htmx asks for parts of pages: the same refusals, and the logged-out are told so."""
+    row, wrong = TABLE[name], []
+    for role in ROLES:
+        for method in row.methods:
+            want = row.expected(method, role)
+            want = 401 if role in UNKNOWN and not row.public and want == 302 else want
+            headers = {"HX-Request": "true"}
+            response, _body, changed = ask(
+                world.browser(role), method, row, world, row.args(world), **headers
+            )
+            got = response.status_code
+            # A refused fragment may be swapped in: 409 is how a lost item is told.
+            same = got == want or (want == 404 and got == 409)
+            if want in (401, 403, 404) and not same:
+                wrong.append(f"{method} as {role}: {got}, not {want}")
+            if changed and want >= 400:
+                wrong.append(f"{method} as {role} changed something")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not TABLE[name].public])
+def test_no_method_override_opens_a_door(world, name):
+    row = TABLE[name]
+    for method in {"GET", "POST"} & set(row.methods):
+        other = "POST" if method == "GET" else "DELETE"
+        headers = dict.fromkeys(OVERRIDES, other)
+        plain, over = (
+            ask(world.browser("site"), method, row, world, row.args(world), **more)
+            for more in ({}, headers)
+        )
+        assert (over[0].status_code, over[2]) == (plain[0].status_code, plain[2])

@@ -1,0 +1,86 @@
+"""What a page must never contain is looked for in the source: templates and Python alike."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+ROOT = Path(settings.BASE_DIR)
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+PYTHON = sorted((ROOT / "annotation").rglob("*.py"))
+SCRIPTS = sorted(path for path in (ROOT / "static/js").rglob("*.js"))
+
+IN_TEMPLATES = {
+    "an inline script": r"<script(?![^>]*\bsrc=)|<script[^>]*>\s*[^<\s]",
+    "an inline style": r"<style|\sstyle\s*=",
+    "an event handler": r"\son[a-z]+\s*=|hx-on",
+    "an address that runs": r"javascript:|data:\w+/",
+    "unescaped text": r"\|\s*safe(seq)?\b|autoescape off|\|\s*escapejs",
+    "a foreign address": r"(src|href|action)\s*=\s*[\"']?(https?:)?//",
+    "code from htmx": r"hx-(vals|vars|headers)\s*=\s*[\"']js:|hx-ext",
+}
+IN_PYTHON = {
+    "markup that nobody escaped": r"\bmark_safe\b|\bSafeString\(|\.safe\b|csrf_exempt",
+    "a query made of text": r"\.extra\(|RawSQL",
+    "a way to run data": r"\b(eval|exec|pickle|marshal|yaml\.load)\(|shell=True",
+}
+
+
+def found(paths, pattern) -> list[str]:
+    expression = re.compile(pattern, re.IGNORECASE)
+    return [
+        f"{path.relative_to(ROOT)}: {match.group()}"
+        for path in paths
+        for match in expression.finditer(path.read_text())
+    ]
+
+
+@pytest.mark.parametrize("what", IN_TEMPLATES)
+def test_no_template_holds(what):
+    assert found(TEMPLATES, IN_TEMPLATES[what]) == []
+
+
+@pytest.mark.parametrize("what", IN_PYTHON)
+def test_no_module_but_the_renderer_holds(what):
+    others = [path for path in PYTHON if path != ROOT / "annotation/core/text.py"]
+    assert found(others, IN_PYTHON[what]) == []
+
+
+def test_no_script_of_ours_writes_markup_or_runs_text():
+    pattern = r"innerHTML|outerHTML\s*=|insertAdjacentHTML|document\.write|\beval\(|new Function"
+    assert found(SCRIPTS, pattern) == []
+
+
+def test_the_scan_finds_what_it_looks_for(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<script>x</script><p style=x onclick=x><a href='javascript:x'>{{ x|safe }}"
+        "<img src='https://x.example'><p hx-vals='js:x'>"
+    )
+    assert all(found([page], pattern) for pattern in IN_TEMPLATES.values())
+
+
+def test_htmx_is_told_to_run_nothing_and_to_remember_nothing():
+    import json
+
+    meta = re.search(
+        r"name=\"htmx-config\" content='([^']+)'", (ROOT / "templates/base.html").read_text()
+    )
+    config = json.loads(meta[1])
+    wanted = {
+        "allowEval": False,
+        "allowScriptTags": False,
+        "selfRequestsOnly": True,
+        "includeIndicatorStyles": False,
+        "historyCacheSize": 0,
+    }
+    assert {name: config[name] for name in wanted} == wanted
+
+
+def test_every_answer_text_on_the_judging_page_is_out_of_htmx_reach():
+    page = (ROOT / "templates/judging/kinds/selection.html").read_text()
+    texts = re.findall(r"<(?:div|aside|article)[^>]*>(?=\{\{[^}]*\|(?:markdown|profile))", page)
+    assert texts
+    assert [tag for tag in texts if "hx-disable" not in tag] == []
