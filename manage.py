@@ -8,4 +8,9 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from annotation.local.errors import LocalServiceError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except LocalServiceError as error:
+        sys.exit(str(error))

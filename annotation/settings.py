@@ -220,6 +220,8 @@ SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax
 # Browsers refuse the __Host- prefix on plain HTTP, where only the laptop is served.
 SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "attune-session"
 CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "attune-csrf"
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 500
 

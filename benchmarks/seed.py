@@ -7,6 +7,7 @@ hundreds of thousands of rows through the ORM would take minutes.
 import argparse
 import itertools
 import json
+import math
 import os
 import random
 import secrets
@@ -17,7 +18,7 @@ TASK = "better"
 WORDS = (
     "quiet morning river market bread window garden slow train letter evening kitchen walk lamp "
     "paper street harbour winter music habit plan budget season answer reason library bicycle"
-).split()
+)
 PROFILE = {
     "Name": "Mina Park",
     "Demographics": {"Age": 31, "Language": ["English", "Korean"], "Career_Information": "baker"},
@@ -34,15 +35,46 @@ PROFILE = {
 # A copy of row `t` with other values in some columns; `t` is the table's first row.
 COPY = (
     "INSERT INTO {table} SELECT r.* FROM {table} t, {rows}, "
-    "jsonb_populate_record(t, jsonb_build_object({values})) r WHERE t.{key} = %(template)s"
+    "jsonb_populate_record(t, jsonb_build_object({values})) r WHERE t.{key} = %(template)s {where}"
 )
+# Ids follow from names: answer k of query q is md5('ck-q'), item n is md5('in').
+QUERIES = {
+    "rows": "generate_series(1, %(queries)s) q",
+    "values": """'id', nextval(pg_get_serial_sequence('queries_query', 'id')),
+        'external_id', q::text,
+        'text', 'Question ' || q || ': how shall I spend a quiet morning in a new town?'""",
+    "where": "",
+}
+ANSWERS = {
+    "rows": """queries_query y, generate_series(1, %(answers)s) k,
+        (SELECT %(texts)s::text[] AS texts) x""",
+    "values": """'id', md5('c' || k || '-' || y.external_id)::uuid, 'query_id', y.id,
+        'external_id', y.external_id || '-' || k,
+        'text', 'Answer ' || k || ' to question ' || y.external_id ||
+                texts[1 + (y.id * 7 + k) %% cardinality(texts)]""",
+    "where": "AND y.external_id <> 'template'",
+}
+ITEMS = {
+    "rows": "generate_series(1, %(items)s) n, queries_query y",
+    "values": """'id', md5('i' || n)::uuid, 'external_id', n::text, 'position', n,
+        'query_id', y.id""",
+    "where": "AND y.external_id = (1 + (n - 1) %% %(queries)s)::text",
+}
+OPTIONS = """
+    INSERT INTO judging_itemoption (item_id, number, candidate_id)
+    SELECT i.id, o.number,
+           md5('c' || o.place[1 + (i.position - 1) / %(queries)s] || '-' || y.external_id)::uuid
+    FROM judging_item i JOIN queries_query y ON y.id = i.query_id,
+         (VALUES (1, %(left)s::int[]), (2, %(right)s::int[])) o (number, place)
+    WHERE i.external_id <> 'template'"""
 
 
-def seed(items: int, *, overlap: int, people: int, pairs: int = 1, length: int = 2_100) -> dict:
+def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int = 2_100) -> dict:
     """Open `items` pairs for judging; {"slug", "people": [{"email", "password", "token"}]}.
 
-    Each query has `pairs` pairs of its answers: 1 of two answers or 10 of five; those of one query
-    lie far apart, so that no text is met again soon. `length` is that of an answer in characters.
+    They compare the answers to `queries` questions (0: one question each), which have as many as
+    that takes; the pairs of one question lie far apart, so that no text is met again soon. `length`
+    is that of an answer in characters.
     """
     from django.db import connection, transaction
 
@@ -50,7 +82,7 @@ def seed(items: int, *, overlap: int, people: int, pairs: int = 1, length: int =
 
     study, task = _study(overlap)
     with transaction.atomic(), connection.cursor() as cursor:
-        batch = _copies(cursor, study, task, items, pairs, _texts(length))
+        batch = _copies(cursor, study, task, items, queries or items, _texts(length))
         _insert_slots(batch)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
@@ -74,72 +106,59 @@ def _study(overlap: int):
     return study, task
 
 
-def _copies(cursor, study, task, items: int, pairs: int, texts: list[str]):
-    """Queries, answers, items and options; the batch. Ids of answers and items follow from names:
-    the answer k of query q is md5('ck-q'), item n is md5('in')."""
+def _templates(study, task, size: int) -> tuple:
+    """The first query, answer and item; the item names the batch and what else all items share."""
     from annotation.candidates.models import Candidate
     from annotation.judging.models import Batch, Item
     from annotation.personas.models import Persona, PersonaVersion
     from annotation.queries.models import Query
 
+    name = {"study": study, "external_id": "template"}
     persona = Persona.objects.create(study=study, external_id="p1")
     version = PersonaVersion.objects.create(persona=persona, profile=PROFILE)
-    query = Query.objects.create(study=study, external_id="0", persona=persona, text="What?")
-    answer = Candidate.objects.create(study=study, query=query, external_id="0", text="That.")
-    batch = Batch.objects.create(study=study, task=task, size=items)
+    query = Query.objects.create(**name, persona=persona, text="What?")
+    answer = Candidate.objects.create(**name, query=query, text="That.")
     item = Item.objects.create(
-        study=study, batch=batch, external_id="0", query=query, persona_version=version,
-        position=0, overlap=task.overlap,
-    )  # fmt: skip
-    answers = {1: 2, 10: 5}[pairs]
+        **name,
+        batch=Batch.objects.create(study=study, task=task, size=size),
+        query=query,
+        persona_version=version,
+        position=0,
+        overlap=task.overlap,
+    )
+    return query, answer, item
+
+
+def _copies(cursor, study, task, items: int, queries: int, texts: list[str]):
+    """Queries, answers, items and options in numbers; the items' batch."""
+    query, answer, item = _templates(study, task, items)
+    answers = 2
+    while math.comb(answers, 2) * queries < items:
+        answers += 1
     places = list(itertools.combinations(range(1, answers + 1), 2))
     values = {
-        "queries": items // pairs,
+        "queries": queries,
         "items": items,
         "answers": answers,
         "texts": texts,
         "left": [left for left, _ in places],
         "right": [right for _, right in places],
     }
-    _copy(cursor, Query, query, "generate_series(1, %(queries)s) q", values,
-          "'id', nextval(pg_get_serial_sequence('queries_query', 'id')), 'external_id', q::text, "
-          "'text', 'Question ' || q || ': how shall I spend a quiet morning in a new town?'")  # fmt: skip
-    _copy(cursor, Candidate, answer,
-          "queries_query y, generate_series(1, %(answers)s) k", values,
-          "'id', md5('c' || k || '-' || y.external_id)::uuid, 'query_id', y.id, "
-          "'external_id', y.external_id || '-' || k, 'text', 'Answer ' || k || ' to question ' || "
-          "y.external_id || (%(texts)s::text[])[1 + (y.id * 7 + k) %% cardinality(%(texts)s::text[])]",
-          "AND y.external_id <> '0'")  # fmt: skip
-    _copy(cursor, Item, item,
-          "generate_series(1, %(items)s) n, queries_query y", values,
-          "'id', md5('i' || n)::uuid, 'external_id', n::text, 'position', n, 'query_id', y.id",
-          "AND y.external_id = (1 + (n - 1) %% %(queries)s)::text")  # fmt: skip
-    cursor.execute(
-        """INSERT INTO judging_itemoption (item_id, number, candidate_id)
-           SELECT i.id, o.number,
-                  md5('c' || o.place[1 + (i.position - 1) / %(queries)s] || '-' || y.external_id)::uuid
-           FROM judging_item i JOIN queries_query y ON y.id = i.query_id,
-                (VALUES (1, %(left)s::int[]), (2, %(right)s::int[])) o (number, place)
-           WHERE i.position > 0""",
-        values,
-    )
-    for row in (item, answer, query):
-        row.delete()
-    return batch
-
-
-def _copy(cursor, model, template, rows: str, values: dict, columns: str, where: str = "") -> None:
-    table, key = model._meta.db_table, model._meta.pk.column
-    statement = COPY.format(table=table, rows=rows, values=columns, key=key)
-    cursor.execute(f"{statement} {where}", values | {"template": template.pk})
+    for template, parts in ((query, QUERIES), (answer, ANSWERS), (item, ITEMS)):
+        names = {"table": template._meta.db_table, "key": template._meta.pk.column}
+        cursor.execute(COPY.format(**names, **parts), values | {"template": template.pk})
+    cursor.execute(OPTIONS, values)
+    for template in (item, answer, query):
+        template.delete()
+    return item.batch
 
 
 def _texts(length: int) -> list[str]:
     """Markdown of about `length` characters, 64 different ones, as models write it."""
-    rng = random.Random(1)
+    rng, every = random.Random(1), WORDS.split()
 
     def words(count):
-        return " ".join(rng.choices(WORDS, k=count)).capitalize()
+        return " ".join(rng.choices(every, k=count)).capitalize()
 
     def block():
         return (
@@ -174,7 +193,7 @@ def _main() -> None:
     parser.add_argument("--items", type=int, required=True)
     parser.add_argument("--overlap", type=int, required=True)
     parser.add_argument("--people", type=int, required=True)
-    parser.add_argument("--pairs", type=int, choices=(1, 10), default=1)
+    parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--length", type=int, default=2_100)
     arguments = vars(parser.parse_args())
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")

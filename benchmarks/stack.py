@@ -94,7 +94,7 @@ class Stack:
         return psycopg.connect(self.database_url, autocommit=True)
 
     def part(self, name: str) -> psutil.Process | None:
-        """The process of the part `name` (a key of MARKS) that the supervisor started, if it runs."""
+        """The supervisor's child of the name `name` (of MARKS); None while it does not run."""
         for child in psutil.Process(self.process.pid).children():
             with contextlib.suppress(psutil.NoSuchProcess):
                 if MARKS[name] in " ".join(child.cmdline()):

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from annotation.core import audit
 from annotation.queries.models import Query
+from annotation.studies.models import Study
 
 FIELDS = ("persona_id", "text", "need", "type", "scenario")
 
@@ -16,6 +17,8 @@ def save(study, external_id: str, *, by=None, **fields) -> Query:
     It is made where the study has none. Where it says otherwise, it is rewritten as long as it has
     neither answers nor items, and replaced by a new version after that.
     """
+    # Two people who write the first version at once take turns.
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     current = (
         Query.objects.select_for_update()
         .filter(study=study, external_id=external_id, replaced_at=None)

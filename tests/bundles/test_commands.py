@@ -1,13 +1,17 @@
 import io
 import json
 import re
+import subprocess
+import sys
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from annotation.accounts import consent
 from annotation.accounts.models import ApiToken, User
 from annotation.judging.models import Slot
+from annotation.settings import env
 from annotation.studies.models import Membership
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +70,18 @@ def test_arguments_that_make_no_sense_are_refused(arguments):
         call_command(*arguments)
 
 
+def test_exit_codes_and_sentences_of_the_real_command(tmp_path):
+    def manage(*arguments):
+        command = [sys.executable, "manage.py", "import_study", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=settings.BASE_DIR)
+
+    wrong = manage(str(tmp_path))
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert "study.json: there is no such file" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+    assert manage().returncode == 2
+
+
 def test_a_member_is_added_once(cast, tea, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("a fine long secret\n"))
     arguments = ("add_member", "tea", "Dora@Example.org", "--role", "annotator", "--json")
@@ -116,6 +132,7 @@ def test_a_token_is_printed_alone_and_stored_as_a_digest(cast):
 @pytest.fixture
 def admin_settings(monkeypatch):
     """A function that sets ATTUNE_ADMIN_* for one run of ensure_admin."""
+    monkeypatch.setattr(env.ENVIRON, "files_cache", {})
     for name in ("EMAIL", "PASSWORD"):
         monkeypatch.delenv(f"ATTUNE_ADMIN_{name}", raising=False)
         monkeypatch.delenv(f"ATTUNE_ADMIN_{name}_FILE", raising=False)
@@ -129,7 +146,7 @@ def admin_settings(monkeypatch):
 
 
 def test_the_first_administrator_sets_a_password_through_a_link_that_works_once(
-    admin_settings, client, settings
+    admin_settings, client
 ):
     printed = admin_settings()
     admin = User.objects.get()
@@ -164,7 +181,7 @@ def test_the_link_is_printed_again_until_a_password_is_set(admin_settings):
 
 def test_the_environment_makes_the_first_administrator_once(admin_settings, tmp_path):
     secret = tmp_path / "secret"
-    secret.write_text("a secret of the operator")
+    secret.write_text("a secret of the operator\n")
     assert admin_settings(EMAIL="ada@example.org", PASSWORD_FILE=secret) == ""
     ada = User.objects.get()
     assert ada.is_superuser
@@ -191,6 +208,7 @@ def test_somebody_who_was_made_an_annotator_does_not_come_back(admin_settings, c
         ({"PASSWORD": "a secret of the operator"}, "ATTUNE_ADMIN_EMAIL is not"),
         ({"EMAIL": "ada@example.org", "PASSWORD": "secret"}, "ATTUNE_ADMIN_PASSWORD is refused"),
         ({"EMAIL": "ada at home"}, "no e-mail address"),
+        ({"PASSWORD_FILE": "/gone"}, "ATTUNE_ADMIN_PASSWORD_FILE cannot be read"),
     ],
 )
 def test_wrong_settings_make_no_administrator(admin_settings, given, words):

@@ -51,7 +51,7 @@ def test_the_excerpt_is_imported_with_all_its_votes(tmp_path):
     result = importing.import_votes(study, tmp_path / "votes.csv")
     assert (result["votes"], result["items"], result["rejected"]) == (99, 20, [])
     assert all(item.done == item.overlap for item in Item.objects.all())
-    source = [row for row in convert_ukp._read(EXCERPT / "judgments.jsonl")]
+    source = convert_ukp._read(EXCERPT / "judgments.jsonl")
     expected = Counter((v["item_id"], f"ukp:{v['annotator']}", v["choice"]) for v in source)
     columns = exported(study)
     assert (

@@ -46,7 +46,8 @@ def test_thoughts_citations_and_urls_leave_the_text(raw, text, urls):
 
 
 SIGNS = """
-<think> </think> <THINKING> </thinking> [1] [2,3] 【1】 [^1] https://a.example ht tps:// www.c.example
+<think> </think> <THINKING> </thinking> [1] [2,3] 【1】 [^1] https://a.example ht tps://
+www.c.example
 http://b.example/x?y=(z) ` ``` ( ) [ ] < > " ， 中 한 - 1. \x00
 """
 pieces = st.sampled_from([*SIGNS.split(), " ", "\n"])

@@ -6,16 +6,23 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.core.errors import DomainError
-from annotation.datasets import folders
 from annotation.datasets.check import check
+from annotation.datasets.writers import VOTES, Table, Tables, describe
+
+PATHS = ("data/general/easy.jsonl", "data/specific/hard.jsonl")
 
 
 @pytest.fixture
-def folder(items, vote, built, tmp_path):
-    for item in items(2):
-        vote(item, "111111112")
-    shutil.copytree(folders.folder_of(built("personafeedback")), tmp_path / "copy")
-    return tmp_path / "copy"
+def folder(tmp_path):
+    """A folder such as a release is: two files of pairs, votes and a manifest."""
+    here = tmp_path / "release"
+    tables = {path: Table(path, "jsonl") for path in PATHS} | {"votes": VOTES}
+    with Tables(here, tables) as made:
+        made.write(PATHS[1], {"question": "a\nb", "chosen": '"', "reject": ""})
+        for n in range(18):
+            made.write("votes", {"task": f't"{n}\r\n', "worker": "worker-001", "label": "x,y"})
+    (here / "manifest.json").write_text(json.dumps({"files": made.files()}))
+    return here
 
 
 def relist(folder, change):
@@ -71,7 +78,7 @@ def test_a_link_to_elsewhere_is_not_followed(folder, tmp_path):
 )  # fmt: skip
 def test_a_path_that_leads_outside_is_refused(folder, path):
     relist(folder, lambda files: files.append({"path": path, "rows": 0, "bytes": 0, "sha256": ""}))
-    with pytest.raises(DomainError, match=r"manifest\.json: file 10 "):
+    with pytest.raises(DomainError, match=r"manifest\.json: file 4 "):
         check(folder)
 
 
@@ -92,8 +99,6 @@ def test_a_file_listed_twice_is_refused(folder):
 
 
 def test_damaged_parquet_under_a_matching_digest_is_a_sentence(tmp_path):
-    from annotation.datasets.writers import describe
-
     (tmp_path / "x.parquet").write_bytes(b"no parquet")
     files = {"files": [describe(tmp_path, "x.parquet", 1)]}
     (tmp_path / "manifest.json").write_text(json.dumps(files))

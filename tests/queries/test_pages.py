@@ -94,12 +94,12 @@ def test_a_page_opened_before_another_change_does_not_undo_it(carol, cast, asked
 
 
 def test_a_refused_query_keeps_what_was_typed(carol, cast, asked):
-    foreign = cast.persona(cast.study("rain"), "p9")
+    foreign = cast.persona(cast.study("rain"), "persona-of-rain")
     answer = carol.post(f"{URL}{asked.pk}/", fields(asked, persona=foreign.pk, need="kept need"))
     page = answer.content.decode()
     assert answer.status_code == 400
     assert "kept need" in page
-    assert "p9" not in page
+    assert "persona-of-rain" not in page
     assert carol.post(f"{URL}{asked.pk}/", fields(asked, text="")).status_code == 400
     assert versions() == [(1, "What now?")]
 

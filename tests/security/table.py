@@ -46,10 +46,10 @@ class Row:
 
     def expected(self, method: str, role: str) -> int:
         """The status that this role must get."""
-        if role in UNKNOWN and not self.public:
-            return 401 if self.api else 302
         if (method, role) in self.but:
             return self.but[method, role]
+        if role in UNKNOWN and not self.public:
+            return 401 if self.api else 302
         if method not in self.methods:
             return 405
         if role in self.allow or self.public:
@@ -70,6 +70,21 @@ def page(allow, *, args=_slug, **kwargs) -> Row:
 def api(allow, *, args=_slug, **kwargs) -> Row:
     """A route of the REST API."""
     return page(allow, args=args, api=True, **kwargs)
+
+
+def account(unknown: str, known: str, **args) -> Row:
+    """A page of allauth's: the statuses in the order of ``METHODS``, logged out and logged in.
+
+    Its views take PUT for POST, and tell OPTIONS which methods there are.
+    """
+    columns = [(UNKNOWN, unknown), (LOGGED_IN, known)]
+    but = {
+        (method, role): int(status)
+        for roles, statuses in columns
+        for method, status in zip(METHODS, statuses.split(), strict=True)
+        for role in roles
+    }
+    return Row(set(), {}, args=lambda w: args, but=but, public=True)
 
 
 def _none(w) -> dict:
@@ -133,6 +148,12 @@ PERSONA = {"id": "p9", "profile": {"Name": "Noa"}}
 QUERY = {"id": "q9", "text": "What now?"}
 STUDY = {"title": "New", "slug": "new-one", "languages": ["en"], "consent": "I agree."}
 
+# GET HEAD POST PUT PATCH DELETE OPTIONS
+OPEN = "200 200 200 200 405 405 200"
+SAY = "200 200 405 405 405 405 200"
+AWAY = "302 302 302 302 302 302 302"
+SHUT = "200 200 200 200 200 200 200"
+
 TABLE = {
     # --- Health: for machines, without a login -------------------------------------------------
     "live": page(set(), args=_none, public=True, GET=200, HEAD=200),
@@ -143,6 +164,25 @@ TABLE = {
     "token-revoke": page(
         {"ann"}, args=lambda w: {"pk": w.tokens["ann"][0].pk}, refused=404, POST=302
     ),
+    # --- The accounts of allauth ---------------------------------------------------------------
+    "account_login": account(OPEN, AWAY),
+    "account_logout": account("302 302 302 405 405 405 200", "200 200 302 405 405 405 200"),
+    "account_signup": account(SHUT, SHUT),
+    "account_inactive": account(SAY, SAY),
+    "account_email": account(AWAY, "200 200 302 302 405 405 200"),
+    "account_email_verification_sent": account(SAY, SAY),
+    "account_confirm_email": account(
+        "200 200 404 405 405 405 200", "200 200 404 405 405 405 200", key="guessed"
+    ),
+    "account_confirm_login_code": account(AWAY, AWAY),
+    "account_change_password": account(AWAY, OPEN),
+    "account_set_password": account(AWAY, AWAY),
+    # Whoever logged in a moment ago is not asked again.
+    "account_reauthenticate": account(AWAY, AWAY),
+    "account_reset_password": account(OPEN, OPEN),
+    "account_reset_password_done": account(SAY, SAY),
+    "account_reset_password_from_key": account(SHUT, SHUT, uidb36="1", key="guessed"),
+    "account_reset_password_from_key_done": account(SAY, SAY),
     # --- Studies -------------------------------------------------------------------------------
     "study-new": page(
         {"curator", "administrator", "site", "outsider"},

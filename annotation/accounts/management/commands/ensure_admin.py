@@ -29,8 +29,8 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options):
         """Make the account; print the link where nobody could log in otherwise."""
-        email = env.str("ATTUNE_ADMIN_EMAIL", "").strip().lower()
-        password = env.str("ATTUNE_ADMIN_PASSWORD", "")
+        email = _setting("ATTUNE_ADMIN_EMAIL").strip().lower()
+        password = _setting("ATTUNE_ADMIN_PASSWORD")
         if password and not email:
             raise CommandError("ATTUNE_ADMIN_PASSWORD is set, ATTUNE_ADMIN_EMAIL is not.")
         # Somebody who was made an annotator, or closed, must not come back with the next start.
@@ -46,6 +46,14 @@ class Command(BaseCommand):
 
 # Django marks a password that nobody has set with an exclamation mark.
 _HAS_PASSWORD = ~Q(password__startswith="!") & ~Q(password="")  # noqa: S106 - no password
+
+
+def _setting(name: str) -> str:
+    """The variable, or what the file of NAME_FILE holds without the line end of an editor."""
+    try:
+        return env.str(name, "").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"The file of {name}_FILE cannot be read: {error}") from error
 
 
 def _waiting() -> User | None:

@@ -1,0 +1,12 @@
+"""How a measurement is told: one line on stdout and one entry of bench.json."""
+
+
+def figure(name: str, ours: float, floor: float, unit: str, **more: float) -> dict[str, dict]:
+    """Print `NAME ours=… floor=… ratio=…` and what is `more`; return {name: entry}."""
+    entry = {"ours": ours, "floor": floor, "ratio": ours / floor, "unit": unit, **more}
+    extra = "".join(f" {key}={value:.2f}" for key, value in more.items())
+    print(
+        f"{name} ours={ours:.1f}{unit} floor={floor:.1f}{unit} ratio={ours / floor:.3f}{extra}",
+        flush=True,
+    )
+    return {name: entry}

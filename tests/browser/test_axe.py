@@ -1,0 +1,106 @@
+"""axe finds nothing on any page, in light and in dark, for everybody who can open it."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from annotation.agreement.recompute import recompute
+from annotation.judging import present, queue, submit
+from annotation.studies.models import Invitation
+from tests.browser.conftest import PHONE
+from tests.browser.texts import fill
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ENTRANCE = ["login/", "signup/", "password/reset/", "password/reset/done/", "inactive/"]
+ENTRANCE += ["password/reset/key/1-set-password/", "confirm-email/none/"]
+ACCOUNT = ["/tokens/", "/accounts/email/", "/accounts/password/change/", "/accounts/logout/"]
+ACCOUNT += ["/accounts/reauthenticate/"]
+
+
+@pytest.fixture
+def busy(cast, tea):
+    """The study "tea" in the middle of its work."""
+    fill(cast, tea, reason="optional", tie=True, none=True)
+    for name in ("Bo", "Chen"):
+        person = cast.person(name)
+        slot = queue.claim(tea, person)
+        answers = present.show(slot, person).answers
+        submit.submit(tea, slot, person, {"choice": min(answers)[0]}, key="k")
+    recompute(tea, "best")
+    return tea
+
+
+@pytest.fixture
+def check():
+    """A function that opens addresses in a page and runs axe on each, in both colour schemes."""
+    axe = Axe()
+
+    def look(page):
+        found = []
+        for scheme in ("light", "dark"):
+            # Colours in the middle of a transition are nobody's: there are none.
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            for violation in axe.run(page).response["violations"]:
+                where = [node["html"][:200] for node in violation["nodes"]]
+                found.append((page.url, scheme, violation["id"], where))
+        return found
+
+    def visit(page, *addresses):
+        found = []
+        for address in addresses:
+            assert page.goto(address).status < 500
+            found += look(page)
+        assert found == []
+
+    visit.look = look
+    return visit
+
+
+def test_the_pages_before_the_login_have_no_violation(page, check, cast, tea):
+    _, key = Invitation.issue(tea, "annotator", by=cast.person("Carol"))
+    check(page, *(f"/accounts/{name}" for name in ENTRANCE), f"/invitations/{key}/")
+    # Invited, one may sign up.
+    check(page, "/accounts/signup/", "/invitations/none/")
+
+
+def test_a_form_with_errors_has_no_violation(page, check):
+    page.goto("/accounts/login/")
+    page.locator("main").get_by_role("button", name="Log in").click()
+    page.locator(".errorlist").first.wait_for()
+    assert check.look(page) == []
+
+
+def test_an_annotators_pages_have_no_violation(page, check, cast, log_in, busy):
+    cast.member("Ann", cast.study("rain"), "annotator", consented=False)
+    log_in(page, cast.person("Ann"))
+    check(page, "/", "/studies/rain/consent/", "/studies/tea/consent/", "/studies/tea/guideline/")
+    check(page, *ACCOUNT, "/studies/tea/tasks/", "/studies/none/")
+
+
+def test_the_judging_page_has_no_violation_in_any_state(open_page, check, cast, log_in, busy):
+    page = log_in(open_page(), cast.person("Ann"))
+    check(page, "/studies/tea/judge/")
+    page.keyboard.press("1")
+    page.get_by_role("button", name="Skip…").click()
+    assert check.look(page) == []
+    page.keyboard.press("Escape")
+    page.set_viewport_size(PHONE)
+    assert check.look(page) == []
+    page.get_by_role("button", name="About Mina Park").click()
+    assert check.look(page) == []
+
+
+def test_a_curators_pages_have_no_violation(page, check, cast, log_in, busy):
+    log_in(page, cast.person("Carol"))
+    check(page, "/", "/studies/new/", "/studies/tea/")
+    names = ("personas", "queries", "candidates", "tasks", "releases")
+    check(page, *(f"/studies/tea/{name}/" for name in names))
+
+
+def test_an_administrators_pages_have_no_violation(page, check, cast, log_in, busy):
+    dora = cast.member("Dora", busy, "administrator")
+    Invitation.issue(busy, "annotator", by=dora)
+    log_in(page, dora)
+    check(page, "/studies/tea/settings/", "/studies/tea/people/")
+    page.get_by_role("button", name="Make an invitation link").click()
+    page.locator(".secret").wait_for()
+    assert check.look(page) == []

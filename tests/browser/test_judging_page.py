@@ -1,0 +1,214 @@
+"""The judging page as a person meets it: keys, phone, no script, two tabs, a login run out."""
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.judging.models import Handback, Selection
+from tests.browser.conftest import PHONE
+from tests.browser.texts import fill
+
+pytestmark = pytest.mark.django_db(transaction=True)
+JUDGE = "/studies/tea/judge/"
+
+
+@pytest.fixture
+def desk(cast, tea, log_in):
+    """A function that opens items in "tea" and the judging page of the first for Ann."""
+
+    def open_(page, **config):
+        fill(cast, tea, **({"reason": "optional", "tie": True, "none": True} | config))
+        log_in(page, cast.person("Ann"))
+        page.goto(JUDGE)
+        return page
+
+    return open_
+
+
+def submit(page):
+    page.get_by_role("button", name="Submit and next").click()
+
+
+def stored() -> list[tuple[str, str]]:
+    return list(Selection.objects.order_by("pk").values_list("outcome", "reason"))
+
+
+def counted(page, number: int):
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"{number} of 2 judged")
+
+
+def test_a_digit_chooses_the_answer_shown_there_and_ctrl_enter_submits_it(page, desk):
+    desk(page)
+    text = page.locator(".pane .text").nth(1).inner_text()
+    page.keyboard.press("2")
+    expect(page.get_by_role("radio", name="Answer 2")).to_be_checked()
+    page.keyboard.press("Control+Enter")
+    counted(page, 1)
+    chosen = Selection.objects.get().choice.candidate.external_id
+    assert text.endswith(f"This is {chosen}.")
+
+
+@pytest.mark.parametrize(("key", "outcome"), [("0", "tie"), ("n", "none")])
+def test_keys_for_a_tie_and_for_none(page, desk, key, outcome):
+    desk(page)
+    page.keyboard.press(key)
+    page.keyboard.press("Control+Enter")
+    counted(page, 1)
+    assert stored() == [(outcome, "")]
+
+
+def test_keys_are_silent_while_typing(page, desk):
+    desk(page)
+    page.get_by_label("Why this one?").press_sequentially("1 n 0")
+    expect(page.get_by_label("Why this one?")).to_have_value("1 n 0")
+    expect(page.locator("input[name=choice]:checked")).to_have_count(0)
+
+
+def test_enter_on_a_choice_submits_and_never_skips(page, desk):
+    desk(page)
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    counted(page, 1)
+    assert (Selection.objects.count(), Handback.objects.count()) == (1, 0)
+
+
+def test_after_a_submit_the_next_question_has_the_focus(page, desk):
+    desk(page)
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    counted(page, 1)
+    expect(page.get_by_role("region", name="What could I do")).to_be_focused()
+
+
+def test_a_reader_meets_question_then_answers_then_form(page, desk):
+    desk(page)
+    order = page.locator("main").evaluate(
+        "main => [...main.querySelectorAll('h1, h2[id^=answer], legend, textarea, [name=submit]')]"
+        ".map(one => one.tagName === 'H2' ? one.innerText : one.tagName)"
+    )
+    answers = ["Answer 1", "Answer 2", "Answer 3"]
+    assert order[:7] == ["H1", *answers, "LEGEND", "TEXTAREA", "BUTTON"]
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE])
+def test_it_works_without_javascript(open_page, desk, viewport):
+    page = desk(open_page(java_script_enabled=False, viewport=viewport))
+    page.locator(".choice").nth(2).click()
+    page.get_by_label("Why this one?").fill("It is short.")
+    submit(page)
+    counted(page, 1)
+    page.locator(".choice").first.click()
+    submit(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    assert stored() == [("choice", "It is short."), ("choice", "")]
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1000, 700), (390, 844), (320, 640), (640, 360)])
+def test_nothing_scrolls_away_and_nothing_sideways(open_page, desk, size):
+    width, height = size
+    page = desk(open_page(viewport={"width": width, "height": height}))
+    page.evaluate("scrollTo(0, document.body.scrollHeight / 2)")
+    for text in page.locator(".pane .text").all():
+        text.evaluate("box => box.scrollTo(0, box.scrollHeight)")
+    bar = page.locator(".decide").bounding_box()
+    assert (bar["x"], bar["width"], bar["y"] + bar["height"]) == (0, width, height)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    if height >= 480:
+        assert page.locator(".ask").bounding_box()["y"] >= 0
+        assert bar["y"] - page.locator(".ask").bounding_box()["height"] > height / 4
+
+
+def test_targets_are_large_enough(open_page, desk):
+    page = desk(open_page(viewport=PHONE))
+    for target in page.locator("a:visible, button:visible, .choice").all():
+        box = target.bounding_box()
+        assert min(box["width"], box["height"]) >= 24, target.inner_text()
+
+
+def test_on_a_phone_the_person_is_one_tap_away_also_without_javascript(open_page, desk):
+    page = desk(open_page(java_script_enabled=False, viewport=PHONE))
+    expect(page.get_by_text("no hazelnuts")).to_be_hidden()
+    page.get_by_role("button", name="About Mina Park").click()
+    expect(page.get_by_text("no hazelnuts")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    expect(page.get_by_text("no hazelnuts")).to_be_hidden()
+
+
+def test_a_double_click_stores_once(page, desk):
+    desk(page)
+    page.keyboard.press("1")
+    page.get_by_role("button", name="Submit and next").dblclick()
+    counted(page, 1)
+    assert stored() == [("choice", "")]
+
+
+def test_the_next_item_moves_nothing(page, desk):
+    desk(page, items=2)
+    page.evaluate(
+        "new PerformanceObserver(list => list.getEntries().forEach(one => {"
+        " window.shift = (window.shift || 0) + one.value }))"
+        ".observe({type: 'layout-shift', buffered: true})"
+    )
+    before = page.locator(".decide").bounding_box()
+    page.keyboard.press("3")
+    page.keyboard.press("Control+Enter")
+    counted(page, 1)
+    assert page.locator(".decide").bounding_box() == before
+    assert page.evaluate("window.shift || 0") == 0
+
+
+def test_a_logged_out_submit_keeps_the_words_and_goes_through_after_a_login(
+    page, desk, log_in, cast
+):
+    desk(page)
+    page.keyboard.press("1")
+    page.get_by_label("Why this one?").fill("It knows her shifts.")
+    page.context.clear_cookies(name="attune-session")
+    submit(page)
+    expect(page.locator("#trouble")).to_contain_text("You are logged out.")
+    expect(page.get_by_label("Why this one?")).to_have_value("It knows her shifts.")
+    assert stored() == []
+    log_in(page.context.new_page(), cast.person("Ann"))
+    submit(page)
+    counted(page, 1)
+    assert stored() == [("choice", "It knows her shifts.")]
+
+
+def test_a_second_tabs_stale_form_gets_a_sentence_and_keeps_the_words(page, desk):
+    desk(page)
+    second = page.context.new_page()
+    second.goto(JUDGE)
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    counted(page, 1)
+    second.keyboard.press("2")
+    second.get_by_label("Why this one?").fill("Other words.")
+    submit(second)
+    expect(second.get_by_role("alert").last).to_contain_text("the first one stands")
+    expect(second.get_by_label("What you typed, to keep:")).to_have_value("Other words.")
+    assert stored() == [("choice", "")]
+
+
+def test_a_refused_answer_comes_back_with_its_choice_and_its_reason_said(page, desk):
+    desk(page, reason="required")
+    page.keyboard.press("2")
+    page.get_by_label("Why this one?").fill("   ")
+    submit(page)
+    expect(page.locator(".decide [role=alert]")).to_be_focused()
+    expect(page.locator(".decide [role=alert]")).to_contain_text("Say in a few words")
+    expect(page.get_by_role("radio", name="Answer 2")).to_be_checked()
+    assert stored() == []
+
+
+def test_skipping_asks_first_and_takes_the_words_along(page, desk):
+    desk(page)
+    first = page.locator("input[name=slot]").get_attribute("value")
+    page.get_by_label("Why this one?").fill("I know this person.")
+    page.get_by_role("button", name="Skip…").click()
+    page.get_by_role("button", name="Go on judging").click()
+    assert Handback.objects.count() == 0
+    page.get_by_role("button", name="Skip…").click()
+    page.get_by_role("button", name="Skip it").click()
+    expect(page.locator(f"input[value='{first}']")).to_have_count(0)
+    assert list(Handback.objects.values_list("cause", "reason")) == [
+        ("skipped", "I know this person.")
+    ]

@@ -1,0 +1,155 @@
+"""Whoever judges sees the answers and nothing that tells where they come from."""
+
+import itertools
+import re
+from collections import Counter
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+from scipy.stats import chisquare
+
+from annotation.candidates.models import Candidate
+from annotation.judging import plan, queue, submit
+from annotation.judging.models import Slot
+
+CANARIES = {
+    "model": "secret-model-7b",
+    "strategy": "canary-strategy",
+    "endpoint": "canary-endpoint",
+    "template": "canary-template",
+    "request_id": "canary-request",
+    "prompt_digest": "canary-digest",
+    "error": "canary-error",
+}
+
+
+@pytest.fixture
+def blind(cast, tea):
+    """An open study in which every trace of an answer's origin carries a canary."""
+    cast.open(tea, items=3, reason="optional")
+    for number, candidate in enumerate(Candidate.objects.all()):
+        values = {name: f"{value}-{number}" for name, value in CANARIES.items()}
+        Candidate.objects.filter(pk=candidate.pk).update(
+            **values,
+            prompt={"messages": "canary-prompt"},
+            parameters={"seed": "canary-seed"},
+            urls=["https://canary-url.example"],
+            external_id=f"canary-id-{number}",
+        )
+    bo = cast.person("Bo")
+    slot = Slot.objects.get(pk=queue.claim(tea, bo))
+    choice = str(slot.item.options.first().candidate_id)
+    data = {"choice": choice, "reason": "canary-reason-of-Bo"}
+    submit.submit(tea, slot.pk, bo, data, key="canary-key")
+    return tea
+
+
+def everything(response) -> str:
+    return f"{response.headers} {response.cookies} {response.content.decode()}"
+
+
+def traces(text: str) -> set:
+    found = set(re.findall(r"canary[-\w]*|secret-model\S*", text))
+    return found | set(
+        re.findall(r"\bvotes_\d|\bA[123]\b|strategy|bo@example", text, re.IGNORECASE)
+    )
+
+
+def test_no_page_and_no_answer_of_the_api_holds_a_trace_of_origin_or_of_others_votes(
+    blind, cast, login
+):
+    ann = cast.person("Ann")
+    client = login(ann)
+    page = client.get(reverse("judge", args=["tea"]))
+    claimed = client.post(reverse("api-claim", args=["tea"]), content_type="application/json")
+    slot = claimed.json()["slot"]
+    refused = client.post(reverse("judge", args=["tea"]), {"slot": slot, "key": "k"})
+    wrong = client.post(
+        reverse("api-judgment", args=[slot]),
+        {"choice": "x"},
+        "application/json",
+        headers={"Idempotency-Key": "k"},
+    )
+    choice = claimed.json()["options"][0]["id"]
+    stored = client.post(
+        reverse("api-judgment", args=[slot]),
+        {"choice": choice},
+        "application/json",
+        headers={"Idempotency-Key": "k"},
+    )
+    skipped = client.get(reverse("judge", args=["tea"]))
+    others = [client.get(reverse(name, args=["tea"])) for name in ("guideline", "consent")]
+    answers = [page, claimed, refused, wrong, stored, skipped, *others, client.get("/")]
+    assert [one.status_code for one in answers] == [200, 200, 400, 400, 201, 200, 200, 200, 200]
+    assert [traces(everything(one)) for one in answers] == [set()] * len(answers)
+    keys = {"slot", "task", "kind", "query", "need", "persona", "options", "lease_expires_at"}
+    assert set(claimed.json()) == keys
+    assert {frozenset(option) for option in claimed.json()["options"]} == {
+        frozenset(["id", "text"])
+    }
+
+
+def test_the_canaries_are_there_to_be_leaked(blind):
+    assert traces(str(list(Candidate.objects.values()))) > {
+        "canary-strategy-0",
+        "secret-model-7b-0",
+    }
+
+
+def test_the_pages_of_two_items_differ_in_the_answers_alone(cast, tea, login):
+    """Same texts, other strategies and models: the same page to the byte, ids and tokens apart."""
+    cast.open(tea, items=2)
+    for candidate in Candidate.objects.select_related("query"):
+        number = candidate.external_id[-1]
+        late = candidate.query.external_id.endswith("2")
+        Candidate.objects.filter(pk=candidate.pk).update(
+            text=f"Answer {number}",
+            strategy="x" * 40 if late else "A1",
+            model="m" * (200 if late else 1),
+        )
+    tea.queries.update(text="The same question?")
+    client = login(cast.person("Ann"))
+    pages = []
+    for _ in range(2):
+        page = client.get(reverse("judge", args=["tea"])).content.decode()
+        slot = Slot.objects.get(status="held", annotator__name="Ann")
+        choice = str(slot.item.options.first().candidate_id)
+        submit.submit(tea, slot.pk, cast.person("Ann"), {"choice": choice}, key=str(slot.pk))
+        page = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", page)
+        page = re.sub(r'(csrfmiddlewaretoken" value=")\w+', r"\1", page)
+        pages.append(re.sub(r"Answer \d(?=<)|\d of \d judged", "", page))
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("options", [2, 3])
+def test_the_place_of_an_answer_on_the_page_tells_nothing(options):
+    """Chi-square over many items: every order equally often, also for the first slot alone."""
+    items = [uuid4() for _ in range(1200)]
+    orders = list(itertools.permutations(range(1, options + 1)))
+    for ordinals in ([0], range(9)):
+        seen = Counter(plan.shown_order(item, n, options) for item in items for n in ordinals)
+        # Nine slots of one item are balanced, so the counts are closer than chance, never further.
+        assert chisquare([seen[order] for order in orders]).pvalue > 1e-4
+
+
+def test_the_slots_of_an_item_show_it_in_different_orders():
+    for options in (2, 3):
+        orders = {plan.shown_order("item", n, options) for n in range(9)}
+        assert len(orders) == len(list(itertools.permutations(range(options))))
+
+
+def test_the_order_in_which_answers_were_made_does_not_decide_their_numbers():
+    made = ["A1", "A2", "A3"]
+    first = Counter(plan.triple(made, made, f"task/{n}")[0] for n in range(900))
+    assert chisquare([first[one] for one in made]).pvalue > 1e-4
+    left = Counter(plan.pairs(made, made, 1, f"task/{n}")[0][0] for n in range(900))
+    assert chisquare([left[one] for one in made]).pvalue > 1e-4
+
+
+def test_an_annotator_learns_nothing_from_the_pages_of_others(blind, cast, login):
+    client = login(cast.person("Ann"))
+    for name in ("study", "tasks", "candidates", "queries", "releases", "people", "api-judgments"):
+        response = client.get(reverse(name, args=["tea"]))
+        assert response.status_code == 403
+        assert traces(everything(response)) == set()

@@ -1,0 +1,240 @@
+"""Bodies, addresses and headers that nobody in their right mind sends: a sentence, never a 500."""
+
+import json
+import string
+from uuid import UUID
+
+import pytest
+from django.db import transaction
+from django.urls import reverse
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.security.conftest import fingerprint
+from tests.security.table import METHODS, TABLE
+from tests.security.test_routes import NAMES
+
+PROBLEM = "application/problem+json"
+ONCE = settings(
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+HOSTILE = {
+    "lone surrogate": b'{"choice": "\\ud800"}',
+    "surrogate key": b'{"\\udfff": 1}',
+    "NUL": b'{"choice": "tie", "reason": "a\\u0000b"}',
+    "NUL key": b'{"\\u0000": 1}',
+    "NaN": b'{"choice": "tie", "seconds": NaN}',
+    "Infinity": b'{"choice": "tie", "seconds": -Infinity}',
+    "1e400": b'{"choice": "tie", "seconds": 1e400}',
+    "1e400 elsewhere": b'{"choice": "tie", "other": [1e400]}',
+    "huge integer": b'{"choice": "tie", "seconds": ' + b"9" * 5_000 + b"}",
+    "nested lists": b'{"choice": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "nested objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "never closed": b"[" * 100_000,
+    "bad UTF-8": b'{"choice": "\xff\xfe"}',
+    "UTF-16": '{"choice": "tie"}'.encode("utf-16"),
+    "byte order mark": b"\xef\xbb\xbf{}",
+    "a list": b"[]",
+    "a string": b'"tie"',
+    "a number": b"1",
+    "null": b"null",
+    "two documents": b"{}{}",
+    "no JSON": b"choice=tie",
+    "a form": b"choice=tie&key=k",
+    "choice a list": b'{"choice": ["tie"]}',
+    "choice an object": b'{"choice": {"a": 1}}',
+    "choice null": b'{"choice": null}',
+    "choice true": b'{"choice": true}',
+    "nothing": b"",
+    "empty": b"{}",
+    "same key twice": b'{"choice": "x", "choice": "y"}',
+    "reason a number": b'{"choice": "tie", "reason": 5}',
+    "flags a string": b'{"choice": "tie", "flags": "unsafe"}',
+    "flags of objects": b'{"choice": "tie", "flags": [{}]}',
+    "long": b'{"choice": "tie", "reason": "' + b"x" * 100_000 + b'"}',
+    "too large": b'{"reason": "' + b"x" * 3_000_000 + b'"}',
+}
+
+
+def judgment(world) -> str:
+    return reverse("api-judgment", args=[world.mine.slot.pk])
+
+
+def send(world, address, body, kind="application/json", **headers):
+    """Status of one request by Ann's program, undone again."""
+    with transaction.atomic():
+        response = world.program("ann").generic(
+            "POST", address, body, kind, headers={"Idempotency-Key": "k", **headers}
+        )
+        transaction.set_rollback(True)
+    if response.status_code >= 400:
+        assert response["Content-Type"] == PROBLEM
+        problem = response.json()
+        assert problem["status"] == response.status_code
+        assert problem["detail"]
+        assert "Traceback" not in problem["detail"]
+    return response.status_code
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_judgment_is_refused_with_a_sentence(world, name):
+    status = send(world, judgment(world), HOSTILE[name])
+    assert 400 <= status < 500
+    assert fingerprint() == world.fingerprint
+
+
+def test_what_a_hostile_body_says_reaches_neither_claim_nor_release(world):
+    wrong = {}
+    for name, body in HOSTILE.items():
+        for route, args in (("api-claim", ["tea"]), ("api-release", [world.mine.slot.pk])):
+            status = send(world, reverse(route, args=args), body)
+            if status >= 500:
+                wrong[name, route] = status
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["text/html", "multipart/form-data", "multipart/form-data; boundary=x", "", "x/y; charset"],
+)
+def test_another_kind_of_body_is_refused(world, kind):
+    assert send(world, judgment(world), b'{"choice": "tie"}', kind) in (400, 415)
+
+
+@pytest.mark.parametrize("key", ["", " ", "k" * 201, "a\tb", "é\x80", "\x7f"])
+def test_a_key_that_cannot_be_kept_is_refused(world, key):
+    option = world.mine.slot.item.options.first()
+    body = json.dumps({"choice": str(option.candidate_id)})
+    assert send(world, judgment(world), body, **{"Idempotency-Key": key}) == 400
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)
+bodies = st.dictionaries(
+    st.sampled_from(["choice", "reason", "flags", "seconds", "slot", "key"]) | st.text(),
+    json_values,
+    max_size=6,
+)
+
+
+@given(body=bodies, route=st.sampled_from(["api-judgment", "api-claim", "api-release"]))
+@example(body={"choice": "tie", "seconds": 10**400}, route="api-judgment")
+@ONCE
+def test_no_json_breaks_the_api(world, body, route):
+    args = ["tea"] if route == "api-claim" else [world.mine.slot.pk]
+    assert send(world, reverse(route, args=args), json.dumps(body)) < 500
+
+
+@given(raw=st.binary(max_size=300), kind=st.sampled_from(["application/json", "text/plain", "a"]))
+@ONCE
+def test_no_bytes_break_the_api(world, raw, kind):
+    assert send(world, judgment(world), raw, kind) < 500
+
+
+# What a form may carry: any text that a browser can send, and then some.
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampled_from(
+    [
+        "\x00",
+        "-1",
+        "9" * 30,
+        "1e400",
+        "NaN",
+        "../",
+        "tie",
+        "\u202e",
+        "[]",
+        "{}",
+        "null",
+        "a" * 5_000,
+    ]
+)
+FIELDS = [
+    *("slot", "choice", "reason", "key", "seconds", "flags", "days", "title", "slug", "consent"),
+    *("languages", "status", "text", "agree", "decision", "role", "email", "name", "options"),
+    *("overlap", "pairs_per_query", "guideline", "external_id", "rest", "need", "type", "persona"),
+    *("scenario", "layout", "format", "licence", "strategies", "endpoint", "login", "password"),
+    *("page", "q", "page_size", "cursor", "ordering", "next", "description", "tie", "none", "file"),
+]
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    method=st.sampled_from(METHODS),
+    role=st.sampled_from(["anonymous", "ann", "curator", "administrator"]),
+    data=st.dictionaries(st.sampled_from(FIELDS), words, max_size=6),
+    query=st.dictionaries(st.sampled_from(FIELDS), words, max_size=3),
+)
+@settings(ONCE, max_examples=300)
+def test_no_request_breaks_a_page(world, name, method, role, data, query):
+    row = TABLE[name]
+    valid = row.data(world) if len(data) % 2 else {}
+    address = reverse(name, kwargs=row.args(world))
+    client = world.browser(role)
+    with transaction.atomic():
+        if method == "POST":
+            response = client.post(address, {**valid, **data}, query_params=query)
+        else:
+            response = client.generic(method, address, query_params=query)
+        transaction.set_rollback(True)
+    assert response.status_code < 500, (name, method, role, data, query)
+
+
+SEGMENTS = st.text(string.printable, max_size=20) | st.sampled_from(
+    ["%00", "%ff", "%2e%2e", "..", "%ud800", str(UUID(int=0)), "9" * 40, "-1", "é", "tea", "\u0000"]
+)
+
+
+@given(parts=st.lists(SEGMENTS, max_size=4), api=st.booleans())
+@ONCE
+def test_no_address_breaks_the_site(world, parts, api):
+    path = "/api/v1/" if api else "/studies/"
+    response = world.browser("curator").get(path + "/".join(parts))
+    assert response.status_code < 500
+
+
+@pytest.mark.parametrize("number", ["9" * 19, "9" * 40, "2147483648"])
+@pytest.mark.parametrize("name", ["member", "revoke", "close-batch", "token-revoke"])
+def test_a_number_too_large_for_the_database_is_unknown(world, name, number):
+    from tests.security.test_routes import ROUTES
+
+    key = "batch" if name == "close-batch" else "pk"
+    args = {key: int(number)} | ({"slug": "tea"} if "slug" in ROUTES[name] else {})
+    assert world.browser("administrator").post(reverse(name, kwargs=args)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(
+            "owner__password__startswith=p",
+            "annotator__password__regex=.",
+            "ordering=annotator__email",
+        ),
+        *("search=secret", "fields=password", "_connector=OR", "page_size=0", "page_size=-1"),
+        *("page_size=99999999999999999999", "cursor=x", "cursor=%00", "cursor=cD0x", "format=api"),
+    ],
+)
+def test_no_query_is_a_lookup_into_the_database(world, query):
+    client = world.program("curator")
+    address = reverse("api-judgments", args=["tea"])
+    plain, asked = client.get(address), client.get(f"{address}?{query}")
+    assert asked.status_code in (200, 400, 404)
+    if asked.status_code == 200:
+        assert asked.json()["results"] == plain.json()["results"]
+    else:
+        assert asked["Content-Type"] == PROBLEM
+
+
+def test_a_page_of_the_api_is_capped(world):
+    address = reverse("api-studies") + "?page_size=1000000"
+    request = world.program("site").get(address).wsgi_request
+    from rest_framework.request import Request
+
+    from annotation.api.pagination import Cursor
+
+    assert Cursor().get_page_size(Request(request)) == 1000
