@@ -26,6 +26,7 @@ from pathlib import Path
 from annotation.core.text import render
 
 TIMEOUT = 30
+ROOT = Path(__file__).parents[1]
 
 
 class Page(HTMLParser):
@@ -167,7 +168,9 @@ def _rows(path: Path):
 
 def _manage(*arguments, words: str = "") -> None:
     command = [sys.executable, "manage.py", *arguments]
-    subprocess.run(command, input=words, text=True, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(command, cwd=ROOT, input=words, text=True, stdout=subprocess.DEVNULL)
+    if done.returncode:
+        sys.exit(f"`manage.py {arguments[0]}` failed; what it says stands above.")
 
 
 def main() -> None:
