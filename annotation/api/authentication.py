@@ -1,6 +1,7 @@
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 
@@ -33,3 +34,13 @@ class TokenAuthentication(BaseAuthentication):
         now = timezone.now()
         if token.last_used_at is None or (now - token.last_used_at).total_seconds() > 60:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """How the schema describes the class above."""
+
+    target_class = "annotation.api.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema):
+        return {"type": "http", "scheme": "bearer"}

@@ -142,7 +142,7 @@ def claim(candidate_id) -> Candidate | None:
 
 def held(candidate: Candidate):
     """The row, as long as this very attempt holds it."""
-    return Candidate.objects.filter(pk=candidate.pk)
+    return Candidate.objects.filter(pk=candidate.pk, status=RUNNING, attempts=candidate.attempts)
 
 
 def put_off(candidate: Candidate, failure: CallFailed) -> None:
