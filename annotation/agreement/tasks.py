@@ -1,9 +1,9 @@
-from celery import shared_task
+from annotation.celery import app
 
 from annotation.agreement import recompute
 
 
-@shared_task
+@app.task
 def recompute_due():
     """Bring every result up to date with the votes."""
     for study, task in recompute.due():

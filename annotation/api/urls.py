@@ -3,7 +3,7 @@ from django.contrib.auth.decorators import login_required
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from annotation.api import views
+from annotation.api import releases, views
 
 # Swagger UI draws its signs from data: addresses; the style block of its page is named by digest.
 relaxed = csp_update(
@@ -20,7 +20,18 @@ urlpatterns = [
     path("v1/studies/<slug:slug>/claim/", views.Claim.as_view(), name="api-claim"),
     path("v1/studies/<slug:slug>/judgments/", views.Judgments.as_view(), name="api-judgments"),
     path("v1/slots/<uuid:pk>/judgment/", views.Judgment.as_view(), name="api-judgment"),
-    path("v1/slots/<uuid:pk>/release/", views.Release.as_view(), name="api-release"),
+    path("v1/slots/<uuid:pk>/release/", views.Release.as_view(), name="api-slot-release"),
+    path(
+        "v1/studies/<slug:slug>/releases/",
+        releases.ReleasesOfStudy.as_view(),
+        name="api-releases",
+    ),
+    path("v1/releases/<uuid:pk>/", releases.ReleaseDetail.as_view(), name="api-release-status"),
+    path(
+        "v1/releases/<uuid:pk>/download/",
+        releases.ReleaseDownload.as_view(),
+        name="api-release-download",
+    ),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path(
         "docs/",

@@ -69,12 +69,15 @@ class Cleaned:
     urls: tuple[str, ...]
 
 
-def clean(raw: str) -> Cleaned:
+def clean(raw: str, tag: str = "") -> Cleaned:
     """Return ``raw`` without thinking, numeric citations and URLs. The text may become empty.
 
+    With ``tag`` only what stands between <tag> and </tag> counts, outside of the thinking.
     Thinking that was never closed takes everything after it: what follows is no answer.
     """
     text = _without_thoughts(core_text.clean(raw).replace("\r\n", "\n"))
+    if tag:
+        text = tagged(text, tag)
     urls: list[str] = []
     parts = _CODE.split(text)
     for index, part in enumerate(parts):

@@ -176,7 +176,7 @@ def _write(candidate: Candidate) -> None:
     draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
     answer = endpoints.call(server, draft.prompt.messages)
     _count_tokens(candidate, server, answer)
-    cleaned = clean.clean(clean.tagged(answer.text, draft.tag) if draft.tag else answer.text)
+    cleaned = clean.clean(answer.text, draft.tag)
     if not cleaned.text:
         raise CallFailed("empty")
     before = draft.parameters.get("words_before")

@@ -1,9 +1,9 @@
-from celery import shared_task
+from annotation.celery import app
 
 from annotation.judging import queue
 
 
-@shared_task
+@app.task
 def expire_leases():
     """Reopen slots whose lease has run out, until none is left."""
     while queue.expire():

@@ -69,6 +69,17 @@ def test_a_form_with_errors_has_no_violation(page, check):
     assert check.look(page) == []
 
 
+def test_the_pause_after_too_many_tries_is_a_page_without_a_violation(page, check, settings):
+    settings.ACCOUNT_RATE_LIMITS = {"login": "1/m/ip"}
+    for _ in range(2):
+        page.goto("/accounts/login/")
+        page.get_by_label("Email").fill("nobody@example.org")
+        page.get_by_label("Password").fill("no such secret")
+        page.locator("main").get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Too many tries").wait_for()
+    assert check.look(page) == []
+
+
 def test_an_annotators_pages_have_no_violation(page, check, cast, log_in, busy):
     cast.member("Ann", cast.study("rain"), "annotator", consented=False)
     log_in(page, cast.person("Ann"))

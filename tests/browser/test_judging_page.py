@@ -12,12 +12,12 @@ JUDGE = "/studies/tea/judge/"
 
 
 @pytest.fixture
-def desk(cast, tea, log_in):
+def desk(cast, tea, let_in):
     """A function that opens items in "tea" and the judging page of the first for Ann."""
 
     def open_(page, **config):
         fill(cast, tea, **({"reason": "optional", "tie": True, "none": True} | config))
-        log_in(page, cast.person("Ann"))
+        let_in(page, cast.person("Ann"))
         page.goto(JUDGE)
         return page
 

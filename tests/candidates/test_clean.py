@@ -98,3 +98,5 @@ def test_words_are_counted_in_every_script():
 def test_what_stands_in_tags_is_taken_out():
     assert tagged("Why: x.\n<improved>\nBetter.\n</improved>", "improved") == "Better."
     assert tagged("No tags.", "improved") == ""
+    thought = "<think><better>a draft</better></think><better>Go [1].</better>"
+    assert clean(thought, "better").text == "Go."

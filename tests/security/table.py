@@ -72,7 +72,7 @@ def api(allow, *, args=_slug, **kwargs) -> Row:
     return page(allow, args=args, api=True, **kwargs)
 
 
-def account(unknown: str, known: str, **args) -> Row:
+def account(unknown: str, known: str, changes=("POST",), **args) -> Row:
     """A page of allauth's: the statuses in the order of ``METHODS``, logged out and logged in.
 
     Its views take PUT for POST, and tell OPTIONS which methods there are.
@@ -84,7 +84,7 @@ def account(unknown: str, known: str, **args) -> Row:
         for method, status in zip(METHODS, statuses.split(), strict=True)
         for role in roles
     }
-    return Row(set(), {}, args=lambda w: args, but=but, public=True)
+    return Row(set(), {}, args=lambda w: args, but=but, public=True, changes=set(changes))
 
 
 def _none(w) -> dict:
@@ -167,9 +167,10 @@ TABLE = {
     # --- The accounts of allauth ---------------------------------------------------------------
     "account_login": account(OPEN, AWAY),
     "account_logout": account("302 302 302 405 405 405 200", "200 200 302 405 405 405 200"),
-    "account_signup": account(SHUT, SHUT),
+    "account_signup": account(SHUT, AWAY),
     "account_inactive": account(SAY, SAY),
-    "account_email": account(AWAY, "200 200 302 302 405 405 200"),
+    # allauth notes an account's address when its page is first opened, in whatever way.
+    "account_email": account(AWAY, "200 200 302 302 405 405 200", changes=METHODS),
     "account_email_verification_sent": account(SAY, SAY),
     "account_confirm_email": account(
         "200 200 404 405 405 405 200", "200 200 404 405 405 405 200", key="guessed"
@@ -177,8 +178,7 @@ TABLE = {
     "account_confirm_login_code": account(AWAY, AWAY),
     "account_change_password": account(AWAY, OPEN),
     "account_set_password": account(AWAY, AWAY),
-    # Whoever logged in a moment ago is not asked again.
-    "account_reauthenticate": account(AWAY, AWAY),
+    "account_reauthenticate": account(AWAY, OPEN),
     "account_reset_password": account(OPEN, OPEN),
     "account_reset_password_done": account(SAY, SAY),
     "account_reset_password_from_key": account(SHUT, SHUT, uidb36="1", key="guessed"),

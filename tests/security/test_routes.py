@@ -99,7 +99,7 @@ def test_each_role_gets_what_the_table_says(world, name):
                     wrong.append(f"{method} as {role} goes to {response.url}")
                 if row.api and got >= 400 and response["Content-Type"] != PROBLEM:
                     wrong.append(f"{method} as {role}: {response['Content-Type']}")
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "POST" in TABLE[name].methods])
@@ -125,7 +125,7 @@ def test_a_foreign_thing_is_unknown_to_everybody(world, name):
                     refused = response.status_code in (403, 404)
                     if changed or not (refused and hidden):
                         wrong.append(f"{method} {args} as {role} ({how}): {response.status_code}")
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not TABLE[name].api])
@@ -147,7 +147,7 @@ def test_a_fragment_is_no_other_door(world, name):
                 wrong.append(f"{method} as {role}: {got}, not {want}")
             if changed and want >= 400:
                 wrong.append(f"{method} as {role} changed something")
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not TABLE[name].public])

@@ -1,0 +1,352 @@
+"""Numbers as SVG. Places across are in per cent and places down in pixels, so that a chart fills
+its column while its text keeps its size; colours are classes of the style sheet.
+
+Every chart has a name and one sentence that says what it shows; its numbers stand in the table
+that follows it on the page.
+"""
+
+import math
+from dataclasses import dataclass
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+PLOT = 150
+TOP = 18
+GUTTER = 10.0
+NAMES = 30.0
+VALUES = 12.0
+ROW = 24
+LABEL_LIMIT = 60
+# Lower ends of the shades of the heat map; what is below the first is drawn in a colour of its own.
+SHADES = (0.0, 0.2, 0.4, 0.6, 0.8)
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A value with its interval, and the band it should lie in (each None where not known)."""
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    band: tuple[float, float] | None = None
+
+
+def ticks(low: float, high: float, about: int = 4) -> list[float]:
+    """Round numbers (1, 2 or 5 times a power of ten apart) from ``low`` to ``high``."""
+    span = (high - low) or 1.0
+    raw = span / about
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * times for times in (1, 2, 5, 10) if power * times >= raw * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(n * step, 10) for n in range(first, last + 1)]
+
+
+def shade(value: float | None) -> str:
+    """Class of a cell of the heat map: heat-none, heat-below or heat-0 to heat-4."""
+    if value is None:
+        return "heat-none"
+    rank = sum(value >= edge for edge in SHADES)
+    return f"heat-{rank - 1}" if rank else "heat-below"
+
+
+def number(value: float | None) -> str:
+    """A number as it stands in a chart; a dash for none."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.2f}"
+
+
+def columns(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> SafeString:
+    """Upright bars for ``rows`` of (label, value from 0 on)."""
+    most = max(max(value for _, value in rows), 1)
+    wide = (100 - GUTTER) / len(rows)
+    parts = [_grid(ticks(0, most), 0, most)]
+    every = math.ceil(len(rows) / 8)
+    for place, (label, value) in enumerate(rows):
+        left, tall = GUTTER + place * wide, PLOT * value / most
+        parts.append(
+            format_html(
+                '<rect class="mark" x="{}%" y="{}" width="{}%" height="{}"><title>{}: {}</title></rect>',
+                _n(left + wide * 0.1),
+                _n(TOP + PLOT - tall),
+                _n(wide * 0.8),
+                _n(tall),
+                label,
+                number(value),
+            )  # fmt: skip
+        )
+        if place % every == 0:
+            parts.append(_text(left + wide / 2, TOP + PLOT + 16, label, "middle"))
+    return _svg(key, title, desc, TOP + PLOT + 24, parts)
+
+
+def bars(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> SafeString:
+    """Lying bars, one row a label, for ``rows`` of (label, value from 0 on)."""
+    most = max(max(value for _, value in rows), 1e-12)
+    wide = 100 - NAMES - VALUES
+    parts = [_labels([label for label, _ in rows])]
+    for place, (label, value) in enumerate(rows):
+        parts.append(
+            format_html(
+                '<rect class="mark" x="{}%" y="{}" width="{}%" height="{}"><title>{}: {}</title></rect>',
+                _n(NAMES),
+                _n(place * ROW + 5),
+                _n(wide * value / most),
+                ROW - 9,
+                label,
+                number(value),
+            )  # fmt: skip
+        )
+        parts.append(_text(100, place * ROW + 16, number(value), "end"))
+    return _svg(key, title, desc, len(rows) * ROW + 4, parts)
+
+
+def band(
+    key: str,
+    title: str,
+    desc: str,
+    points: list[tuple[float, float | None, float | None, float | None]],
+) -> SafeString:
+    """A line with its band for ``points`` of (x, value, low, high), x rising; None leaves a gap."""
+    known = [y for point in points for y in point[1:] if y is not None]
+    low, high = min([*known, 0.0]), max([*known, 1.0])
+    first, last = points[0][0], points[-1][0]
+
+    def across(x):
+        return (x - first) / ((last - first) or 1)
+
+    def down(y):
+        return PLOT * (high - y) / (high - low)
+
+    parts = [_grid(ticks(low, high), low, high)]
+    for run in _runs(points):
+        parts += [_area(run, across, down), _line(run, across, down)]
+    for x in {first: None, points[len(points) // 2][0]: None, last: None}:
+        anchor = "start" if x == first else "end" if x == last else "middle"
+        place = GUTTER + (100 - GUTTER) * across(x)
+        parts.append(_text(place, TOP + PLOT + 16, number(x), anchor))
+    return _svg(key, title, desc, TOP + PLOT + 24, parts)
+
+
+def dots(
+    key: str, title: str, desc: str, rows: list[Dot], *, reference: float | None = None
+) -> SafeString:
+    """One row a value, with its interval, its band and a ``reference`` line for all of them."""
+    known = [
+        x for row in rows for x in (row.value, row.low, row.high, *(row.band or ()))
+        if x is not None
+    ]  # fmt: skip
+    known += [] if reference is None else [reference]
+    low, high = min(known), max(known)
+    margin = (high - low or 1) * 0.05
+    low, high = low - margin, high + margin
+    wide = 100 - NAMES - VALUES
+
+    def across(x):
+        return NAMES + wide * (x - low) / (high - low)
+
+    height = len(rows) * ROW
+    parts = [_labels([row.label for row in rows])]
+    for tick in ticks(low, high):
+        parts.append(_rule(across(tick), 0, height, "grid"))
+        parts.append(_text(across(tick), height + 16, f"{tick:g}", "middle"))
+    if reference is not None:
+        parts.append(_rule(across(reference), 0, height, "reference"))
+    parts += [_dot(row, place * ROW + ROW / 2, across) for place, row in enumerate(rows)]
+    return _svg(key, title, desc, height + 24, parts)
+
+
+def heat(
+    key: str,
+    title: str,
+    desc: str,
+    names: list[str],
+    cells: dict[tuple[int, int], float | None],
+) -> SafeString:
+    """The lower half of a symmetric matrix: ``cells`` (row, column) with column < row."""
+    size = len(names)
+    wide, tall = (100 - NAMES) / size, 24 if size <= 12 else 15
+    parts = [_labels([f"{n}  {name}" for n, name in enumerate(names, start=1)], tall)]
+    for (row, column), value in sorted(cells.items()):
+        left = NAMES + column * wide
+        parts.append(
+            format_html(
+                '<rect class="{}" x="{}%" y="{}" width="{}%" height="{}">'
+                "<title>{} × {}: {}</title></rect>",
+                shade(value),
+                _n(left),
+                row * tall,
+                _n(wide * 0.94),
+                tall - 1.5,
+                names[row],
+                names[column],
+                number(value),
+            )  # fmt: skip
+        )
+        if size <= 6 and value is not None:
+            classes = "on-dark" if value >= SHADES[3] else ""
+            parts.append(_text(left + wide / 2, row * tall + 16, f"{value:.2f}", "middle", classes))
+    every = math.ceil(size / 12)
+    for column in range(0, size, every):
+        place = NAMES + (column + 0.5) * wide
+        parts.append(_text(place, size * tall + 14, str(column + 1), "middle"))
+    parts.append(_legend(size * tall + 26))
+    return _svg(key, title, desc, size * tall + 62, parts)
+
+
+def _svg(key, title, desc, height, parts) -> SafeString:
+    return format_html(
+        '<svg class="chart" role="img" width="100%" height="{}" aria-labelledby="{}-name {}-desc">'
+        '<title id="{}-name">{}</title><desc id="{}-desc">{}</desc>{}</svg>',
+        _n(height), key, key, key, title, key, desc, SafeString("").join(parts),
+    )  # fmt: skip
+
+
+def _n(value) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _text(x, y, words, anchor, classes="") -> SafeString:
+    return format_html(
+        '<text x="{}%" y="{}" text-anchor="{}" class="{}">{}</text>',
+        _n(x), _n(y), anchor, classes, words,
+    )  # fmt: skip
+
+
+def _rule(x, top, bottom, kind) -> SafeString:
+    return format_html(
+        '<line class="{}" x1="{}%" x2="{}%" y1="{}" y2="{}"/>',
+        kind, _n(x), _n(x), _n(top), _n(bottom),
+    )  # fmt: skip
+
+
+def _grid(values, low, high) -> SafeString:
+    """Horizontal lines with their numbers in the left gutter."""
+    parts = []
+    for value in values:
+        y = TOP + PLOT * (high - value) / ((high - low) or 1)
+        parts.append(
+            format_html(
+                '<line class="grid" x1="{}%" x2="100%" y1="{}" y2="{}"/>', _n(GUTTER), _n(y), _n(y)
+            )
+        )
+        parts.append(_text(GUTTER - 1, y + 4, f"{value:,g}", "end"))
+    return SafeString("").join(parts)
+
+
+def _labels(names, tall=ROW) -> SafeString:
+    """Names of rows, cut at the gutter's edge by an image of their own."""
+    rows = (
+        (_n(place * tall + tall / 2 + 4), name, name[:LABEL_LIMIT])
+        for place, name in enumerate(names)
+    )
+    return format_html(
+        '<svg width="{}%" height="{}">{}</svg>',
+        _n(NAMES - 1),
+        len(names) * tall,
+        format_html_join("", '<text x="0" y="{}"><title>{}</title>{}</text>', rows),
+    )
+
+
+def _runs(points):
+    """Stretches of points that have a value."""
+    run = []
+    for point in points:
+        if point[1] is not None:
+            run.append(point)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _area(run, across, down) -> SafeString:
+    inside = [(x, low, high) for x, _, low, high in run if low is not None]
+    if len(inside) < 2:
+        return SafeString("")
+    upper = [(across(x), down(high)) for x, _, high in inside]
+    lower = [(across(x), down(low)) for x, low, _ in reversed(inside)]
+    corners = " ".join(f"{_n(1000 * x)},{_n(y)}" for x, y in upper + lower)
+    return format_html(
+        '<svg x="{}%" y="{}" width="{}%" height="{}" viewBox="0 0 1000 {}" '
+        'preserveAspectRatio="none"><polygon class="band" points="{}"/></svg>',
+        _n(GUTTER), TOP, _n(100 - GUTTER), PLOT, PLOT, corners,
+    )  # fmt: skip
+
+
+def _line(run, across, down) -> SafeString:
+    places = [(GUTTER + (100 - GUTTER) * across(x), TOP + down(y)) for x, y, *_ in run]
+    lines = format_html_join(
+        "",
+        '<line class="line" x1="{}%" y1="{}" x2="{}%" y2="{}"/>',
+        ((_n(a), _n(b), _n(c), _n(d)) for (a, b), (c, d) in zip(places, places[1:], strict=False)),
+    )
+    marks = format_html_join(
+        "",
+        '<circle class="mark" cx="{}%" cy="{}" r="2.5"><title>{}: {}</title></circle>',
+        (
+            (_n(x), _n(y), number(point[0]), number(point[1]))
+            for (x, y), point in zip(places, run, strict=True)
+        ),
+    )
+    return lines + marks
+
+
+def _dot(row, y, across) -> SafeString:
+    parts = []
+    if row.band:
+        left, right = across(row.band[0]), across(row.band[1])
+        parts.append(
+            format_html(
+                '<rect class="band" x="{}%" y="{}" width="{}%" height="{}"/>',
+                _n(left),
+                _n(y - 9),
+                _n(right - left),
+                18,
+            )  # fmt: skip
+        )
+    if row.low is not None and row.high is not None:
+        parts.append(
+            format_html(
+                '<line class="line" x1="{}%" x2="{}%" y1="{}" y2="{}"/>',
+                _n(across(row.low)),
+                _n(across(row.high)),
+                _n(y),
+                _n(y),
+            )  # fmt: skip
+        )
+    if row.value is not None:
+        parts.append(
+            format_html(
+                '<circle class="mark" cx="{}%" cy="{}" r="4"><title>{}: {}</title></circle>',
+                _n(across(row.value)),
+                _n(y),
+                row.label,
+                f"{row.value:.3f}",
+            )  # fmt: skip
+        )
+    shown = "–" if row.value is None else f"{row.value:.2f}"
+    parts.append(_text(100, y + 4, shown, "end"))
+    return SafeString("").join(parts)
+
+
+def _legend(top) -> SafeString:
+    entries = [("heat-below", "< 0"), *((shade(edge), f"≥ {edge:g}") for edge in SHADES)]
+    wide = (100 - NAMES) / len(entries)
+    parts = []
+    for place, (kind, words) in enumerate(entries):
+        left = NAMES + place * wide
+        parts.append(
+            format_html(
+                '<rect class="{}" x="{}%" y="{}" width="{}%" height="12"/>',
+                kind,
+                _n(left),
+                top,
+                _n(wide * 0.94),
+            )  # fmt: skip
+        )
+        parts.append(_text(left, top + 26, words, "start"))
+    return SafeString("").join(parts)
