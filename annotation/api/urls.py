@@ -20,7 +20,7 @@ urlpatterns = [
     path("v1/studies/<slug:slug>/claim/", views.Claim.as_view(), name="api-claim"),
     path("v1/studies/<slug:slug>/judgments/", views.Judgments.as_view(), name="api-judgments"),
     path("v1/slots/<uuid:pk>/judgment/", views.Judgment.as_view(), name="api-judgment"),
-    path("v1/slots/<uuid:pk>/release/", views.Release.as_view(), name="api-slot-release"),
+    path("v1/slots/<uuid:pk>/release/", views.Release.as_view(), name="api-release"),
     path(
         "v1/studies/<slug:slug>/releases/",
         releases.ReleasesOfStudy.as_view(),
