@@ -30,26 +30,28 @@ ROOT = Path(__file__).parents[1]
 
 
 class Page(HTMLParser):
-    """What a form page holds: hidden fields, the choices, and each block of foreign text."""
+    """What a form page holds: hidden fields, and texts and choices by the heading they belong to."""
 
     def __init__(self, html: str):
         super().__init__()
         self.hidden: dict[str, str] = {}
-        self.choices: list[str] = []
-        self.blocks: list[tuple[int, str]] = []
-        self._open = 0
+        self.choices: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self._open, self._heading = 0, ""
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
+        heading = given.get("aria-labelledby", "")
         if tag == "input" and given.get("type") == "hidden":
             self.hidden.setdefault(given["name"], given.get("value") or "")
-        elif tag == "input" and given.get("name") == "choice":
-            self.choices.append(given["value"])
-        elif tag == "div" and (self._open or "text" in (given.get("class") or "").split()):
-            if not self._open:
-                self.blocks.append((len(self.choices), ""))
+        elif tag == "input" and given.get("name") == "choice" and heading:
+            self.choices[heading] = given["value"]
+        elif tag == "div" and self._open:
             self._open += 1
+        elif tag == "div" and "text" in (given.get("class") or "").split():
+            self._open, self._heading = 1, heading
+            self.texts[heading] = ""
 
     def handle_endtag(self, tag):
         if tag == "div" and self._open:
@@ -57,13 +59,19 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if self._open:
-            place, words = self.blocks[-1]
-            self.blocks[-1] = (place, words + data)
+            self.texts[self._heading] += data
 
     @property
     def answers(self) -> dict[str, str]:
         """Shown text of each answer, and the value of its choice."""
-        return {_words(words): self.choices[place - 1] for place, words in self.blocks if place > 0}
+        return {
+            " ".join(self.texts[heading].split()): value for heading, value in self.choices.items()
+        }
+
+
+def _as_shown(text: str) -> str:
+    """The words of ``text`` as a page shows them."""
+    return " ".join(Page(f'<div class="text">{render(text)}</div>').texts[""].split())
 
 
 class Book:
@@ -71,10 +79,7 @@ class Book:
 
     def __init__(self, votes: Path):
         folder = votes.parent
-        shown = {
-            row["id"]: _words(Page(f'<div class="text">{render(row["text"])}</div>').blocks[0][1])
-            for row in _rows(folder / "candidates.jsonl")
-        }
+        shown = {row["id"]: _as_shown(row["text"]) for row in _rows(folder / "candidates.jsonl")}
         self.texts = {}
         self.items = defaultdict(list)
         for row in _rows(folder / "items.jsonl"):
@@ -155,10 +160,6 @@ def same(sent: dict, exported: list[dict]) -> bool:
 
 def _kinds(votes: dict) -> Counter:
     return Counter(tuple(sorted(some)) for some in votes.values() if some)
-
-
-def _words(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _rows(path: Path):

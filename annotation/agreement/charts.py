@@ -5,6 +5,7 @@ Every chart has a name and one sentence that says what it shows; its numbers sta
 that follows it on the page.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -66,17 +67,8 @@ def columns(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> S
     every = math.ceil(len(rows) / 8)
     for place, (label, value) in enumerate(rows):
         left, tall = GUTTER + place * wide, PLOT * value / most
-        parts.append(
-            format_html(
-                '<rect class="mark" x="{}%" y="{}" width="{}%" height="{}"><title>{}: {}</title></rect>',
-                _n(left + wide * 0.1),
-                _n(TOP + PLOT - tall),
-                _n(wide * 0.8),
-                _n(tall),
-                label,
-                number(value),
-            )  # fmt: skip
-        )
+        words = f"{label}: {number(value)}"
+        parts.append(_rect("mark", left + wide * 0.1, TOP + PLOT - tall, wide * 0.8, tall, words))
         if place % every == 0:
             parts.append(_text(left + wide / 2, TOP + PLOT + 16, label, "middle"))
     return _svg(key, title, desc, TOP + PLOT + 24, parts)
@@ -88,17 +80,8 @@ def bars(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> Safe
     wide = 100 - NAMES - VALUES
     parts = [_labels([label for label, _ in rows])]
     for place, (label, value) in enumerate(rows):
-        parts.append(
-            format_html(
-                '<rect class="mark" x="{}%" y="{}" width="{}%" height="{}"><title>{}: {}</title></rect>',
-                _n(NAMES),
-                _n(place * ROW + 5),
-                _n(wide * value / most),
-                ROW - 9,
-                label,
-                number(value),
-            )  # fmt: skip
-        )
+        top, words = place * ROW + 5, f"{label}: {number(value)}"
+        parts.append(_rect("mark", NAMES, top, wide * value / most, ROW - 9, words))
         parts.append(_text(100, place * ROW + 16, number(value), "end"))
     return _svg(key, title, desc, len(rows) * ROW + 4, parts)
 
@@ -123,8 +106,8 @@ def band(
     parts = [_grid(ticks(low, high), low, high)]
     for run in _runs(points):
         parts += [_area(run, across, down), _line(run, across, down)]
-    for x in {first: None, points[len(points) // 2][0]: None, last: None}:
-        anchor = "start" if x == first else "end" if x == last else "middle"
+    middle = points[len(points) // 2][0]
+    for x, anchor in {middle: "middle", last: "end", first: "start"}.items():
         place = GUTTER + (100 - GUTTER) * across(x)
         parts.append(_text(place, TOP + PLOT + 16, number(x), anchor))
     return _svg(key, title, desc, TOP + PLOT + 24, parts)
@@ -134,14 +117,10 @@ def dots(
     key: str, title: str, desc: str, rows: list[Dot], *, reference: float | None = None
 ) -> SafeString:
     """One row a value, with its interval, its band and a ``reference`` line for all of them."""
-    known = [
-        x for row in rows for x in (row.value, row.low, row.high, *(row.band or ()))
-        if x is not None
-    ]  # fmt: skip
-    known += [] if reference is None else [reference]
-    low, high = min(known), max(known)
-    margin = (high - low or 1) * 0.05
-    low, high = low - margin, high + margin
+    known = [x for row in rows for x in (row.value, row.low, row.high, *(row.band or ()))]
+    known = [x for x in (*known, reference) if x is not None]
+    margin = (max(known) - min(known) or 1) * 0.05
+    low, high = min(known) - margin, max(known) + margin
     wide = 100 - NAMES - VALUES
 
     def across(x):
@@ -150,10 +129,10 @@ def dots(
     height = len(rows) * ROW
     parts = [_labels([row.label for row in rows])]
     for tick in ticks(low, high):
-        parts.append(_rule(across(tick), 0, height, "grid"))
+        parts.append(_segment("grid", across(tick), 0, across(tick), height))
         parts.append(_text(across(tick), height + 16, f"{tick:g}", "middle"))
     if reference is not None:
-        parts.append(_rule(across(reference), 0, height, "reference"))
+        parts.append(_segment("reference", across(reference), 0, across(reference), height))
     parts += [_dot(row, place * ROW + ROW / 2, across) for place, row in enumerate(rows)]
     return _svg(key, title, desc, height + 24, parts)
 
@@ -170,56 +149,52 @@ def heat(
     wide, tall = (100 - NAMES) / size, 24 if size <= 12 else 15
     parts = [_labels([f"{n}  {name}" for n, name in enumerate(names, start=1)], tall)]
     for (row, column), value in sorted(cells.items()):
-        left = NAMES + column * wide
-        parts.append(
-            format_html(
-                '<rect class="{}" x="{}%" y="{}" width="{}%" height="{}">'
-                "<title>{} × {}: {}</title></rect>",
-                shade(value),
-                _n(left),
-                row * tall,
-                _n(wide * 0.94),
-                tall - 1.5,
-                names[row],
-                names[column],
-                number(value),
-            )  # fmt: skip
-        )
+        left, top = NAMES + column * wide, row * tall
+        words = f"{names[row]} × {names[column]}: {number(value)}"
+        parts.append(_rect(shade(value), left, top, wide * 0.94, tall - 1.5, words))
         if size <= 6 and value is not None:
-            classes = "on-dark" if value >= SHADES[3] else ""
-            parts.append(_text(left + wide / 2, row * tall + 16, f"{value:.2f}", "middle", classes))
-    every = math.ceil(size / 12)
-    for column in range(0, size, every):
+            kind = "on-dark" if value >= SHADES[3] else ""
+            parts.append(_text(left + wide * 0.47, top + 16, f"{value:.2f}", "middle", kind))
+    for column in range(0, size, math.ceil(size / 12)):
         place = NAMES + (column + 0.5) * wide
         parts.append(_text(place, size * tall + 14, str(column + 1), "middle"))
     parts.append(_legend(size * tall + 26))
-    return _svg(key, title, desc, size * tall + 62, parts)
+    return _svg(key, title, desc, size * tall + 58, parts)
 
 
 def _svg(key, title, desc, height, parts) -> SafeString:
     return format_html(
-        '<svg class="chart" role="img" width="100%" height="{}" aria-labelledby="{}-name {}-desc">'
-        '<title id="{}-name">{}</title><desc id="{}-desc">{}</desc>{}</svg>',
-        _n(height), key, key, key, title, key, desc, SafeString("").join(parts),
-    )  # fmt: skip
+        '<svg class="chart" role="img" width="100%" height="{height}" '
+        'aria-labelledby="{key}-name {key}-desc"><title id="{key}-name">{title}</title>'
+        '<desc id="{key}-desc">{desc}</desc>{parts}</svg>',
+        **{"key": key, "title": title, "desc": desc},
+        **{"height": _n(height), "parts": SafeString("").join(parts)},
+    )
 
 
 def _n(value) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _text(x, y, words, anchor, classes="") -> SafeString:
-    return format_html(
-        '<text x="{}%" y="{}" text-anchor="{}" class="{}">{}</text>',
-        _n(x), _n(y), anchor, classes, words,
-    )  # fmt: skip
+def _text(x, y, words, anchor, kind="") -> SafeString:
+    line = '<text x="{}%" y="{}" text-anchor="{}" class="{}">{}</text>'
+    return format_html(line, _n(x), _n(y), anchor, kind, words)
 
 
-def _rule(x, top, bottom, kind) -> SafeString:
-    return format_html(
-        '<line class="{}" x1="{}%" x2="{}%" y1="{}" y2="{}"/>',
-        kind, _n(x), _n(x), _n(top), _n(bottom),
-    )  # fmt: skip
+def _rect(kind, x, y, width, height, words="") -> SafeString:
+    line = '<rect class="{}" x="{}%" y="{}" width="{}%" height="{}">{}</rect>'
+    named = format_html("<title>{}</title>", words) if words else ""
+    return format_html(line, kind, _n(x), _n(y), _n(width), _n(height), named)
+
+
+def _segment(kind, x1, y1, x2, y2) -> SafeString:
+    line = '<line class="{}" x1="{}%" y1="{}" x2="{}%" y2="{}"/>'
+    return format_html(line, kind, _n(x1), _n(y1), _n(x2), _n(y2))
+
+
+def _point(x, y, words) -> SafeString:
+    line = '<circle class="mark" cx="{}%" cy="{}" r="3.5"><title>{}</title></circle>'
+    return format_html(line, _n(x), _n(y), words)
 
 
 def _grid(values, low, high) -> SafeString:
@@ -227,11 +202,7 @@ def _grid(values, low, high) -> SafeString:
     parts = []
     for value in values:
         y = TOP + PLOT * (high - value) / ((high - low) or 1)
-        parts.append(
-            format_html(
-                '<line class="grid" x1="{}%" x2="100%" y1="{}" y2="{}"/>', _n(GUTTER), _n(y), _n(y)
-            )
-        )
+        parts.append(_segment("grid", GUTTER, y, 100, y))
         parts.append(_text(GUTTER - 1, y + 4, f"{value:,g}", "end"))
     return SafeString("").join(parts)
 
@@ -242,93 +213,51 @@ def _labels(names, tall=ROW) -> SafeString:
         (_n(place * tall + tall / 2 + 4), name, name[:LABEL_LIMIT])
         for place, name in enumerate(names)
     )
-    return format_html(
-        '<svg width="{}%" height="{}">{}</svg>',
-        _n(NAMES - 1),
-        len(names) * tall,
-        format_html_join("", '<text x="0" y="{}"><title>{}</title>{}</text>', rows),
-    )
+    texts = format_html_join("", '<text x="0" y="{}"><title>{}</title>{}</text>', rows)
+    line = '<svg width="{}%" height="{}">{}</svg>'
+    return format_html(line, _n(NAMES - 1), len(names) * tall, texts)
 
 
 def _runs(points):
     """Stretches of points that have a value."""
-    run = []
-    for point in points:
-        if point[1] is not None:
-            run.append(point)
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
+    for known, run in itertools.groupby(points, key=lambda point: point[1] is not None):
+        if known:
+            yield list(run)
 
 
 def _area(run, across, down) -> SafeString:
     inside = [(x, low, high) for x, _, low, high in run if low is not None]
-    if len(inside) < 2:
-        return SafeString("")
     upper = [(across(x), down(high)) for x, _, high in inside]
     lower = [(across(x), down(low)) for x, low, _ in reversed(inside)]
     corners = " ".join(f"{_n(1000 * x)},{_n(y)}" for x, y in upper + lower)
-    return format_html(
+    # Stretched to the plot's width, which only an image of its own can be.
+    line = (
         '<svg x="{}%" y="{}" width="{}%" height="{}" viewBox="0 0 1000 {}" '
-        'preserveAspectRatio="none"><polygon class="band" points="{}"/></svg>',
-        _n(GUTTER), TOP, _n(100 - GUTTER), PLOT, PLOT, corners,
-    )  # fmt: skip
+        'preserveAspectRatio="none"><polygon class="band" points="{}"/></svg>'
+    )
+    return format_html(line, _n(GUTTER), TOP, _n(100 - GUTTER), PLOT, PLOT, corners)
 
 
 def _line(run, across, down) -> SafeString:
     places = [(GUTTER + (100 - GUTTER) * across(x), TOP + down(y)) for x, y, *_ in run]
-    lines = format_html_join(
-        "",
-        '<line class="line" x1="{}%" y1="{}" x2="{}%" y2="{}"/>',
-        ((_n(a), _n(b), _n(c), _n(d)) for (a, b), (c, d) in zip(places, places[1:], strict=False)),
-    )
-    marks = format_html_join(
-        "",
-        '<circle class="mark" cx="{}%" cy="{}" r="2.5"><title>{}: {}</title></circle>',
-        (
-            (_n(x), _n(y), number(point[0]), number(point[1]))
-            for (x, y), point in zip(places, run, strict=True)
-        ),
-    )
-    return lines + marks
+    parts = [_segment("line", *one, *other) for one, other in itertools.pairwise(places)]
+    parts += [
+        _point(*place, f"{number(point[0])}: {number(point[1])}")
+        for place, point in zip(places, run, strict=True)
+    ]
+    return SafeString("").join(parts)
 
 
 def _dot(row, y, across) -> SafeString:
     parts = []
     if row.band:
-        left, right = across(row.band[0]), across(row.band[1])
-        parts.append(
-            format_html(
-                '<rect class="band" x="{}%" y="{}" width="{}%" height="{}"/>',
-                _n(left),
-                _n(y - 9),
-                _n(right - left),
-                18,
-            )  # fmt: skip
-        )
+        left, right = (across(edge) for edge in row.band)
+        parts.append(_rect("band", left, y - 9, right - left, 18))
     if row.low is not None and row.high is not None:
-        parts.append(
-            format_html(
-                '<line class="line" x1="{}%" x2="{}%" y1="{}" y2="{}"/>',
-                _n(across(row.low)),
-                _n(across(row.high)),
-                _n(y),
-                _n(y),
-            )  # fmt: skip
-        )
-    if row.value is not None:
-        parts.append(
-            format_html(
-                '<circle class="mark" cx="{}%" cy="{}" r="4"><title>{}: {}</title></circle>',
-                _n(across(row.value)),
-                _n(y),
-                row.label,
-                f"{row.value:.3f}",
-            )  # fmt: skip
-        )
+        parts.append(_segment("line", across(row.low), y, across(row.high), y))
     shown = "–" if row.value is None else f"{row.value:.2f}"
+    if row.value is not None:
+        parts.append(_point(across(row.value), y, f"{row.label}: {row.value:.3f}"))
     parts.append(_text(100, y + 4, shown, "end"))
     return SafeString("").join(parts)
 
@@ -339,14 +268,6 @@ def _legend(top) -> SafeString:
     parts = []
     for place, (kind, words) in enumerate(entries):
         left = NAMES + place * wide
-        parts.append(
-            format_html(
-                '<rect class="{}" x="{}%" y="{}" width="{}%" height="12"/>',
-                kind,
-                _n(left),
-                top,
-                _n(wide * 0.94),
-            )  # fmt: skip
-        )
+        parts.append(_rect(kind, left, top, wide * 0.94, 12))
         parts.append(_text(left, top + 26, words, "start"))
     return SafeString("").join(parts)

@@ -1,6 +1,5 @@
-from annotation.celery import app
-
 from annotation.agreement import recompute
+from annotation.celery import app
 
 
 @app.task

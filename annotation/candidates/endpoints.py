@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 
 import httpx2
-import openai
 from django.conf import settings
 from django.utils.translation import gettext as _
 
@@ -170,6 +169,8 @@ def call(endpoint: Endpoint, messages: list[dict]) -> Answer:
     Raises CallFailed with the class of the cause. Nothing is retried here, no redirect is followed,
     no proxy or environment variable is used; time and size of the answer are bounded.
     """
+    import openai  # takes seconds to load: only who calls a model waits for it
+
     body = {"model": endpoint.model, "messages": messages, "extra_body": endpoint.parameters}
     if endpoint.max_tokens is not None:
         body["max_tokens"] = endpoint.max_tokens
@@ -259,7 +260,7 @@ def _origin(url: httpx2.URL) -> tuple:
     return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme)
 
 
-def _status_failure(error: openai.APIStatusError) -> CallFailed:
+def _status_failure(error) -> CallFailed:
     status = error.status_code
     if status == 402 or error.code == "insufficient_quota":
         return CallFailed("quota")

@@ -1,6 +1,6 @@
-from annotation.celery import app
 from django.db.models.functions import Now
 
+from annotation.celery import app
 from annotation.core.models import Heartbeat
 
 

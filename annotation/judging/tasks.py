@@ -1,5 +1,4 @@
 from annotation.celery import app
-
 from annotation.judging import queue
 
 

@@ -4,7 +4,7 @@ import os
 import shutil
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -32,6 +32,7 @@ def browser():
     # Playwright's own event loop runs in the tests' thread; the ORM is used there without it.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     path = shutil.which("chromium") or shutil.which("chromium-browser")
+    expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=QUIET)
         yield running
@@ -66,7 +67,6 @@ def open_page(browser, live_server):
     def open_(**options):
         options = {"viewport": WIDE, "base_url": live_server.url} | options
         context = browser.new_context(**options)
-        context.set_default_timeout(10_000)
         context.on("page", watch)
         contexts.append(context)
         return context.new_page()

@@ -5,7 +5,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+# A busy machine is no reason to fail.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 KEY = "sk-canary-key-0123456789"
 
 

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.candidates.clean import clean, identity, tagged, words
+from tests.candidates.conftest import unhurried
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,7 @@ http://b.example/x?y=(z) ` ``` ( ) [ ] < > " ， 中 한 - 1. \x00
 pieces = st.sampled_from([*SIGNS.split(), " ", "\n"])
 
 
+@unhurried
 @given(st.lists(pieces | st.text(max_size=3), max_size=25).map("".join))
 def test_no_thought_and_no_url_is_ever_left(raw):
     cleaned = clean(raw)
@@ -65,6 +67,7 @@ def test_no_thought_and_no_url_is_ever_left(raw):
     assert all(url.startswith(("https://", "http://", "www.")) for url in cleaned.urls)
 
 
+@unhurried
 @given(st.text(alphabet="abc ,.\n가中", max_size=60))
 def test_a_text_without_any_of_it_stays_as_it_is(raw):
     assert clean(raw).text == "\n".join(raw.split("\n")).strip() or "\n\n\n" in raw

@@ -102,7 +102,7 @@ def test_a_killed_worker_leaves_a_row_that_comes_back(asked, tea, fake, settings
         "DJANGO_SETTINGS_MODULE": "annotation.settings",
     }
     worker = subprocess.Popen([sys.executable, "-c", WRITE_ONE, str(candidate.pk)], env=environment)
-    assert fake.received.wait(30)
+    assert fake.received.wait(120)
     worker.kill()
     worker.wait()
     candidate.refresh_from_db()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.personas import profile as profiles
-from tests.candidates.conftest import PROFILE
+from tests.candidates.conftest import PROFILE, unhurried
 
 values = st.recursive(
     st.none() | st.text(max_size=4) | st.integers() | st.booleans(),
@@ -26,6 +26,7 @@ def pointed(profile, pointer):
     return value
 
 
+@unhurried
 @given(any_profile, st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 0.8, 1.0]))
 def test_a_mask_hides_exactly_its_share_of_the_leaves_and_nothing_else(profile, seed, share):
     before = copy.deepcopy(profile)
@@ -39,12 +40,14 @@ def test_a_mask_hides_exactly_its_share_of_the_leaves_and_nothing_else(profile, 
     assert profiles.mask(profile, seed=seed, share=share) == (kept, masked)
 
 
+@unhurried
 @given(any_profile)
 def test_a_leafs_path_is_a_json_pointer_to_it(profile):
     for path, value in profiles.leaves(profile):
         assert pointed(profile, path) == value
 
 
+@unhurried
 @given(any_profile)
 def test_every_leaf_stands_in_the_text(profile):
     text = profiles.as_text(profile)

@@ -50,7 +50,7 @@ def everything(response) -> str:
 
 
 def traces(text: str) -> set:
-    found = set(re.findall(r"canary[-\w]*|secret-model\S*", text))
+    found = set(re.findall(r"canary[-\w]*|secret-model[-\w]*", text))
     return found | set(
         re.findall(r"\bvotes_\d|\bA[123]\b|strategy|bo@example", text, re.IGNORECASE)
     )
