@@ -198,7 +198,7 @@ def annotators(run: stack.Stack, people: list[dict], journal: Journal, end, seed
     return found
 
 
-def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.0) -> int:
+def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.5) -> int:
     """The whole run; prints its line and returns the exit status."""
     end = threading.Event()
     journal = Journal(Path(tempfile.mkdtemp(prefix="attune-chaos-")) / "acknowledged.jsonl")
@@ -248,6 +248,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pause", type=float, default=1.0, help="mean seconds between two kills")
+    parser.add_argument("--pause", type=float, default=1.5, help="mean seconds between two kills")
     options = parser.parse_args()
     sys.exit(chaos(options.seconds, seed=options.seed, pause=options.pause))

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Page(HTMLParser):
-    """What a form page holds: hidden fields, and texts and choices by the heading they belong to."""
+    """What a form page holds: hidden fields, and texts and choices by their heading."""
 
     def __init__(self, html: str):
         super().__init__()

@@ -167,9 +167,16 @@ def _svg(key, title, desc, height, parts) -> SafeString:
         '<svg class="chart" role="img" width="100%" height="{height}" '
         'aria-labelledby="{key}-name {key}-desc"><title id="{key}-name">{title}</title>'
         '<desc id="{key}-desc">{desc}</desc>{parts}</svg>',
-        **{"key": key, "title": title, "desc": desc},
-        **{"height": _n(height), "parts": SafeString("").join(parts)},
+        key=key,
+        title=title,
+        desc=desc,
+        height=_n(height),
+        parts=_all(parts),
     )
+
+
+def _all(parts) -> SafeString:
+    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 def _n(value) -> str:
@@ -204,7 +211,7 @@ def _grid(values, low, high) -> SafeString:
         y = TOP + PLOT * (high - value) / ((high - low) or 1)
         parts.append(_segment("grid", GUTTER, y, 100, y))
         parts.append(_text(GUTTER - 1, y + 4, f"{value:,g}", "end"))
-    return SafeString("").join(parts)
+    return _all(parts)
 
 
 def _labels(names, tall=ROW) -> SafeString:
@@ -245,7 +252,7 @@ def _line(run, across, down) -> SafeString:
         _point(*place, f"{number(point[0])}: {number(point[1])}")
         for place, point in zip(places, run, strict=True)
     ]
-    return SafeString("").join(parts)
+    return _all(parts)
 
 
 def _dot(row, y, across) -> SafeString:
@@ -259,7 +266,7 @@ def _dot(row, y, across) -> SafeString:
     if row.value is not None:
         parts.append(_point(across(row.value), y, f"{row.label}: {row.value:.3f}"))
     parts.append(_text(100, y + 4, shown, "end"))
-    return SafeString("").join(parts)
+    return _all(parts)
 
 
 def _legend(top) -> SafeString:
@@ -270,4 +277,4 @@ def _legend(top) -> SafeString:
         left = NAMES + place * wide
         parts.append(_rect(kind, left, top, wide * 0.94, 12))
         parts.append(_text(left, top + 26, words, "start"))
-    return SafeString("").join(parts)
+    return _all(parts)

@@ -1,6 +1,6 @@
 from django.db import models
-from django.utils.translation import gettext as _
 
+from annotation.agreement.formulas import FORMULAS
 from annotation.judging.models import Item
 from annotation.studies.models import Study
 
@@ -24,16 +24,12 @@ class AgreementResult(models.Model):
         return f"{self.study.slug} {self.task}: {self.votes} votes"
 
     @property
-    def figures(self) -> list[tuple[str, dict]]:
-        """The coefficients that the study's page shows, under their names."""
-        report = self.agreement
-        return [
-            (_("Percent agreement"), report["percent_agreement"]),
-            (_("Fleiss' kappa"), report["fleiss_kappa"]),
-            (_("Symmetric kappa"), report["symmetric_kappa"]),
-            (_("Krippendorff's alpha"), report["krippendorff_alpha"]["nominal"]),
-            (_("Gwet's AC1"), report["gwet_ac1"]),
-        ]
+    def figures(self) -> list[tuple[str, str, dict]]:
+        """The coefficients that the study's page shows: key of the formula, name, values."""
+        found = self.agreement | {
+            "krippendorff_alpha": self.agreement["krippendorff_alpha"]["nominal"]
+        }
+        return [(key, formula.name, found[key]) for key, formula in FORMULAS.items()]
 
 
 class ItemTier(models.Model):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Sum
+from django.db.models import F, Sum, Window
 
 from annotation.agreement.votes import Votes, VotesError, votes_from_columns
 from annotation.judging.models import Selection
@@ -46,10 +46,38 @@ def study_votes(slug: str, task: str = "") -> StudyVotes:
     return read(study, chosen)
 
 
-def read(study, definition) -> StudyVotes:
-    """Read every vote of the task ``definition`` and of its other versions."""
+def selections(study, task: str, last: int | None = None):
+    """The judgments of a task, of all its versions; only of items placed up to ``last``."""
+    found = Selection.objects.filter(slot__study=study, slot__item__batch__task__name=task)
+    return found if last is None else found.filter(slot__item__position__lte=last)
+
+
+def last_position(study, task: str, most: int) -> int | None:
+    """Place of the last item whose votes, with those of all before it, are ``most`` or fewer.
+
+    None where all the task's votes are: whole items are read or left out, so that what is left
+    out has nothing to do with how its votes fell.
+    """
+    items = study.items.filter(batch__task__name=task)
+    if (items.aggregate(n=Sum("done"))["n"] or 0) <= most:
+        return None
+    upto = items.annotate(upto=Window(Sum("done"), order_by=F("position").asc()))
+    within = upto.filter(upto__lte=most).order_by("-position")
+    return within.values_list("position", flat=True).first() or 0
+
+
+def worker_name(user: int, worker: str | None) -> str:
+    """Name of an annotator in tables: the imported worker's id, or ``user-<n>``."""
+    return worker.partition(":")[2] if worker else f"user-{user}"
+
+
+def read(study, definition, last: int | None = None) -> StudyVotes:
+    """Read the votes of the task ``definition`` and of its other versions.
+
+    ``last`` leaves out the items placed after it.
+    """
     rows = (
-        Selection.objects.filter(slot__study=study, slot__item__batch__task__name=definition.name)
+        selections(study, definition.name, last)
         .order_by("slot__item__external_id", "submitted_at", "pk")
         .values_list(
             "slot__item__external_id",
@@ -63,7 +91,7 @@ def read(study, definition) -> StudyVotes:
     columns = {name: [] for name in ("task", "worker", "label", "submitted_at")}
     for item, user, worker, outcome, number, at in rows.iterator(chunk_size=20_000):
         columns["task"].append(item)
-        columns["worker"].append(worker.partition(":")[2] if worker else f"user-{user}")
+        columns["worker"].append(worker_name(user, worker))
         columns["label"].append(str(number) if number else outcome)
         columns["submitted_at"].append(at.isoformat())
     return StudyVotes(definition.name, declared(definition.config), votes_from_columns(columns))

@@ -14,7 +14,7 @@ def due() -> list[tuple[Study, str]]:
     """(study, task name) of every result that no longer matches the votes there are."""
     found = []
     for study in Study.objects.exclude(items=None).prefetch_related("agreement_results"):
-        closed = _closed(study)
+        closed = is_closed(study)
         known = {one.task: (one.votes, one.closed) for one in study.agreement_results.all()}
         found += [
             (study, task)
@@ -34,7 +34,7 @@ def recompute(study, task: str) -> AgreementResult:
     # One at a time for a study; judging does not wait for this lock.
     Study.objects.select_for_update(of=["self"], no_key=True).get(pk=study.pk)
     known = reading.study_votes(study.slug, task)
-    closed = _closed(study)
+    closed = is_closed(study)
     agreement = agreement_report(known.votes, declared=known.declared)
     # Tens of thousands of pairs of raters are possible; their number and mean are what is shown.
     agreement["cohen_kappa"] = {
@@ -80,6 +80,6 @@ def _store_tiers(study, judged: list[dict]) -> None:
     )
 
 
-def _closed(study) -> bool:
+def is_closed(study) -> bool:
     """Whether collection is over: then items with 7 or 8 votes are judged too (rule 6.6, 2)."""
     return study.status == Study.Status.CLOSED or not study.batches.filter(closed_at=None).exists()

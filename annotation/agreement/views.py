@@ -1,20 +1,32 @@
-"""The study's page: how far it is, how well people agree, which tiers come out."""
+"""The study's pages of results: how far it is, how well people agree, what the votes say."""
 
+import csv
 from datetime import timedelta
 
+from django.core.paginator import Paginator
 from django.db.models import Count, F, Q, Sum
-from django.shortcuts import render
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from annotation.agreement import formulas, planning, reading, tiers
+from annotation.agreement.dashboard import CAP, FIGURES, Board
+from annotation.agreement.forms import PlanForm, RuleForm
+from annotation.agreement.recompute import is_closed
 from annotation.core.models import Heartbeat
-from annotation.judging.models import Slot
+from annotation.judging.models import Handback, Selection, Slot
 from annotation.studies.access import READERS, study_for
+
+PAGE = 25
+# A spreadsheet takes a cell that begins with one of these for a formula.
+RISKY = ("=", "+", "-", "@", "\t", "\r")
 
 
 @require_safe
 def study(request, slug):
-    """The results page; htmx fetches its live part alone."""
+    """The overview; htmx fetches its live part alone."""
     found = study_for(request.user, slug, READERS)
     context = {
         "study": found,
@@ -32,3 +44,141 @@ def study(request, slug):
     }
     template = "agreement/study.html#live" if request.htmx else "agreement/study.html"
     return render(request, template, context)
+
+
+@require_safe
+def results(request, slug, task):
+    """Every figure of one task, and its disputed items; one figure as CSV on request.
+
+    htmx asks with the number of votes that the page shows, and gets the figures anew where there
+    are more by now.
+    """
+    found = study_for(request.user, slug, READERS)
+    board = Board(found, _definition(found, task))
+    if request.GET.get("format") == "csv":
+        return _download(board, request.GET.get("chart", ""))
+    if request.htmx and request.GET.get("votes") == str(board.totals["votes"]):
+        return HttpResponse(status=204)
+    page = Paginator(board.disputed(), PAGE).get_page(request.GET.get("page"))
+    context = {
+        "study": found,
+        "board": board,
+        "figures": [board.figure(key) for key in FIGURES],
+        "capped": CAP if board.last is not None else None,
+        "page": page,
+        "disputed": [(item, board.votes_of(item)) for item in page],
+        "result": found.agreement_results.filter(task=task).first(),
+        "formulas": formulas.FORMULAS,
+        "interval": formulas.INTERVAL,
+        "tier_rule": formulas.TIER_RULE,
+    }
+    part = "#live" if request.htmx else ""
+    response = render(request, f"agreement/results.html{part}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_safe
+def item(request, slug, task, pk):
+    """One item with all that was said about it."""
+    found = study_for(request.user, slug, READERS)
+    board = Board(found, _definition(found, task))
+    one = get_object_or_404(
+        board.items.select_related("query", "tier", "persona_version__persona"), pk=pk
+    )
+    votes = Selection.objects.filter(slot__item=one).select_related("annotator", "choice")
+    back = Handback.objects.filter(item=one).exclude(cause=Handback.Cause.EXPIRED)
+    context = {
+        "study": found,
+        "task": task,
+        "item": one,
+        "options": _options(one),
+        "votes": [_vote(vote) for vote in votes.order_by("submitted_at", "pk")],
+        "handbacks": [
+            (reading.worker_name(one.annotator_id, one.annotator.worker), one)
+            for one in back.select_related("annotator").order_by("at", "pk")
+        ],
+    }
+    return render(request, "agreement/item.html", context)
+
+
+@require_safe
+def rule(request, slug, task):
+    """What another tier rule would change; nothing is stored."""
+    found = study_for(request.user, slug, READERS)
+    definition = _definition(found, task)
+    votes = reading.voted_tasks(found).get(task)
+    form = RuleForm(request.GET or None)
+    context = {"study": found, "task": task, "form": form, "votes": votes}
+    if votes and form.is_valid():
+        last = reading.last_position(found, task, CAP)
+        known = reading.read(found, definition, last)
+        seen = tiers.preview(
+            known.votes, len(known.declared), tiers.DEFAULT, form.rule, closed=is_closed(found)
+        )
+        context |= {"preview": seen, "sizes": _sizes(seen), "items": len(known.votes.tasks)}
+        context["capped"] = CAP if last is not None else None
+    status = 400 if form.errors else 200
+    return render(request, "agreement/rule.html", context, status=status)
+
+
+@require_safe
+def planner(request, slug):
+    """How many items, judgments and hours an interval of a wanted width takes."""
+    found = study_for(request.user, slug, READERS)
+    form = PlanForm(request.GET or None, tasks=reading.voted_tasks(found))
+    context = {"study": found, "form": form}
+    if form.is_valid():
+        pilot = form.cleaned_data["pilot"]
+        board = Board(found, _definition(found, pilot)) if pilot else None
+        try:
+            context["plan"] = planning.plan(form.cleaned_data, board)
+        except ValueError as error:
+            form.add_error(None, str(error))
+    status = 400 if form.errors else 200
+    return render(request, "agreement/planner.html", context, status=status)
+
+
+def _definition(study, task):
+    definition = study.tasks.filter(name=task).order_by("-version").first()
+    if definition is None:
+        raise Http404
+    return definition
+
+
+def _download(board, key) -> HttpResponse:
+    if key not in FIGURES:
+        raise Http404
+    figure = board.figure(key)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    name = f"{board.study.slug}-{board.task}-{key}.csv"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    writer = csv.writer(response)
+    writer.writerow(figure.header or (figure.reason,))
+    writer.writerows([_cell(value) for value in row] for row in figure.rows)
+    return response
+
+
+def _cell(value):
+    return f"'{value}" if isinstance(value, str) and value.startswith(RISKY) else value
+
+
+def _options(item) -> list[dict]:
+    counts = (item.votes_1, item.votes_2, item.votes_3)
+    options = item.options.select_related("candidate").order_by("number")
+    return [{"option": one, "votes": counts[one.number - 1]} for one in options]
+
+
+def _vote(vote) -> dict:
+    number = vote.choice.number if vote.choice else None
+    return {
+        "vote": vote,
+        "worker": reading.worker_name(vote.annotator_id, vote.annotator.worker),
+        "number": number,
+        "place": vote.shown.index(number) + 1 if number in vote.shown else None,
+    }
+
+
+def _sizes(seen) -> list[tuple]:
+    now, then = (seen[side]["tiers"] for side in ("current", "other"))
+    return [(name, now[name], then[name]) for name in now]

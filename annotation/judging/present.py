@@ -7,6 +7,18 @@ from annotation.judging import plan
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import ItemOption, Slot
 
+# Rows are made for every judgment: columns that nobody reads cost more than the query itself.
+_NEEDED = (
+    "ordinal",
+    "lease_expires_at",
+    "item__query__text",
+    "item__query__need",
+    "item__persona_version__profile",
+    "item__batch__task__name",
+    "item__batch__task__kind",
+    "item__batch__task__config",
+)
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -26,19 +38,20 @@ class Shown:
 
 def show(slot_id, annotator) -> Shown:
     """Return what this person sees of a slot that they hold or have judged; NotFound otherwise."""
-    slot = (
+    slots = (
         Slot.objects.filter(pk=slot_id, annotator=annotator)
-        .select_related("item__batch__task", "item__query", "item__persona_version__persona")
-        .first()
+        .select_related("item__batch__task", "item__query", "item__persona_version")
+        .only(*_NEEDED)
     )
+    slot = next(iter(slots), None)
     if slot is None:
         raise NotFound("You do not hold this item.")
     item = slot.item
     options = {
         number: (str(candidate), text)
-        for number, candidate, text in ItemOption.objects.filter(item=item).values_list(
-            "number", "candidate_id", "candidate__text"
-        )
+        for number, candidate, text in ItemOption.objects.filter(item=item)
+        .order_by()
+        .values_list("number", "candidate_id", "candidate__text")
     }
     order = plan.shown_order(item.pk, slot.ordinal, len(options))
     return Shown(

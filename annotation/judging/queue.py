@@ -43,7 +43,8 @@ _TAKE = f"""
 
 def lock_desk(study, annotator) -> Desk:
     """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing."""
-    desk = Desk.objects.select_for_update().filter(study=study, annotator=annotator).first()
+    desks = Desk.objects.select_for_update().filter(study=study, annotator=annotator)
+    desk = next(iter(desks), None)
     if desk is None:
         Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
         desk = Desk.objects.select_for_update().get(study=study, annotator=annotator)

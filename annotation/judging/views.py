@@ -2,8 +2,7 @@
 
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models.expressions import RawSQL
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -12,7 +11,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import present, queue, submit
-from annotation.judging.models import Batch, Desk
 from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study
 
@@ -96,11 +94,15 @@ def _refused(request, study, refusal):
 
 def _progress(user) -> dict:
     """Annotations for ``study_for``: how many items there are, and how many this person did."""
-    sizes = Batch.objects.filter(study=OuterRef("pk")).values("study").annotate(n=Sum("size"))
-    desk = Desk.objects.filter(study=OuterRef("pk"), annotator=user)
+    # As SQL: building the same from querysets takes longer than running it.
+    sizes = "(SELECT sum(size) FROM judging_batch b WHERE b.study_id = studies_study.id)"
+    desk = (
+        "(SELECT done FROM judging_desk d "
+        "WHERE d.study_id = studies_study.id AND d.annotator_id = %s)"
+    )
     return {
-        "in_all": Coalesce(Subquery(sizes.values("n")), 0),
-        "done": Coalesce(Subquery(desk.values("done")[:1]), 0),
+        "in_all": RawSQL(f"coalesce({sizes}, 0)", []),  # noqa: S611 - constants only
+        "done": RawSQL(f"coalesce({desk}, 0)", [user.pk]),  # noqa: S611
     }
 
 

@@ -43,6 +43,8 @@ class Row:
     # Methods that may change nothing where they are allowed.
     inert: set = field(default_factory=set)
     changes: set = field(default_factory=lambda: {"POST"})
+    # Whatever is asked of it changes something, a refusal too.
+    restless: bool = False
 
     def expected(self, method: str, role: str) -> int:
         """The status that this role must get."""
@@ -72,7 +74,7 @@ def api(allow, *, args=_slug, **kwargs) -> Row:
     return page(allow, args=args, api=True, **kwargs)
 
 
-def account(unknown: str, known: str, changes=("POST",), **args) -> Row:
+def account(unknown: str, known: str, *, restless=False, **args) -> Row:
     """A page of allauth's: the statuses in the order of ``METHODS``, logged out and logged in.
 
     Its views take PUT for POST, and tell OPTIONS which methods there are.
@@ -84,7 +86,7 @@ def account(unknown: str, known: str, changes=("POST",), **args) -> Row:
         for method, status in zip(METHODS, statuses.split(), strict=True)
         for role in roles
     }
-    return Row(set(), {}, args=lambda w: args, but=but, public=True, changes=set(changes))
+    return Row(set(), {}, args=lambda w: args, but=but, public=True, restless=restless)
 
 
 def _none(w) -> dict:
@@ -111,6 +113,13 @@ def _thing(**names) -> dict:
 
 def _slot(w) -> dict:
     return {"pk": w.mine.slot.pk}
+
+
+def _release() -> dict:
+    return {
+        "args": lambda w: {"pk": w.mine.release.public_id},
+        "foreign": lambda w: [{"pk": w.other.release.public_id}],
+    }
 
 
 def _choice(w) -> dict:
@@ -143,6 +152,27 @@ def _memory() -> dict:
     }
 
 
+def _results() -> dict:
+    """Tasks of two studies may have one name: the foreign one is a name that tea has not."""
+
+    def of(task, w):
+        return {"slug": w.tea.slug, "task": task}
+
+    return {"args": lambda w: of(w.mine.batch.task.name, w), "foreign": lambda w: [of("none", w)]}
+
+
+def _result_item() -> dict:
+    """An item's page names its task too: each of them may be foreign."""
+
+    def of(task, things, w):
+        return {"slug": w.tea.slug, "task": task, "pk": things.slot.item.pk}
+
+    return {
+        "args": lambda w: of(w.mine.batch.task.name, w.mine, w),
+        "foreign": lambda w: [of(w.mine.batch.task.name, w.other, w), of("none", w.mine, w)],
+    }
+
+
 WORDS = {"text": "What now?", "type": "general"}
 PERSONA = {"id": "p9", "profile": {"Name": "Noa"}}
 QUERY = {"id": "q9", "text": "What now?"}
@@ -170,7 +200,7 @@ TABLE = {
     "account_signup": account(SHUT, AWAY),
     "account_inactive": account(SAY, SAY),
     # allauth notes an account's address when its page is first opened, in whatever way.
-    "account_email": account(AWAY, "200 200 302 302 405 405 200", changes=METHODS),
+    "account_email": account(AWAY, "200 200 302 302 405 405 200", restless=True),
     "account_email_verification_sent": account(SAY, SAY),
     "account_confirm_email": account(
         "200 200 404 405 405 405 200", "200 200 404 405 405 405 200", key="guessed"
@@ -243,6 +273,10 @@ TABLE = {
     "open-batch": page(MANAGERS, **_thing(name="batch.task.name"), POST=302),
     "close-batch": page(MANAGERS, **_thing(batch="batch.pk"), POST=302),
     "study": page(READERS, GET=200, HEAD=200),
+    "planner": page(READERS, GET=200, HEAD=200),
+    "results": page(READERS, **_results(), GET=200, HEAD=200),
+    "rule-preview": page(READERS, **_results(), GET=200, HEAD=200),
+    "result-item": page(READERS, **_result_item(), GET=200, HEAD=200),
     # --- Personas and queries ------------------------------------------------------------------
     "personas": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(PERSONA)}),
     "persona-add": page(
@@ -290,6 +324,9 @@ TABLE = {
         refused=404,
         POST=204,
     ),
+    "api-releases": api(READERS, POST=202, data=lambda w: {"layout": "long"}),
+    "api-release-status": api(READERS, **_release(), GET=200, HEAD=200),
+    "api-release-download": api(READERS, **_release(), GET=200, HEAD=200),
     "api-schema": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
     # A page for people: to the login, not 401.
     "api-docs": page(LOGGED_IN, args=_none, GET=200, HEAD=200),

@@ -103,7 +103,7 @@ def test_another_kind_of_body_is_refused(world, kind):
     assert send(world, judgment(world), b'{"choice": "tie"}', kind) in (400, 415)
 
 
-@pytest.mark.parametrize("key", ["", " ", "k" * 201, "a\tb", "é\x80", "\x7f"])
+@pytest.mark.parametrize("key", ["", "k" * 201, "a\tb", "é\x80", "\x7f"])
 def test_a_key_that_cannot_be_kept_is_refused(world, key):
     option = world.mine.slot.item.options.first()
     body = json.dumps({"choice": str(option.candidate_id)})

@@ -90,7 +90,7 @@ def test_each_role_gets_what_the_table_says(world, name):
             for how, client in clients(world, row, role):
                 response, _body, changed = ask(client, method, row, world, args)
                 got = response.status_code
-                may_change = method in row.changes and 200 <= got < 400
+                may_change = row.restless or (method in row.changes and got < 400)
                 if got != want or (changed and not may_change):
                     wrong.append(
                         f"{method} as {role} ({how}): {got}, not {want}{' CHANGED' * changed}"
@@ -117,7 +117,8 @@ def test_what_is_allowed_really_happens(world, name):
 def test_a_foreign_thing_is_unknown_to_everybody(world, name):
     row, wrong = TABLE[name], []
     for args in row.foreign(world):
-        for role in sorted(row.allow):
+        # The site's administrator is a stranger to no study: only the address can be wrong then.
+        for role in sorted(row.allow - (set() if "slug" in args else {"site"})):
             for method in row.methods:
                 for how, client in clients(world, row, role):
                     response, body, changed = ask(client, method, row, world, args)

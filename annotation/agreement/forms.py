@@ -1,0 +1,106 @@
+import re
+from fractions import Fraction
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.agreement.tiers import DEFAULT, STOPS, TierRule
+
+NUMBER = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
+
+
+class FractionField(forms.CharField):
+    """An exact number, written 3/5 or 0.6."""
+
+    default_error_messages = {"fraction": _("Write a number such as 3/5 or 0.6.")}
+
+    def to_python(self, value):
+        value = super().to_python(value)
+        if value in self.empty_values:
+            return None
+        if not NUMBER.fullmatch(value) or not Fraction(value.partition("/")[2] or 1):
+            raise forms.ValidationError(self.error_messages["fraction"], code="fraction")
+        return Fraction(value)
+
+
+def _threshold(name, label):
+    return FractionField(label=label, initial=str(getattr(DEFAULT, name)), max_length=13)
+
+
+class RuleForm(forms.Form):
+    """Another tier rule's parameters; whether they go together, the rule itself says."""
+
+    panel = forms.IntegerField(
+        label=_("Votes used"), initial=DEFAULT.panel, min_value=2, max_value=99
+    )
+    minimum = forms.IntegerField(
+        label=_("Votes needed at the close"), initial=DEFAULT.minimum, min_value=2, max_value=99
+    )
+    medium_above = _threshold("medium_above", _("Medium above"))
+    hard_above = _threshold("hard_above", _("Hard above"))
+    borderline_above = _threshold("borderline_above", _("Borderline above"))
+    hard_fill = _threshold("hard_fill", _("Largest share of borderline items in a release's hard"))
+    stop_below = forms.ChoiceField(
+        label=_("Collection stops early below"),
+        required=False,
+        choices=[("", _("never")), *((name, name) for name in STOPS)],
+    )
+
+    def clean(self):
+        data = super().clean()
+        if not self.errors:
+            try:
+                self.rule = TierRule(
+                    **{**data, "stop_below": data["stop_below"] or None}, version="preview"
+                )
+            except ValueError as error:
+                raise forms.ValidationError(str(error)) from error
+        return data
+
+
+class PlanForm(forms.Form):
+    """What is wanted, and what is known or assumed."""
+
+    GOALS = [("kappa", _("symmetric kappa")), ("rate", _("a win rate"))]
+
+    goal = forms.ChoiceField(label=_("Interval on"), choices=GOALS)
+    half_width = forms.FloatField(
+        label=_("Wanted half width (±)"), initial=0.05, min_value=0.001, max_value=0.5
+    )
+    pilot = forms.ChoiceField(
+        label=_("Votes to learn from"),
+        required=False,
+        help_text=_("Their kappa, spread and time take the place of the assumptions below."),
+    )
+    kappa = forms.FloatField(
+        label=_("Assumed kappa"), required=False, initial=0.5, min_value=0.01, max_value=0.99
+    )
+    options = forms.IntegerField(
+        label=_("Answers to choose from"), required=False, initial=2, min_value=2, max_value=5
+    )
+    rate = forms.FloatField(
+        label=_("Assumed win rate"), required=False, initial=0.5, min_value=0.01, max_value=0.99
+    )
+    votes = forms.IntegerField(label=_("Judgments an item"), initial=9, min_value=1, max_value=30)
+    seconds = forms.FloatField(
+        label=_("Seconds a judgment"), required=False, initial=60, min_value=0.1, max_value=86_400
+    )
+    raters = forms.IntegerField(
+        label=_("Annotators"), required=False, min_value=1, max_value=100_000
+    )
+
+    def __init__(self, *args, tasks, **kwargs):
+        super().__init__(*args, **kwargs)
+        none = [("", _("none: use the assumptions"))]
+        self.fields["pilot"].choices = none + [(name, name) for name in tasks]
+
+    def clean(self):
+        data = super().clean()
+        if self.errors or data["pilot"]:
+            return data
+        for name in ("kappa", "options", "seconds"):
+            if data[name] is None:
+                self.add_error(name, _("Needed where no votes are used."))
+        if data["goal"] == "kappa" and data["votes"] < 2:
+            self.add_error("votes", _("Kappa needs two judgments an item."))
+        return data

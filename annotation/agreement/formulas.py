@@ -1,0 +1,73 @@
+"""What each figure is: its name, its formula, and what it says, for the pages that show it."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_lazy as _
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One statistic. ``source`` is where its formula was published."""
+
+    name: str
+    formula: str
+    meaning: str
+    source: str
+
+
+FORMULAS = {
+    "percent_agreement": Formula(
+        _("Percent agreement"),
+        "P̄ = mean of Pᵢ,  Pᵢ = Σ v(v−1) / (n(n−1))",
+        _(
+            "How often two people who judged the same item said the same. v are an item's votes "
+            "for one answer, n all its votes; items with two votes or more count. Chance is "
+            "not taken off."
+        ),
+        "Fleiss 1971",
+    ),
+    "fleiss_kappa": Formula(
+        _("Fleiss' kappa"),
+        "κ = (P̄ − Pₑ) / (1 − Pₑ),  Pₑ = Σ π²",
+        _(
+            "Agreement above chance, where chance is that people answer blindly by the shares π "
+            "of each label. It depends on which answer happens to be stored first: tiers do not "
+            "use it."
+        ),
+        "Fleiss 1971; Gwet 2021",
+    ),
+    "symmetric_kappa": Formula(
+        _("Symmetric kappa"),
+        "κ = (K·P̄ − 1) / (K − 1)",
+        _(
+            "Fleiss' kappa with every item entered in all orders of its K labels, so the stored "
+            "order does not matter. A tier's bands are checked on it."
+        ),
+        "Fleiss 1971; Warrens 2010",
+    ),
+    "krippendorff_alpha": Formula(
+        _("Krippendorff's alpha"),
+        "α = 1 − (n − 1) · Σ o·δ² / Σ nₖ·nₗ·δ²",
+        _(
+            "One minus the disagreement seen over the disagreement expected by chance, at the "
+            "nominal level. Items may have different numbers of votes."
+        ),
+        "Krippendorff 2011",
+    ),
+    "gwet_ac1": Formula(
+        _("Gwet's AC1"),
+        "(P̄ − Pₑ) / (1 − Pₑ),  Pₑ = Σ π(1 − π) / (K − 1)",
+        _("Like kappa, but steady where nearly all votes are for one label."),
+        "Gwet 2008",
+    ),
+}
+
+INTERVAL = _(
+    "Intervals are 95 %: the value ± t times its standard error over items, with one degree less "
+    "than there are items. Votes on one item are never counted as independent."
+)
+TIER_RULE = _(
+    "The first nine votes of an item by time count. With S = Σ v(v−1) and D = n(n−1) the item's "
+    "kappa is (K·S − D) / ((K−1)·D): above 3/5 medium, above 2/5 hard, above 1/5 borderline, else "
+    "ambiguous; a shared top is an ambiguous tie. The comparison is made in whole numbers."
+)

@@ -1,0 +1,102 @@
+"""Numbers as SVG: places, classes, and nothing that a content security policy refuses."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from annotation.agreement import charts
+from annotation.agreement.charts import Dot
+
+SVG = {
+    "columns": charts.columns("c", "Days", "What it is.", [("1.5.", 4), ("2.5.", 1)]),
+    "bars": charts.bars("b", "Raters", "What it is.", [("ann", 10), ("bo", 5)]),
+    "band": charts.band(
+        "l", "Time", "What it is.", [(10, 0.5, 0.25, 0.75), (20, None, None, None), (30, 0.5, 0, 1)]
+    ),
+    "dots": charts.dots(
+        "d", "Tiers", "What it is.", [Dot("hard", 0.5, 0.45, 0.55, (0.4, 0.6)), Dot("easy", None)]
+    ),
+    "heat": charts.heat(
+        "h", "Pairs", "What it is.", ["ann", "bo", "chen"], {(1, 0): 0.25, (2, 0): None}
+    ),
+}
+
+
+def read(svg):
+    """The drawing as a tree: it must be well formed."""
+    return ElementTree.fromstring(svg)  # noqa: S314 - our own
+
+
+def shapes(svg, tag, kind):
+    return [node for node in read(svg).iter(tag) if node.get("class") == kind]
+
+
+@pytest.mark.parametrize("name", SVG)
+def test_a_chart_is_an_image_with_a_name_and_a_description(name):
+    root = read(SVG[name])
+    assert (root.get("role"), root.find("desc").text) == ("img", "What it is.")
+    named = {root.find("title").get("id"), root.find("desc").get("id")}
+    assert set(root.get("aria-labelledby").split()) == named
+
+
+@pytest.mark.parametrize("name", SVG)
+def test_a_chart_carries_neither_style_nor_script(name):
+    assert re.search(r"style=|<style|<script|\son\w+=|href=", SVG[name]) is None
+
+
+def test_columns_are_as_tall_as_their_values():
+    first, second = shapes(SVG["columns"], "rect", "mark")
+    assert float(first.get("height")) == charts.PLOT
+    assert float(second.get("height")) == charts.PLOT / 4
+    assert float(second.get("y")) == charts.TOP + charts.PLOT * 3 / 4
+
+
+def test_bars_are_as_wide_as_their_values():
+    first, second = shapes(SVG["bars"], "rect", "mark")
+    assert (first.get("width"), second.get("width")) == ("58%", "29%")
+
+
+def test_a_value_that_is_not_there_leaves_a_gap_in_the_line():
+    assert len(shapes(SVG["band"], "circle", "mark")) == 2
+    assert shapes(SVG["band"], "line", "line") == []
+
+
+def test_a_line_joins_values_and_its_band_goes_there_and_back():
+    svg = charts.band("l", "T", "D", [(0, 0.5, 0.25, 0.75), (10, 1, 0.5, 1)])
+    (line,) = shapes(svg, "line", "line")
+    assert [line.get(name) for name in ("x1", "x2", "y1", "y2")] == ["10%", "100%", "93", "18"]
+    (band,) = read(svg).iter("polygon")
+    assert band.get("points") == "0,37.5 1000,0 1000,75 0,112.5"
+
+
+def test_a_dot_lies_in_the_middle_of_its_interval_and_an_unknown_one_is_a_dash():
+    (dot,) = shapes(SVG["dots"], "circle", "mark")
+    (interval,) = shapes(SVG["dots"], "line", "line")
+    ends = [float(interval.get(name)[:-1]) for name in ("x1", "x2")]
+    assert float(dot.get("cx")[:-1]) == pytest.approx(sum(ends) / 2, abs=0.01)
+    assert [node.text for node in read(SVG["dots"]).findall("text")][-1] == "–"
+
+
+def test_shades_say_how_high_a_kappa_is():
+    names = [charts.shade(value) for value in (None, -0.01, 0.0, 0.199, 0.4, 0.8, 1.0)]
+    assert names == ["heat-none", "heat-below", "heat-0", "heat-0", "heat-2", "heat-4", "heat-4"]
+
+
+def test_a_matrix_has_a_cell_for_every_pair_and_names_it():
+    titles = [node.text for node in read(SVG["heat"]).iter("title")]
+    assert "bo × ann: 0.25" in titles
+    assert "chen × ann: –" in titles
+
+
+def test_ticks_are_round_numbers():
+    assert charts.ticks(0, 1) == [0, 0.5, 1.0]
+    assert charts.ticks(-0.3, 1) == [0, 0.5, 1.0]
+    assert charts.ticks(0, 900) == [0, 500]
+    assert charts.ticks(3, 3) == [3.0]
+
+
+def test_names_are_escaped():
+    svg = charts.bars("b", "A & B", "<i>", [("<script>alert(1)</script>", 1)])
+    assert "<script>" not in svg
+    assert read(svg).find("title").text == "A & B"
