@@ -14,6 +14,7 @@ COPY manage.py ./
 COPY annotation annotation
 COPY templates templates
 COPY static static
+COPY demo demo
 
 # The code belongs to root and is only read; the account owns nothing but its data.
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin attune \

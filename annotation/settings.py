@@ -19,6 +19,12 @@ from annotation.local.secrets import read_or_create
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
+
+def _text(name: str) -> str:
+    """The variable ``name``, or what the file of ``name``_FILE holds without its line end."""
+    return env.str(name, "").rstrip("\r\n")
+
+
 DATA = Path(os.environ.get("ATTUNE_DATA") or BASE_DIR / "var").absolute()
 
 
@@ -67,7 +73,7 @@ PORT = env.int("PORT", 8000)
 BASE_URL = env.str("ATTUNE_BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 HTTPS = urlsplit(BASE_URL).scheme == "https"
 DEBUG = False
-SECRET_KEY = env.str("ATTUNE_SECRET_KEY", "") or read_or_create(DATA / "secrets" / "secret_key")
+SECRET_KEY = _text("ATTUNE_SECRET_KEY") or read_or_create(DATA / "secrets" / "secret_key")
 SECRET_KEY_FALLBACKS = env.list("ATTUNE_SECRET_KEY_FALLBACKS", default=[])
 
 # A server behind a proxy has one public name; the loopback names serve the laptop and the probes.
@@ -85,8 +91,8 @@ PROXY_COUNT = env.int("ATTUNE_PROXY_COUNT", 0)
 if PROXY_COUNT:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-DATABASE_URL = env.str("DATABASE_URL", "") or SERVICES.get("DATABASE_URL", "")
-REDIS_URL = env.str("REDIS_URL", "") or SERVICES.get("REDIS_URL", "")
+DATABASE_URL = _text("DATABASE_URL") or SERVICES.get("DATABASE_URL", "")
+REDIS_URL = _text("REDIS_URL") or SERVICES.get("REDIS_URL", "")
 DATABASES = {"default": _database(DATABASE_URL or "postgresql:///attune-is-not-running")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Model servers: [{"name", "base_url", "api_key", "model", ...}]. Only these are ever called.
@@ -260,7 +266,9 @@ CACHES = {
 }
 
 # kombu spells a socket path redis+socket://; the redis package spells it unix://.
-CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://").replace("?db=", "?virtual_host=")
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://").replace(
+    "?db=", "?virtual_host="
+)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"

@@ -16,6 +16,8 @@ CHOICE = re.compile(rb'name="choice" id="[^"]+" value="([^"]+)"')
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 HTMX = FORM | {"HX-Request": "true"}
 TIMEOUT = 30
+# The server closes a connection that was idle for two seconds, maybe just while we write to it.
+IDLE = 1
 
 
 class Connection:
@@ -24,17 +26,22 @@ class Connection:
     def __init__(self, port: int) -> None:
         self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
         self.cookies: dict[str, str] = {}
+        self.used = 0.0
 
     def send(self, method: str, path: str, body: bytes | str = b"", headers=None):
         """Status and body of the answer; 0 and nothing where none came (refused, cut, too slow)."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if time.monotonic() - self.used > IDLE:
+            self.http.close()
         try:
             self.http.request(method, path, body, {"Cookie": cookie, **(headers or {})})
             answer = self.http.getresponse()
             for line in answer.headers.get_all("Set-Cookie", ()):
                 name, _, value = line.partition(";")[0].partition("=")
                 self.cookies[name] = value
-            return answer.status, answer.read()
+            body = answer.read()
+            self.used = time.monotonic()
+            return answer.status, body
         except (OSError, http.client.HTTPException):
             self.http.close()
             return 0, b""

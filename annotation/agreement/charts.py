@@ -34,7 +34,7 @@ class Dot:
     band: tuple[float, float] | None = None
 
 
-def ticks(low: float, high: float, about: int = 4) -> list[float]:
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
     """Round numbers (1, 2 or 5 times a power of ten apart) from ``low`` to ``high``."""
     span = (high - low) or 1.0
     raw = span / about
@@ -63,7 +63,7 @@ def columns(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> S
     """Upright bars for ``rows`` of (label, value from 0 on)."""
     most = max(max(value for _, value in rows), 1)
     wide = (100 - GUTTER) / len(rows)
-    parts = [_grid(ticks(0, most), 0, most)]
+    parts = [_grid([t for t in ticks(0, most) if t == int(t)], 0, most)]
     every = math.ceil(len(rows) / 8)
     for place, (label, value) in enumerate(rows):
         left, tall = GUTTER + place * wide, PLOT * value / most

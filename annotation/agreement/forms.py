@@ -9,14 +9,14 @@ from annotation.agreement.tiers import DEFAULT, STOPS, TierRule
 NUMBER = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
 
 
-class FractionField(forms.CharField):
+class FractionField(forms.Field):
     """An exact number, written 3/5 or 0.6."""
 
     default_error_messages = {"fraction": _("Write a number such as 3/5 or 0.6.")}
 
     def to_python(self, value):
-        value = super().to_python(value)
-        if value in self.empty_values:
+        value = (value or "").strip()
+        if not value:
             return None
         if not NUMBER.fullmatch(value) or not Fraction(value.partition("/")[2] or 1):
             raise forms.ValidationError(self.error_messages["fraction"], code="fraction")
@@ -24,7 +24,7 @@ class FractionField(forms.CharField):
 
 
 def _threshold(name, label):
-    return FractionField(label=label, initial=str(getattr(DEFAULT, name)), max_length=13)
+    return FractionField(label=label, initial=str(getattr(DEFAULT, name)))
 
 
 class RuleForm(forms.Form):

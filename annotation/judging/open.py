@@ -1,7 +1,7 @@
 """Open batches: make items, number them, and insert their slots."""
 
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.db.models.functions import Now
 
 from annotation.candidates.models import Candidate
@@ -89,6 +89,7 @@ def _answered(study, task):
     """Queries without an item in this task, each with its answers."""
     queries = (
         Query.objects.filter(study=study, replaced_at=None)
+        .filter(Q(persona=None) | Q(persona__dropped_at=None))
         .exclude(items__batch__task__name=task.name)
         .order_by("pk")
     )

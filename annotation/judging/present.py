@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from annotation.core.errors import NotFound
 from annotation.judging import plan
 from annotation.judging.kinds import kind_of
@@ -32,6 +34,13 @@ class Shown:
     task: object
 
     @property
+    def traits(self) -> dict | None:
+        """The profile without the name, which is the card's heading."""
+        if self.profile is None:
+            return None
+        return {key: value for key, value in self.profile.items() if key != "Name"}
+
+    @property
     def kind(self):
         return kind_of(self.task.kind)
 
@@ -45,7 +54,7 @@ def show(slot_id, annotator) -> Shown:
     )
     slot = next(iter(slots), None)
     if slot is None:
-        raise NotFound("You do not hold this item.")
+        raise NotFound(_("You do not hold this item."))
     item = slot.item
     options = {
         number: (str(candidate), text)
@@ -58,7 +67,7 @@ def show(slot_id, annotator) -> Shown:
         slot=slot,
         query=item.query.text,
         need=item.query.need,
-        profile=item.persona_version.profile if item.persona_version else None,
+        profile=item.persona_version.card if item.persona_version else None,
         answers=[options[number] for number in order],
         task=item.batch.task,
     )

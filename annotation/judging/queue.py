@@ -9,6 +9,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from annotation.core.errors import Conflict, NotFound
 from annotation.judging.models import Desk, Handback, Slot
@@ -25,18 +26,19 @@ _OPEN = """
                         AND h.cause = 'skipped' OFFSET 0)
     ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""
 
-# Returned slots first, then onwards from where this person is, then one lap from the start.
+# Returned slots first, then onwards from where this person is, then one lap from the start. A lap
+# takes the cursor along: from its end, every claim would pass again by all that this person judged.
 _TAKE = f"""
-    WITH taken AS (
+    WITH back AS ({_OPEN.format(where="s.returned")}), taken AS (
         UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
                claimed_at = now(), lease_expires_at = now() + %(lease)s
-        WHERE id = COALESCE(({_OPEN.format(where="s.returned")}),
+        WHERE id = COALESCE((SELECT id FROM back),
                             ({_OPEN.format(where="s.position > %(cursor)s")}),
                             ({_OPEN.format(where="s.position <= %(cursor)s")}))
         RETURNING id, position)
     UPDATE judging_desk
     SET done = done + %(finished)s,
-        cursor = GREATEST(cursor, COALESCE((SELECT position FROM taken), cursor))
+        cursor = COALESCE((SELECT position FROM taken WHERE NOT EXISTS (SELECT FROM back)), cursor)
     WHERE id = %(desk)s
     RETURNING (SELECT id FROM taken)"""  # noqa: S608 - constants only
 
@@ -96,13 +98,13 @@ def hand_back(slot_id, annotator, cause: str, reason: str = "") -> None:
     """
     slot = Slot.objects.filter(pk=slot_id, annotator=annotator).select_related("study").first()
     if slot is None:
-        raise NotFound("You do not hold this item.")
+        raise NotFound(_("You do not hold this item."))
     lock_desk(slot.study, annotator)
     slot = Slot.objects.select_for_update().get(pk=slot_id)
     if slot.status == Slot.Status.DONE and slot.annotator_id == annotator.pk:
-        raise Conflict("You have judged this item: it cannot be given back.")
+        raise Conflict(_("You have judged this item: it cannot be given back."))
     if slot.annotator_id != annotator.pk:
-        raise NotFound("You do not hold this item.")
+        raise NotFound(_("You do not hold this item."))
     _reopen([slot], cause, reason)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import plan, queue
@@ -61,7 +62,7 @@ def submit(
             next_slot = _advance(desk, 0 if repeated else 1, claim_next)
     except IntegrityError as error:
         # The desk's lock leaves one way here: the key belongs to an answer elsewhere.
-        raise Conflict("This key was used for another item.", code="key_reused") from error
+        raise Conflict(_("This key was used for another item."), code="key_reused") from error
     return Submitted(judgment, repeated, next_slot)
 
 
@@ -74,7 +75,7 @@ def read_seconds(value) -> float | None:
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not 0 <= seconds <= SECONDS_LIMIT:
-        raise DomainError("seconds must be a number from 0 to 604,800.", code="seconds")
+        raise DomainError(_("seconds must be a number from 0 to 604,800."), code="seconds")
     return seconds
 
 
@@ -100,15 +101,15 @@ def _locked(study, slot_id, annotator) -> Slot:
     )
     slot = next(iter(slots), None)
     if slot is None:
-        raise NotFound("You do not hold this item.")
+        raise NotFound(_("You do not hold this item."))
     if slot.annotator_id == annotator.pk:
         return slot
     if not Handback.objects.filter(slot=slot, annotator=annotator, cause="expired").exists():
-        raise NotFound("You do not hold this item.")
+        raise NotFound(_("You do not hold this item."))
     another = slot.item.slots.filter(annotator=annotator).exists()
     if slot.status != Slot.Status.OPEN or another:
         raise Conflict(
-            "Your time for this item ran out and somebody else has it now. Nothing was stored.",
+            _("Your time for this item ran out and somebody else has it now. Nothing was stored."),
             code="lease_lost",
         )
     slot.annotator = annotator
@@ -139,10 +140,10 @@ def _store(slot, annotator, data, key, digest, seconds) -> Model:
 def _repeat(slot, key, digest) -> Model:
     judgment = getattr(slot, slot.item.batch.task.kind)
     if judgment.key != key:
-        raise Conflict("You have judged this item already.", code="already_judged")
+        raise Conflict(_("You have judged this item already."), code="already_judged")
     if judgment.digest != digest:
         raise Conflict(
-            "This answer was stored before with other words; the first one stands.",
+            _("This answer was stored before with other words; the first one stands."),
             code="key_reused",
         )
     return judgment

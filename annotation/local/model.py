@@ -19,7 +19,8 @@ NAME = "smollm2"
 ALIAS = "SmolLM2-135M-Instruct"
 PARALLEL = 2
 TOKENS_EACH = 4096
-THREADS = 2
+# Threads of one answer wait for each other actively: more of them than free cores are slower.
+THREADS = max(1, (os.cpu_count() or 2) // 2)
 
 
 def program(data: Path, port: int) -> Program:

@@ -1,5 +1,6 @@
 from django.db import models
 
+from annotation.personas.schema import ordered
 from annotation.studies.models import Study
 
 
@@ -42,6 +43,11 @@ class PersonaVersion(models.Model):
 
     def __str__(self):
         return f"{self.persona} v{self.version}"
+
+    @property
+    def card(self) -> dict:
+        """The profile in the schema's order: the database keeps keys in an order of its own."""
+        return ordered(self.profile)
 
     @property
     def name(self) -> str:

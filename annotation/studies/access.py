@@ -30,5 +30,5 @@ def study_for(user, slug: str, roles=EVERYBODY, **more) -> Study:
 
 
 def may_create(user) -> bool:
-    """Whether ``user`` may start studies: whoever runs one already, and the site's administrator."""
+    """Whether ``user`` may start studies: who runs one already, and the site's administrator."""
     return user.is_superuser or user.memberships.filter(role__in=MANAGERS, left_at=None).exists()

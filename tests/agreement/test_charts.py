@@ -90,9 +90,9 @@ def test_a_matrix_has_a_cell_for_every_pair_and_names_it():
 
 
 def test_ticks_are_round_numbers():
-    assert charts.ticks(0, 1) == [0, 0.5, 1.0]
+    assert charts.ticks(0, 1) == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
     assert charts.ticks(-0.3, 1) == [0, 0.5, 1.0]
-    assert charts.ticks(0, 900) == [0, 500]
+    assert charts.ticks(0, 900) == [0, 200, 400, 600, 800]
     assert charts.ticks(3, 3) == [3.0]
 
 

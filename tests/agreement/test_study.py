@@ -1,6 +1,7 @@
 """From votes in the database to agreement and tiers on the study's page."""
 
 import json
+import random
 
 import pytest
 from django.core.management import call_command
@@ -9,7 +10,7 @@ from annotation.agreement import reading, recompute
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.votes import VotesError
 from annotation.judging import queue, submit
-from annotation.judging.models import Slot
+from annotation.judging.models import Selection, Slot
 
 
 @pytest.fixture
@@ -80,3 +81,18 @@ def test_the_study_page_shows_what_was_computed(cast, judged, login):
     page = login(cast.person("Rui")).get("/studies/tea/").content.decode()
     assert "kappa-bands" in page
     assert "18" in page
+
+
+def test_the_order_in_which_votes_arrive_changes_nothing(judged):
+    """The same votes, each with its own time, stored in five orders."""
+    votes = list(Selection.objects.order_by("pk").values())
+    found = []
+    for seed in range(5):
+        Selection.objects.all().delete()
+        random.Random(seed).shuffle(votes)  # noqa: S311
+        Selection.objects.bulk_create(Selection(**{**vote, "id": None}) for vote in votes)
+        recompute.recompute(judged, "better")
+        result = AgreementResult.objects.values("agreement", "tiers", "votes").get()
+        tiers = list(ItemTier.objects.order_by("item__position").values("tier", "winner", "share"))
+        found.append(json.dumps([result, tiers]))
+    assert len(set(found)) == 1

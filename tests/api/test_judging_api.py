@@ -84,7 +84,8 @@ def test_a_released_slot_goes_to_somebody_else(cast, tea, ann, client):
 
 def test_the_token_scheme_works_too_and_a_revoked_token_does_not(cast, tea, ann, client):
     cast.open(tea)
-    answer = client.post("/api/v1/studies/tea/claim/", headers={"Authorization": f"Token {ann.key}"})
+    headers = {"Authorization": f"Token {ann.key}"}
+    answer = client.post("/api/v1/studies/tea/claim/", headers=headers)
     assert answer.status_code == 200
     ApiToken.objects.update(revoked_at="2026-01-01T00:00:00Z")
     assert ann("GET", "studies/").status_code == 401

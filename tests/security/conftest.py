@@ -69,7 +69,7 @@ class World:
     def _things(self, study, judge) -> SimpleNamespace:
         from annotation.studies.models import Invitation
 
-        batch = self.cast.open(study, items=2)
+        batch = self.cast.open(study, items=2, name="best" if study == self.tea else "other")
         persona = study.personas.get()
         invitation, key = Invitation.issue(study, "annotator")
         return SimpleNamespace(

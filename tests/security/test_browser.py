@@ -27,7 +27,7 @@ INSIDE = """() => [...document.querySelectorAll(".text *, .person dl *")].map(
     (e) => [e.localName, ...e.getAttributeNames().map((n) => n.toLowerCase())])"""
 ALIENS = """() => [...document.querySelectorAll(
     "[onerror], [onload], [onclick], [srcdoc], [style], main iframe, main object, main embed, "
-    + "main img, main svg, main script, main style, main base, main meta, main link, "
+    + "main img, main svg:not(.chart), main script, main style, main base, main meta, main link, "
     + ".text [hx-get], .text [data-hx-post], [hx-swap-oob]")].map((e) => e.outerHTML)"""
 
 
@@ -36,7 +36,6 @@ def hostile(world):
     """The world with every text replaced."""
     from annotation.accounts import consent
     from annotation.accounts.models import User
-    from annotation.judging.models import Selection
 
     study = world.tea
     profile = {"Name": SHORT, SHORT: VECTORS, "Nested": {SHORT: [MANY]}}
@@ -58,8 +57,20 @@ def hostile(world):
     for role in ("ann", "site"):
         consent.grant(world.users[role], study.consent_text)
     User.objects.update(name=SHORT)
-    assert Selection.objects.count() == 0
+    _judge(world, world.bo_slot)
     return world
+
+
+def _judge(world, slot):
+    """A vote and a skipped item, with hostile reasons."""
+    from annotation.judging import submit
+    from annotation.judging.models import Handback, Selection
+
+    bo = world.cast.person("Bo")
+    choice = str(slot.item.options.first().candidate_id)
+    submit.submit(world.tea, slot.pk, bo, {"choice": choice}, key="k")
+    Selection.objects.update(reason=MANY)
+    Handback.objects.create(slot=slot, item=slot.item, annotator=bo, cause="skipped", reason=MANY)
 
 
 def pages(world) -> list[tuple[str, str]]:
@@ -76,6 +87,9 @@ def pages(world) -> list[tuple[str, str]]:
         ("site", "persona", {**slug, "pk": mine.persona.pk}),
         ("site", "query", {**slug, "pk": mine.query.pk}),
         ("site", "query-add", slug),
+        ("site", "results", {**slug, "task": "best"}),
+        ("site", "rule-preview", {**slug, "task": "best"}),
+        ("site", "result-item", {**slug, "task": "best", "pk": world.bo_slot.item.pk}),
         ("ann", "tokens", {}),
     ]
     return [(role, reverse(name, kwargs=args)) for role, name, args in named]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.judging.models import Item, ItemOption, Selection
@@ -39,7 +40,7 @@ def check_config(config: dict) -> dict:
     for key in config.keys() - known.keys():
         raise DomainError(f"A selection task has no setting “{key}”.", code="config")
     full = known | config
-    if full["options"] not in (2, 3) or isinstance(full["options"], bool):
+    if type(full["options"]) is not int or full["options"] not in (2, 3):
         raise DomainError("options must be 2 or 3.", code="config")
     for key in ("tie", "none"):
         if not isinstance(full[key], bool):
@@ -62,7 +63,7 @@ def read(data, slot, options: list[ItemOption]) -> Answer:
     by_id = {str(option.candidate_id): option for option in options}
     allowed = [name for name in ("tie", "none") if config[name]]
     if not isinstance(choice, str) or choice not in {*by_id, *allowed}:
-        raise DomainError("Choose one of the answers first.", code="choice")
+        raise DomainError(_("Choose one of the answers first."), code="choice")
     return Answer(
         outcome=choice if choice in allowed else "choice",
         option=by_id.get(choice),
@@ -92,11 +93,13 @@ def _reason(value, rule: str) -> str:
     if value is not None and not isinstance(value, str):
         raise DomainError("The reason must be text.", code="reason")
     if "\x00" in reason:
-        raise DomainError("The reason holds a character that cannot be stored.", code="reason")
+        raise DomainError(_("The reason holds a character that cannot be stored."), code="reason")
     if rule == "required" and not reason:
-        raise DomainError("Say in a few words why you chose this answer.", code="reason")
+        raise DomainError(_("Say in a few words why you chose this answer."), code="reason")
     if len(reason) > REASON_LIMIT:
-        raise DomainError(f"The reason may have {REASON_LIMIT:,} characters.", code="reason")
+        raise DomainError(
+            _("The reason may have %(n)d characters.") % {"n": REASON_LIMIT}, code="reason"
+        )
     return "" if rule == "off" else reason
 
 

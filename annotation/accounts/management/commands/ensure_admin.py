@@ -1,5 +1,6 @@
 """`manage.py ensure_admin`: what makes the first log-in possible, without a default password."""
 
+import environ
 from allauth.account.forms import default_token_generator
 from allauth.account.models import EmailAddress
 from allauth.account.utils import user_pk_to_url_str
@@ -14,8 +15,8 @@ from django.urls import reverse
 
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.settings import env
 
+env = environ.FileAwareEnv()
 DEFAULT_EMAIL = "admin@example.org"
 
 

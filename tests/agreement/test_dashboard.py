@@ -1,0 +1,370 @@
+"""The figures of a task, by hand: three people on four pairs, eleven votes.
+
+Votes for answer 1 and 2: three and none, two and one, none and three, one and one (unfinished).
+"""
+
+import csv
+import io
+import math
+import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+
+from annotation.agreement import dashboard, recompute
+from annotation.agreement.dashboard import FIGURES, Board
+from annotation.judging.models import Item, Selection
+
+VOTES = {"Ann": "1121", "Bo": "1122", "Chen": "122"}
+SECONDS = {"Ann": 10, "Bo": 20, "Chen": 30}
+SHOWN = {"Ann": [1, 2], "Bo": [2, 1], "Chen": [2, 1]}
+
+
+def give(item, user, label, **fields):
+    """Store one vote as the judging page does, with any time."""
+    slot = item.slots.filter(status="open").order_by("ordinal").first()
+    slot.status, slot.annotator = "done", user
+    slot.save()
+    outcome = label if label in ("tie", "none") else "choice"
+    choice = item.options.get(number=label) if outcome == "choice" else None
+    common = {"key": str(slot.pk), "digest": "", "submitted_at": datetime(2026, 5, 1, tzinfo=UTC)}
+    Selection.objects.create(
+        slot=slot, annotator=user, outcome=outcome, choice=choice, **(common | fields)
+    )
+    counter = dashboard.COUNTERS[label]
+    Item.objects.filter(pk=item.pk).update(done=F("done") + 1, **{counter: F(counter) + 1})
+
+
+@pytest.fixture
+def judged(cast, tea):
+    """The study of the first lines, "better"; answer 1 is always of A1, answer 2 of A2."""
+    cast.open(tea, items=4, options=2, overlap=3)
+    for item in tea.items.all():
+        for option in item.options.select_related("candidate"):
+            option.candidate.strategy = f"A{option.number}"
+            option.candidate.save()
+    for place, item in enumerate(tea.items.order_by("position")):
+        for name, labels in VOTES.items():
+            if place < len(labels):
+                day = 1 if place < 2 else 3
+                give(
+                    item,
+                    cast.person(name),
+                    labels[place],
+                    seconds=SECONDS[name],
+                    shown=SHOWN[name],
+                    reason=f"{name} likes it.",
+                    submitted_at=datetime(2026, 5, day, 9, place, SECONDS[name], tzinfo=UTC),
+                )
+    return tea
+
+
+@pytest.fixture
+def board(judged):
+    return Board(judged, judged.tasks.get(name="better"))
+
+
+@pytest.fixture
+def page(login, cast):
+    """A function that opens an address as the researcher."""
+    client = login(cast.person("Rui"))
+
+    def open_(path, **headers):
+        return client.get(f"/studies/tea/{path}", headers=headers)
+
+    return open_
+
+
+def workers(board, cast):
+    return {name: f"user-{cast.person(name).pk}" for name in VOTES}
+
+
+def test_days_without_work_are_days_too(board):
+    rows = board.figure("days").rows
+    assert rows == [("2026-05-01", 6, 6), ("2026-05-02", 0, 6), ("2026-05-03", 5, 11)]
+
+
+def test_every_annotator_has_a_count_and_a_median_time(board, cast):
+    name = workers(board, cast)
+    rows = board.figure("raters").rows
+    assert rows == [(name["Ann"], 4, 10.0), (name["Bo"], 4, 20.0), (name["Chen"], 3, 30.0)]
+
+
+def test_complete_items_are_counted_by_the_split_of_their_votes(board):
+    figure = board.figure("patterns")
+    assert figure.rows == [("3–0", 2, 2 / 3), ("2–1", 1, 1 / 3)]
+    assert (figure.votes, figure.items) == (9, 3)
+
+
+def test_agreement_over_time_ends_with_all_votes_and_begins_with_a_reason(board):
+    rows = board.figure("time").rows
+    assert rows[0] == (1, 1, None, None, None, "no item has two votes")
+    # Own kappas 1, -1/3, 1 and -1: mean 1/6, standard deviation 1; ± t(3) / 2 is more than -1 to 1.
+    assert rows[-1] == (11, 4, pytest.approx(1 / 6), -1.0, 1.0, "")
+    # The first six are the first two items, whole: kappas 1 and -1/3, standard error 2/3.
+    six = next(row for row in rows if row[0] == 6)
+    assert six[1:5] == (2, pytest.approx(1 / 3), -1.0, 1.0)
+
+
+def test_the_matrix_holds_cohens_kappa_of_every_two(board, cast):
+    name = workers(board, cast)
+    rows = {(a, b): (n, value) for a, b, n, value, *_ in board.figure("matrix").rows}
+    # Ann and Bo: 3 of 4 agree, chance 1/2. Ann and Chen: 2 of 3, chance 4/9.
+    assert rows[name["Ann"], name["Bo"]] == (4, pytest.approx(0.5))
+    assert rows[name["Ann"], name["Chen"]] == (3, pytest.approx(0.4))
+
+
+def test_side_bias_is_told_for_all_and_for_each(board, cast):
+    rows = {row[0]: row[1:] for row in board.figure("sides").rows}
+    assert rows["all"][:3] == (11, 7, pytest.approx(7 / 11))
+    name = workers(board, cast)
+    choices, first, share, _low, _high, p, holm, _reason = rows[name["Ann"]]
+    assert (choices, first, share) == (4, 3, 0.75)
+    assert (p, holm) == (pytest.approx(0.625), 1.0)
+
+
+def test_times_have_quartiles_and_a_histogram(board):
+    figure = board.figure("seconds")
+    rows = dict(figure.rows)
+    assert (rows["10–20 s"], rows["20–30 s"], rows["30–60 s"]) == (4, 4, 3)
+    assert (rows["lower quartile, s"], rows["median, s"], rows["upper quartile, s"]) == (10, 20, 25)
+    assert "Median 20 s" in figure.lead
+
+
+def test_a_strategys_share_is_the_mean_over_its_items(board):
+    first, second = board.figure("wins").rows
+    assert first[:4] == ("A1", 4, 11, pytest.approx((1 + 2 / 3 + 0 + 1 / 2) / 4))
+    assert second[3] == pytest.approx(1 - first[3])
+
+
+def test_strengths_are_those_of_the_votes_with_the_side_taken_off(board):
+    # A1 wins 3 of 4 when shown first and 3 of 7 when not: two equations for two unknowns.
+    rows = {row[0]: row[2] for row in board.figure("strategies").rows}
+    assert rows["A1"] == pytest.approx(math.log(2.25) / 4)
+    assert rows["A2"] == pytest.approx(-math.log(2.25) / 4)
+    assert rows["shown first"] == pytest.approx(math.log(2))
+
+
+def test_without_a_known_order_strengths_are_the_plain_log_odds(board):
+    Selection.objects.update(shown=[])
+    rows = {row[0]: row[2] for row in board.figure("strategies").rows}
+    assert rows == {
+        "A1": pytest.approx(math.log(6 / 5) / 2),
+        "A2": pytest.approx(-math.log(6 / 5) / 2),
+    }
+    assert "in which order" in board.figure("sides").reason
+
+
+def test_one_model_alone_has_no_rank_but_a_reason(board):
+    assert board.figure("models").reason == "No vote compares two of them."
+
+
+def test_disputed_items_come_first(board):
+    found = [(item.position, item.kappa) for item in board.disputed()]
+    assert found[:2] == [(4, -1.0), (2, pytest.approx(-1 / 3))]
+    assert {position for position, _ in found[2:]} == {1, 3}
+
+
+def test_three_answers_have_places_and_no_strengths(cast, tea):
+    cast.open(tea, items=1, options=3, overlap=2, tie=True)
+    item = tea.items.get()
+    give(item, cast.person("Ann"), "2", shown=[3, 1, 2])
+    give(item, cast.person("Bo"), "tie", shown=[1, 2, 3])
+    board = Board(tea, tea.tasks.get())
+    assert board.figure("sides").rows == [(1, 0, 0.0), (2, 0, 0.0), (3, 1, 1.0)]
+    assert "three answers" in board.figure("strategies").reason
+    assert board.votes_of(tea.items.get()) == "2: 1, tie: 1"
+
+
+def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
+    """Nine careful people and a tenth who is fast, always on the left and mostly alone."""
+    items, people = 80, 10
+    item = np.repeat(np.arange(items), people)
+    worker = np.tile(np.arange(people), items)
+    left = np.tile([1, 2], items // 2)  # the number shown first alternates by item
+    number = np.where(worker == 9, left[item], 1 + (item // 2) % 2)
+    seconds = np.where(worker == 9, 0.5, 20.0 + (item + worker) % 7)
+    place = np.where(number == left[item], 1, 2)
+    rows = dashboard.Rows(
+        list(range(items)), [f"w{n}" for n in range(people)], item, worker, number - 1,
+        number, place, left[item], seconds,
+    )  # fmt: skip
+    definition = SimpleNamespace(config={"options": 2})
+    made = SimpleNamespace(
+        rows=rows, labels=["1", "2"], definition=definition, of_rows=lambda **found: found
+    )
+    found = dashboard.rater_flags(made, {"lead": ""})
+    name, compared, agreed, p, z, fast, holm, signs = found["rows"][0]
+    assert (name, compared, agreed, signs) == ("w9", 80, 40, "disagrees, fast, one side")
+    assert (p < 0.001, z < -3, fast, holm < 1e-10) == (True, True, 1.0, True)
+    assert [row[-1] for row in found["rows"][1:]] == [""] * 9
+
+
+def test_more_votes_than_a_page_reads_leave_out_whole_items(judged, monkeypatch):
+    monkeypatch.setattr(dashboard, "CAP", 7)
+    board = Board(judged, judged.tasks.get(name="better"))
+    assert (board.last, len(board.rows)) == (2, 6)
+    assert board.figure("days").rows[-1][2] == 11
+
+
+def test_every_figure_of_an_empty_task_is_a_reason(cast, tea):
+    cast.open(tea, items=1, options=2)
+    board = Board(tea, tea.tasks.get())
+    assert {board.figure(key).reason for key in FIGURES} == {"There are no votes yet."}
+
+
+def test_one_vote_gives_values_or_reasons_and_never_an_error(cast, tea):
+    cast.open(tea, items=1, options=2)
+    give(tea.items.get(), cast.person("Ann"), "1")
+    board = Board(tea, tea.tasks.get())
+    figures = {key: board.figure(key) for key in FIGURES}
+    assert {key for key, one in figures.items() if one.reason} == {
+        *("patterns", "tiers", "matrix", "sides", "seconds", "strategies", "models"),
+    } - {key for key, one in figures.items() if one.rows}
+    assert not any("nan" in str(one.rows) for one in figures.values())
+
+
+# --- The pages ---------------------------------------------------------------------------------
+
+
+def test_the_page_draws_every_figure_with_its_table_and_download(judged, page):
+    recompute.recompute(judged, "better")
+    html = page("results/better/").content.decode()
+    drawn = re.findall(r'<svg class="chart" role="img" [^>]*aria-labelledby="(\w+)-name', html)
+    # No two models are compared, and signs are a table.
+    assert drawn == [key for key in FIGURES if key not in ("models", "flags")]
+    links = re.findall(r"\?format=csv&amp;chart=(\w+)", html)
+    assert links == [key for key in FIGURES if key != "models"]
+    assert "style=" not in html
+
+
+def test_a_page_asks_the_same_number_of_questions_however_many_votes_there_are(judged, page, cast):
+    recompute.recompute(judged, "better")
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        page("results/better/")
+    for name in ("Dora", "Emil"):
+        cast.member(name, judged, "annotator")
+    last = judged.items.get(position=4)
+    give(last, cast.person("Dora"), "2")
+    cast.open(judged, name="best", options=3, items=5)
+    with CaptureQueriesContext(connection) as more:
+        page("results/better/")
+    assert len(more) == len(few)
+
+
+def test_a_figure_comes_as_csv_and_a_formula_in_a_name_is_disarmed(judged, page, cast):
+    ann = cast.person("Ann")
+    ann.worker = "tea:=1+1"
+    ann.save()
+    answer = page("results/better/?format=csv&chart=raters")
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    assert 'filename="tea-better-raters.csv"' in answer["Content-Disposition"]
+    rows = list(csv.reader(io.StringIO(answer.content.decode())))
+    assert rows[:2] == [["Annotator", "Judgments", "Median seconds"], ["'=1+1", "4", "10.0"]]
+    assert page("results/better/?format=csv&chart=none").status_code == 404
+
+
+def test_the_open_page_is_brought_up_to_date_only_when_there_are_new_votes(judged, page):
+    same = page("results/better/?votes=11", **{"HX-Request": "true"})
+    assert (same.status_code, same.content) == (204, b"")
+    fresh = page("results/better/?votes=10", **{"HX-Request": "true"}).content.decode()
+    assert fresh.count('hx-swap-oob="true"') == 2 * len(FIGURES)
+    assert "<html" not in fresh
+
+
+def test_from_a_disputed_item_one_comes_to_its_votes_reasons_and_times(judged, page):
+    html = page("results/better/").content.decode()
+    first = re.search(r'href="/studies/tea/(results/better/items/[^"]+)"', html)[1]
+    answer = page(first)
+    text = answer.content.decode()
+    assert "better-better-q4" in text
+    assert ("Ann likes it." in text, "Bo likes it." in text) == (True, True)
+    assert "secret-model-7b" in text
+
+
+def test_another_rule_shows_what_would_move_and_stores_nothing(judged, page):
+    recompute.recompute(judged, "better")
+    judged.batches.update(closed_at=datetime(2026, 5, 4, tzinfo=UTC))
+    wanted = "panel=3&minimum=2&medium_above=3/5&hard_above=2/5&borderline_above=0.2&hard_fill=0"
+    html = page(f"results/better/rule/?{wanted}").content.decode()
+    moves = re.findall(r'<th scope="row">(\w+)</th><td>([\w ]+)</td><td class="n">(\d)</td>', html)
+    # Of the default's nine votes no item has seven: all four are pending now.
+    assert moves == [
+        ("Pending", "Medium", "2"),
+        ("Pending", "Ambiguous", "1"),
+        ("Pending", "Ambiguous tie", "1"),
+    ]
+    stored = judged.agreement_results.get().tiers["tiers"]
+    assert stored["pending"]["items"] == 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("medium_above=1/0", "Write a number such as 3/5 or 0.6."),
+        ("medium_above=1e999999", "Write a number such as 3/5 or 0.6."),
+        ("medium_above=1/5", "thresholds must rise"),
+        ("minimum=10", "minimum"),
+        ("stop_below=medium", "Select a valid choice"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused_with_a_sentence(judged, page, wrong, sentence):
+    right = "panel=9 minimum=7 medium_above=3/5 hard_above=2/5 borderline_above=1/5 hard_fill=0"
+    rule = dict(pair.split("=") for pair in [*right.split(), wrong])
+    answer = page("results/better/rule/?" + "&".join(f"{k}={v}" for k, v in rule.items()))
+    assert answer.status_code == 400
+    assert sentence in answer.content.decode()
+
+
+def plan_of(answer):
+    found = re.findall(r"<dt>([\w ]+)</dt><dd>([\d.]+)</dd>", answer.content.decode())
+    return dict(found)
+
+
+def test_the_planner_counts_items_for_a_win_rate(judged, page):
+    # 1.96² · 1/4 / 0.05² is 384.1; one vote an item, a minute each.
+    query = "goal=rate&half_width=0.05&kappa=0.5&options=2&rate=0.5&votes=1&seconds=60&pilot="
+    assert plan_of(page(f"planner/?{query}")) == {
+        "Items": "385", "Judgments": "385", "Hours in all": "6.4",
+    }  # fmt: skip
+
+
+def test_the_planner_learns_from_a_pilot(judged, page):
+    # The pilot's own kappas spread by 1: 1.96² / 0.5² is 15.4. Its median time is 20 s.
+    query = "goal=kappa&half_width=0.5&pilot=better&votes=3&raters=4"
+    assert plan_of(page(f"planner/?{query}")) == {
+        "Items": "16", "Judgments": "48", "Hours in all": "0.3", "Hours each": "0.1",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("goal=kappa&half_width=0&votes=9", "greater than or equal to"),
+        ("goal=kappa&half_width=0.05&votes=1&kappa=0.5&options=2&seconds=9", "two judgments"),
+        ("goal=kappa&half_width=0.05&votes=9", "Needed where no votes are used."),
+        ("goal=kappa&half_width=nan&votes=9&kappa=nan&options=2&seconds=9", "Enter a number."),
+        ("goal=kappa&half_width=0.05&votes=9&pilot=better&raters=3", "9 votes an item need 9"),
+        ("goal=kappa&half_width=0.05&votes=9&pilot=none", "Select a valid choice"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused_with_a_sentence(judged, page, query, sentence):
+    answer = page(f"planner/?{query}")
+    assert answer.status_code == 400
+    assert sentence in answer.content.decode()
+
+
+def test_every_coefficient_of_the_overview_leads_to_its_formula(judged, page):
+    recompute.recompute(judged, "better")
+    overview = page("").content.decode()
+    named = set(re.findall(r'href="/studies/tea/results/better/#(how-\w+)"', overview))
+    anchors = set(re.findall(r'id="(how-\w+)"', page("results/better/").content.decode()))
+    assert len(named) == 6
+    assert named <= anchors

@@ -1,0 +1,38 @@
+"""A claim's work does not grow with what its person has judged already."""
+
+from annotation.judging import queue, submit
+from annotation.judging.models import Desk, Slot
+
+
+def judge(study, user) -> int:
+    """Claim and judge one item; its position."""
+    slot = Slot.objects.get(pk=queue.claim(study, user))
+    choice = str(slot.item.options.first().candidate_id)
+    submit.submit(study, slot.pk, user, {"choice": choice}, key=f"k{slot.pk}")
+    return slot.position
+
+
+def cursor(study, user) -> int:
+    return Desk.objects.get(study=study, annotator=user).cursor
+
+
+def test_a_lap_goes_on_from_where_it_found_something(cast, tea):
+    first, *_, last = cast.open(tea, items=5, overlap=2).items.order_by("position")
+    ann = cast.person("Ann")
+    queue.claim(tea, ann)
+    Slot.objects.filter(annotator=ann).update(status="open", annotator=None)
+    Desk.objects.filter(annotator=ann).update(cursor=last.position)  # as if all had been taken
+    assert judge(tea, ann) == first.position == cursor(tea, ann)
+    assert judge(tea, ann) == first.position + 1 == cursor(tea, ann)
+
+
+def test_a_returned_slot_does_not_move_the_cursor_back(cast, tea):
+    cast.open(tea, items=4, overlap=1)
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    returned = Slot.objects.get(pk=queue.claim(tea, ann))
+    judge(tea, bo)
+    before = judge(tea, bo)
+    queue.hand_back(returned.pk, ann, "released")
+    assert judge(tea, bo) == returned.position
+    assert cursor(tea, bo) == before == returned.position + 2
+    assert judge(tea, bo) == before + 1
