@@ -86,7 +86,7 @@ def _through_psycopg(url: str, study, person):
 
     with connection.execute_wrapper(record):
         queue.hand_back(queue.claim(study, person), person, "released")
-    lock, held, take = _of_a_claim(sent)
+    lock, held, take = _of_a_claim(sent, queue._TAKE)
     database = psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor)
 
     def claim():
@@ -100,9 +100,9 @@ def _through_psycopg(url: str, study, person):
     return claim
 
 
-def _of_a_claim(sent: list) -> tuple:
+def _of_a_claim(sent: list, taking: str) -> tuple:
     """The lock of the desk, the look for a held slot, and the taking."""
-    take = next(number for number, (sql, _) in enumerate(sent) if "WITH taken" in sql)
+    take = next(number for number, (sql, _) in enumerate(sent) if sql == taking)
     locks = [one for one in sent[:take] if "judging_desk" in one[0] and "FOR UPDATE" in one[0]]
     return locks[-1], sent[take - 1], sent[take]
 

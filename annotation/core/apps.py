@@ -3,3 +3,6 @@ from django.apps import AppConfig
 
 class CoreConfig(AppConfig):
     name = "annotation.core"
+
+    def ready(self):
+        from annotation.core import checks  # noqa: F401 - registers them

@@ -80,7 +80,7 @@ def read_seconds(value) -> float | None:
 
 
 def _check_key(key: str) -> None:
-    if not key or len(key) > KEY_LIMIT or not key.isprintable():
+    if not key.strip() or len(key) > KEY_LIMIT or not key.isprintable():
         raise DomainError(
             f"A submit needs a key of 1 to {KEY_LIMIT} printable characters.", code="key"
         )

@@ -166,7 +166,7 @@ def join(page, link: str, email: str):
     page.goto(link)
     page.get_by_text("Create an account", exact=True).click()
     page.get_by_label("Email").fill(email)
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password").fill(PASSWORD)
     press(page, "Create the account")
     press(page, "Join")
     page.get_by_label("I have read this and agree.").check()

@@ -27,7 +27,9 @@ INSIDE = """() => [...document.querySelectorAll(".text *, .person dl *")].map(
     (e) => [e.localName, ...e.getAttributeNames().map((n) => n.toLowerCase())])"""
 ALIENS = """() => [...document.querySelectorAll(
     "[onerror], [onload], [onclick], [srcdoc], [style], main iframe, main object, main embed, "
-    + "main img, main svg:not(.chart), main script, main style, main base, main meta, main link, "
+    + "main img, .text svg, .person svg, "
+    + "svg :is(a, use, image, animate, foreignObject), main script, main style, "
+    + "main base, main meta, main link, "
     + ".text [hx-get], .text [data-hx-post], [hx-swap-oob]")].map((e) => e.outerHTML)"""
 
 
