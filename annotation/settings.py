@@ -244,6 +244,7 @@ STORAGES = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("ko", "한국어")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["annotation.formats"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 

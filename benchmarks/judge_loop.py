@@ -26,11 +26,11 @@ SERVER = ("web", "postgres", "redis")
 
 @dataclass
 class Tally:
-    """What one kind of request took: seconds of each, of the rounds, and of the server's CPU."""
+    """What one kind of request took: seconds of each, of the rounds, and of each part's CPU."""
 
     each: list[float] = field(default_factory=list)
     wall: float = 0
-    cpu: float = 0
+    cpu: dict[str, float] = field(default_factory=lambda: dict.fromkeys(SERVER, 0.0))
 
     @property
     def rate(self) -> float:
@@ -40,8 +40,9 @@ class Tally:
     def more(self) -> dict[str, float]:
         """Percentiles and CPU, in milliseconds a request."""
         cuts = statistics.quantiles(self.each, n=20)
-        cpu = self.cpu / len(self.each)
-        return {"p50_ms": cuts[9] * 1e3, "p95_ms": cuts[18] * 1e3, "cpu_ms": cpu * 1e3}
+        cpu = {f"{part}_cpu_ms": used * 1e3 / len(self.each) for part, used in self.cpu.items()}
+        more = {"p50_ms": cuts[9] * 1e3, "p95_ms": cuts[18] * 1e3, "cpu_ms": sum(cpu.values())}
+        return more | cpu
 
 
 class Site:
@@ -80,11 +81,16 @@ class Site:
         def work(browser):
             return [seconds_of(lambda: act(browser)) for _ in turns]
 
-        cpu, begin = self.stack.cpu_seconds(*SERVER), time.perf_counter()
+        before, begin = self._cpu(), time.perf_counter()
         with ThreadPoolExecutor(len(self.browsers)) as pool:
             tally.each += itertools.chain.from_iterable(pool.map(work, self.browsers))
         tally.wall += time.perf_counter() - begin
-        tally.cpu += self.stack.cpu_seconds(*SERVER) - cpu
+        tally.cpu = {
+            part: tally.cpu[part] + now - before[part] for part, now in self._cpu().items()
+        }
+
+    def _cpu(self) -> dict[str, float]:
+        return {part: self.stack.cpu_seconds(part) for part in SERVER}
 
     def check(self) -> None:
         """AssertionError unless every judgment is stored once and every counter equals its rows."""

@@ -108,15 +108,13 @@ class Stack:
             return part.children() if part else []
         return []
 
-    def cpu_seconds(self, *names: str) -> float:
-        """CPU seconds, user and system, that the parts used so far, their dead children's too."""
+    def cpu_seconds(self, name: str) -> float:
+        """CPU seconds, user and system, that a part used so far, its dead children's too."""
         total = 0.0
-        for name in names:
-            for process in [self.part(name), *self.children(name)]:
-                with contextlib.suppress(psutil.NoSuchProcess):  # counted by its parent from now on
-                    times = process.cpu_times()
-                    total += times.user + times.system
-                    total += times.children_user + times.children_system
+        for process in [self.part(name), *self.children(name)]:
+            with contextlib.suppress(psutil.NoSuchProcess):  # counted by its parent from now on
+                times = process.cpu_times()
+                total += times.user + times.system + times.children_user + times.children_system
         return total
 
 

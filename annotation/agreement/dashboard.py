@@ -10,14 +10,17 @@ from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
-from django.db.models import Aggregate, Count, FloatField, Sum
-from django.db.models.functions import Cast, TruncDate
+from django.db.models import Aggregate, Case, Count, FloatField, IntegerField, Sum, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce, TruncDate
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.agreement import charts, flags, pairwise, position, reading, stats
 from annotation.agreement.bradley_terry import bradley_terry
 from annotation.agreement.charts import Dot
 from annotation.agreement.intervals import clopper_pearson
+from annotation.agreement.tiers import TIERS
 from annotation.judging.models import ItemOption
 
 CAP = 200_000
@@ -36,6 +39,11 @@ class Median(Aggregate):
     function = "PERCENTILE_CONT"
     template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
     output_field = FloatField()
+
+
+def _shown_at(place: int):
+    """The number of the answer shown at a place from 0; 0 where it is not known."""
+    return Coalesce(Cast(KeyTextTransform(place, "shown"), IntegerField()), 0)
 
 
 @dataclass(frozen=True)
@@ -75,9 +83,10 @@ def _shown(value) -> str:
 class Rows:
     """One row a vote, in order of submission; codes from 0 into ``items`` and ``workers``.
 
-    ``category`` is the place of the vote's label among the task's, ``number`` the canonical number
-    chosen (0 for none of them), ``place`` where that answer was shown (0: not known), ``first`` the
-    number shown first (0: not known), ``seconds`` the time spent (NaN: not known).
+    An item is its position in the study. ``category`` is the place of the vote's label among the
+    task's, ``number`` the canonical number chosen (0 for none of them), ``place`` where that answer
+    was shown (0: not known), ``first`` the number shown first (0: not known), ``seconds`` the time
+    spent (NaN: not known).
     """
 
     items: list
@@ -127,29 +136,40 @@ class Board:
 
     @cached_property
     def rows(self) -> Rows:
-        """The single votes, in one query."""
-        fields = ("slot__item_id", "annotator_id", "annotator__worker", "outcome")
-        fields += ("choice__number", "shown", "seconds")
-        found = reading.selections(self.study, self.task, self.last)
+        """The single votes, as numbers only: making objects of them would take most of the time."""
+        code = Case(When(outcome="tie", then=-1), When(outcome="none", then=-2), default=0)
+        found = reading.selections(self.study, self.task, self.last).annotate(
+            number=Coalesce("choice__number", code),
+            first=_shown_at(0),
+            second=_shown_at(1),
+            time=Coalesce("seconds", -1.0),
+        )
+        fields = ("slot__item__position", "annotator_id", "number", "first", "second", "time")
         found = found.order_by("submitted_at", "slot_id").values_list(*fields)
-        items, workers, columns = {}, {}, []
-        label_of = {label: code for code, label in enumerate(self.labels)}
-        for item, user, worker, outcome, number, shown, seconds in found.iterator(20_000):
-            number = number or 0
-            columns.append(
-                (
-                    items.setdefault(item, len(items)),
-                    workers.setdefault(reading.worker_name(user, worker), len(workers)),
-                    label_of[str(number) if number else outcome],
-                    number,
-                    shown.index(number) + 1 if number in shown else 0,
-                    shown[0] if shown else 0,
-                    np.nan if seconds is None else seconds,
-                )
-            )
-        table = np.array(columns, dtype=float).reshape(-1, 7)
-        *codes, seconds = table.T
-        return Rows(list(items), list(workers), *(c.astype(np.int64) for c in codes), seconds)
+        table = np.array(list(found.iterator(20_000)), dtype=float).reshape(-1, len(fields))
+        position, user, number, first, second, time = table.T
+        items, item = np.unique(position.astype(int), return_inverse=True)
+        users, worker = np.unique(user.astype(int), return_inverse=True)
+        code_of = {"tie": -1, "none": -2}
+        codes = [code_of.get(label) or int(label) for label in self.labels]
+        category = np.argmax(number[:, None] == np.array(codes), axis=1)
+        place = np.where(number == first, 1, np.where(number == second, 2, 3))
+        place[(number < 1) | (first == 0)] = 0
+        return Rows(
+            items=items.tolist(),
+            workers=self._names(users.tolist()),
+            item=item,
+            worker=worker,
+            category=category,
+            number=np.maximum(number, 0).astype(int),
+            place=place,
+            first=first.astype(int),
+            seconds=np.where(time < 0, np.nan, time),
+        )
+
+    def _names(self, users) -> list[str]:
+        found = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))
+        return [reading.worker_name(user, found[user]) for user in users]
 
     @cached_property
     def busiest(self) -> np.ndarray:
@@ -159,12 +179,12 @@ class Board:
 
     @cached_property
     def options(self) -> dict:
-        """{item: {number: candidate's strategy, its endpoint or model}}, in one query."""
+        """{item's position: {number: strategy and endpoint or model}}, in one query."""
         found = ItemOption.objects.filter(item__in=self.items)
         if self.last is not None:
             found = found.filter(item__position__lte=self.last)
         options = {}
-        fields = ("item_id", "number", "candidate__strategy")
+        fields = ("item__position", "number", "candidate__strategy")
         for item, number, strategy, endpoint, model in found.values_list(
             *fields, "candidate__endpoint", "candidate__model"
         ).iterator(20_000):
@@ -369,20 +389,30 @@ def vote_patterns(board, about) -> dict:
     return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
 
 
+def tier_rows(result) -> list[tuple[str, dict, str]]:
+    """A result's tiers from clear to disputed: name, figures, and what is to be said of them."""
+    rows = [(name, result.tiers["tiers"][name]) for name in TIERS]
+    return [
+        (name, tier, "; ".join(filter(None, (tier["note"], tier["symmetric_kappa"].get("reason")))))
+        for name, tier in rows
+    ]
+
+
 def tiers(board, about) -> dict:
     """Every tier's kappa against its band, as last recomputed."""
     result = board.study.agreement_results.filter(task=board.task).first()
     if result is None:
         return {"reason": _("Not computed yet: the worker does it every ten seconds.")}
     rows, marks = [], []
-    for name, tier in result.tiers["tiers"].items():
+    for name, tier, note in tier_rows(result):
         kappa, band = tier["symmetric_kappa"], tier["band"]
         low, high = kappa.get("low"), kappa.get("high")
-        note = "; ".join(filter(None, (tier["note"], kappa.get("reason"))))
         checks = (tier["in_band"], tier["new_panel_kappa"], tier["new_panel_in_band"], note)
         edges = band or (None, None)
         rows.append((name, tier["items"], kappa["value"], low, high, *edges, *checks))
-        marks.append(Dot(f"{name} ({tier['items']})", kappa["value"], low, high, band))
+        marks.append(
+            Dot(f"{name.replace('_', ' ')} ({tier['items']})", kappa["value"], low, high, band)
+        )
     header = (_("Tier"), _("Items"), _("Symmetric kappa"), _("low"), _("high"), _("Band above"))
     header += (_("up to"), _("In band"), _("New panel's kappa"), _("In band"), _("Note"))
     svg = charts.dots("tiers", about["title"], about["lead"], marks)

@@ -70,7 +70,10 @@ class PlanForm(forms.Form):
     pilot = forms.ChoiceField(
         label=_("Votes to learn from"),
         required=False,
-        help_text=_("Their kappa, spread and time take the place of the assumptions below."),
+        help_text=_(
+            "Their kappa, spread and time take the place of the assumptions below; the spread is "
+            "that of their number of judgments an item."
+        ),
     )
     kappa = forms.FloatField(
         label=_("Assumed kappa"), required=False, initial=0.5, min_value=0.01, max_value=0.99

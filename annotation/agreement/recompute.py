@@ -42,7 +42,7 @@ def recompute(study, task: str) -> AgreementResult:
         "pairs": len(agreement["cohen_kappa"]["pairs"]),
     }
     tiers = tiers_report(known.votes, len(known.declared), closed=closed)
-    _store_tiers(study, tiers.pop("items"))
+    _store_tiers(study, known.task, tiers.pop("items"))
     result, _ = AgreementResult.objects.update_or_create(
         study=study,
         task=known.task,
@@ -56,23 +56,26 @@ def recompute(study, task: str) -> AgreementResult:
     return result
 
 
-def _store_tiers(study, judged: list[dict]) -> None:
-    ids = dict(
-        Item.objects.filter(
-            study=study, external_id__in=[item["task"] for item in judged]
-        ).values_list("external_id", "pk")
-    )
+def _store_tiers(study, task: str, judged: list[dict]) -> None:
+    """Write the tiers that are not stored yet or have changed: mostly a few of very many."""
+    stored = {
+        name: (pk, tuple(tier))
+        for name, pk, *tier in Item.objects.filter(
+            study=study, batch__task__name=task, done__gt=0
+        ).values_list(
+            "external_id", "pk", "tier__tier", "tier__winner", "tier__share", "tier__votes"
+        )
+    }
+    fresh = []
+    for item in judged:
+        pk, known = stored[item["task"]]
+        winner = int(item["winner"]) if (item["winner"] or "").isdigit() else None
+        tier = (item["tier"], winner, item["share"], item["n"])
+        if tier != known:
+            columns = zip(("tier", "winner", "share", "votes"), tier, strict=True)
+            fresh.append(ItemTier(item_id=pk, **dict(columns)))
     ItemTier.objects.bulk_create(
-        (
-            ItemTier(
-                item_id=ids[item["task"]],
-                tier=item["tier"],
-                winner=int(item["winner"]) if (item["winner"] or "").isdigit() else None,
-                share=item["share"],
-                votes=item["n"],
-            )
-            for item in judged
-        ),
+        fresh,
         batch_size=5000,
         update_conflicts=True,
         unique_fields=["item"],

@@ -12,7 +12,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from annotation.agreement import formulas, planning, reading, tiers
-from annotation.agreement.dashboard import CAP, FIGURES, Board
+from annotation.agreement.dashboard import CAP, FIGURES, Board, tier_rows
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.recompute import is_closed
 from annotation.core.models import Heartbeat
@@ -37,7 +37,9 @@ def study(request, slug):
             wanted=Sum("overlap", default=0),
         ),
         "held": Slot.objects.filter(study=found, status="held").count(),
-        "results": found.agreement_results.order_by("task"),
+        "results": [
+            (result, tier_rows(result)) for result in found.agreement_results.order_by("task")
+        ],
         "worker_alive": Heartbeat.objects.filter(
             name="worker", at__gt=timezone.now() - timedelta(seconds=60)
         ).exists(),
@@ -108,7 +110,7 @@ def rule(request, slug, task):
     found = study_for(request.user, slug, READERS)
     definition = _definition(found, task)
     votes = reading.voted_tasks(found).get(task)
-    form = RuleForm(request.GET or None)
+    form = RuleForm(request.GET if "panel" in request.GET else None)
     context = {"study": found, "task": task, "form": form, "votes": votes}
     if votes and form.is_valid():
         last = reading.last_position(found, task, CAP)
@@ -126,7 +128,10 @@ def rule(request, slug, task):
 def planner(request, slug):
     """How many items, judgments and hours an interval of a wanted width takes."""
     found = study_for(request.user, slug, READERS)
-    form = PlanForm(request.GET or None, tasks=reading.voted_tasks(found))
+    # A link names the pilot alone: the rest is still to be filled in.
+    asked = request.GET if "goal" in request.GET else None
+    initial = {"pilot": request.GET.get("pilot")}
+    form = PlanForm(asked, initial=initial, tasks=reading.voted_tasks(found))
     context = {"study": found, "form": form}
     if form.is_valid():
         pilot = form.cleaned_data["pilot"]
@@ -180,5 +185,6 @@ def _vote(vote) -> dict:
 
 
 def _sizes(seen) -> list[tuple]:
+    unchecked = {"in_band": None, "new_panel_in_band": None, "note": ""}
     now, then = (seen[side]["tiers"] for side in ("current", "other"))
-    return [(name, now[name], then[name]) for name in now]
+    return [(name, now[name], unchecked | then[name]) for name in now]

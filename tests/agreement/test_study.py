@@ -5,6 +5,8 @@ import random
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement import reading, recompute
 from annotation.agreement.models import AgreementResult, ItemTier
@@ -47,6 +49,21 @@ def test_a_recomputation_from_scratch_is_the_same(judged):
     ItemTier.objects.all().delete()
     recompute.recompute(judged, "better")
     assert AgreementResult.objects.values("agreement", "tiers").get() == before
+
+
+def test_a_recomputation_writes_the_tiers_that_changed_and_no_others(judged):
+    recompute.recompute(judged, "better")
+    ItemTier.objects.filter(tier="hard").update(tier="pending", share=0.5)
+    with CaptureQueriesContext(connection) as asked:
+        recompute.recompute(judged, "better")
+    written = [one["sql"] for one in asked if 'INSERT INTO "agreement_itemtier"' in one["sql"]]
+    assert len(written) == 1
+    assert (written[0].count("'hard'"), written[0].count("'medium'")) == (1, 0)
+    tiers = dict(ItemTier.objects.values_list("item__position", "tier"))
+    assert tiers == {1: "medium", 2: "hard"}
+    with CaptureQueriesContext(connection) as asked:
+        recompute.recompute(judged, "better")
+    assert not any('INSERT INTO "agreement_itemtier"' in one["sql"] for one in asked)
 
 
 def test_an_open_item_has_no_tier_until_its_ninth_vote(cast, tea):
