@@ -17,6 +17,7 @@ TOP = 18
 GUTTER = 10.0
 NAMES = 30.0
 VALUES = 12.0
+WIDEST = 9.0
 ROW = 24
 LABEL_LIMIT = 60
 # Lower ends of the shades of the heat map; what is below the first is drawn in a colour of its own.
@@ -64,11 +65,12 @@ def columns(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> S
     most = max(max(value for _, value in rows), 1)
     wide = (100 - GUTTER) / len(rows)
     parts = [_grid([t for t in ticks(0, most) if t == int(t)], 0, most)]
-    every = math.ceil(len(rows) / 8)
+    every, thick = math.ceil(len(rows) / 8), min(wide * 0.8, WIDEST)
     for place, (label, value) in enumerate(rows):
         left, tall = GUTTER + place * wide, PLOT * value / most
         words = f"{label}: {number(value)}"
-        parts.append(_rect("mark", left + wide * 0.1, TOP + PLOT - tall, wide * 0.8, tall, words))
+        aside = left + (wide - thick) / 2
+        parts.append(_rect("mark", aside, TOP + PLOT - tall, thick, tall, words))
         if place % every == 0:
             parts.append(_text(left + wide / 2, TOP + PLOT + 16, label, "middle"))
     return _svg(key, title, desc, TOP + PLOT + 24, parts)
@@ -153,7 +155,7 @@ def heat(
         words = f"{names[row]} × {names[column]}: {number(value)}"
         parts.append(_rect(shade(value), left, top, wide * 0.94, tall - 1.5, words))
         if size <= 6 and value is not None:
-            kind = "on-dark" if value >= SHADES[3] else ""
+            kind = "on-dark" if value >= SHADES[3] else "on-light"
             parts.append(_text(left + wide * 0.47, top + 16, f"{value:.2f}", "middle", kind))
     for column in range(0, size, math.ceil(size / 12)):
         place = NAMES + (column + 0.5) * wide

@@ -109,7 +109,7 @@ class Board:
     def __init__(self, study, definition):
         self.study, self.definition = study, definition
         self.task = definition.name
-        self.labels = reading.declared(definition.config)
+        self.labels = reading.labels(definition)
         self.items = study.items.filter(batch__task__name=self.task)
 
     @cached_property

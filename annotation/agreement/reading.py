@@ -8,6 +8,8 @@ from annotation.agreement.votes import Votes, VotesError, votes_from_columns
 from annotation.judging.models import Selection
 from annotation.studies.models import Study
 
+LABELS = ("1", "2", "3", "tie", "none")
+
 
 @dataclass(frozen=True)
 class StudyVotes:
@@ -94,7 +96,18 @@ def read(study, definition, last: int | None = None) -> StudyVotes:
         columns["worker"].append(worker_name(user, worker))
         columns["label"].append(str(number) if number else outcome)
         columns["submitted_at"].append(at.isoformat())
-    return StudyVotes(definition.name, declared(definition.config), votes_from_columns(columns))
+    return StudyVotes(definition.name, labels(definition), votes_from_columns(columns))
+
+
+def labels(definition) -> list[str]:
+    """All labels that could be given in some version of the task that has been opened.
+
+    A tie that an older version allowed stays a label: its votes are votes.
+    """
+    versions = definition.study.tasks.filter(name=definition.name, batches__isnull=False)
+    configs = list(versions.values_list("config", flat=True)) or [definition.config]
+    found = {label for config in configs for label in declared(config)}
+    return sorted(found, key=LABELS.index)
 
 
 def declared(config: dict) -> list[str]:

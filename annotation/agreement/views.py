@@ -145,7 +145,9 @@ def planner(request, slug):
 
 
 def _definition(study, task):
-    definition = study.tasks.filter(name=task).order_by("-version").first()
+    # The figures below are of choices; another kind of answer has its own.
+    tasks = study.tasks.filter(name=task, kind="selection").select_related("study")
+    definition = tasks.order_by("-version").first()
     if definition is None:
         raise Http404
     return definition

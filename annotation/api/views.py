@@ -65,14 +65,14 @@ class Claim(APIView):
             return Response(status=204)
         shown = present.show(slot, request.user)
         body = {
-            "slot": shown.slot.pk,
-            "task": shown.task.name,
-            "kind": shown.task.kind,
+            "slot": shown.slot,
+            "task": shown.task,
+            "kind": shown.kind_name,
             "query": shown.query,
             "need": shown.need,
             "persona": shown.profile,
             "options": [{"id": id, "text": text} for id, text in shown.answers],
-            "lease_expires_at": shown.slot.lease_expires_at,
+            "lease_expires_at": shown.lease_expires_at,
         }
         return Response(serializers.SlotSerializer(body).data)
 

@@ -134,7 +134,7 @@ class _Csv(_File):
 
     def __init__(self, path, columns, safe):
         super().__init__(path, encoding="utf-8", newline="")
-        self.columns, self.safe = columns, safe
+        self.columns, self.guarded = columns, safe
         self.lines = csv.writer(self.file, lineterminator="\r\n")
         self.lines.writerow(columns)
 
@@ -145,7 +145,7 @@ class _Csv(_File):
     def _cell(self, value) -> str:
         if not isinstance(value, str):
             return "" if value is None else json_text(value)
-        return f"'{value}" if self.safe and value.startswith(FORMULA) else value
+        return f"'{value}" if self.guarded and value.startswith(FORMULA) else value
 
 
 class _Parquet(_File):

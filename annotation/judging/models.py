@@ -155,7 +155,7 @@ class Desk(models.Model):
     annotator = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="desks"
     )
-    # Every position up to here was offered to this person, or had no open slot then.
+    # Every position up to here was offered to this person since the last lap, or had no open slot.
     cursor = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
 
@@ -164,6 +164,12 @@ class Desk(models.Model):
 
     def __str__(self):
         return f"{self.annotator} in {self.study}"
+
+    @classmethod
+    def done_by(cls, annotator, study) -> int:
+        """How many judgments this person has made in the study."""
+        desks = cls.objects.filter(study=study, annotator=annotator)
+        return desks.values_list("done", flat=True).first() or 0
 
 
 class Handback(models.Model):

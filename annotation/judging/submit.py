@@ -10,6 +10,7 @@ from django.db.models import Model
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import plan, queue
 from annotation.judging.kinds import kind_of
@@ -17,11 +18,16 @@ from annotation.judging.models import Handback, Slot
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
-# Columns of the slot and its task that a submit reads; making whole rows costs more than the query.
-_NEEDED = (
-    *("study", "item", "ordinal", "status", "annotator", "returned", "lease_expires_at"),
-    *("item__batch__task__kind", "item__batch__task__config"),
-)
+_LOCK = """
+    SELECT s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config,
+           (SELECT array_agg(ARRAY[o.id::text, o.number::text, o.candidate_id::text])
+            FROM judging_itemoption o WHERE o.item_id = s.item_id)
+    FROM judging_slot s
+    JOIN judging_item i ON i.id = s.item_id
+    JOIN judging_batch b ON b.id = i.batch_id
+    JOIN studies_taskdefinition t ON t.id = b.task_id
+    WHERE s.id = %(slot)s AND s.study_id = %(study)s
+    FOR UPDATE OF s"""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,28 @@ class Submitted:
     judgment: Model
     repeated: bool
     next_slot: object = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of an item's answers: the row's key, its canonical number, and its candidate."""
+
+    pk: int
+    number: int
+    candidate: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """A locked slot with what its task's kind needs to read an answer; ``done``: judged before."""
+
+    slot: object
+    item: object
+    ordinal: int
+    done: bool
+    kind: object
+    config: dict
+    options: list[Option]
 
 
 def submit(
@@ -53,17 +81,16 @@ def submit(
     try:
         with transaction.atomic():
             desk = queue.lock_desk(study, annotator)
-            slot = _locked(study, slot_id, annotator)
-            repeated = slot.status == Slot.Status.DONE
-            if repeated:
-                judgment = _repeat(slot, key, digest)
+            held = _locked(study, slot_id, annotator)
+            if held.done:
+                judgment = _repeat(held, key, digest)
             else:
-                judgment = _store(slot, annotator, data, key, digest, seconds)
-            next_slot = _advance(desk, 0 if repeated else 1, claim_next)
+                judgment = _store(held, annotator, data, key, digest, seconds)
+            next_slot = _advance(desk, 0 if held.done else 1, claim_next)
     except IntegrityError as error:
         # The desk's lock leaves one way here: the key belongs to an answer elsewhere.
         raise Conflict(_("This key was used for another item."), code="key_reused") from error
-    return Submitted(judgment, repeated, next_slot)
+    return Submitted(judgment, held.done, next_slot)
 
 
 def read_seconds(value) -> float | None:
@@ -91,54 +118,58 @@ def _digest(slot_id, said) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _locked(study, slot_id, annotator) -> Slot:
+def _locked(study, slot_id, annotator) -> Held:
     """The slot, locked and held (or done) by this person; a lost lease is renewed where free."""
-    slots = (
-        Slot.objects.select_for_update(of=["self"])
-        .select_related("item__batch__task")
-        .only(*_NEEDED)
-        .filter(pk=slot_id, study=study)
+    row = sql.first(_LOCK, {"slot": slot_id, "study": study.pk})
+    if row is None:
+        raise NotFound(_("You do not hold this item."))
+    slot, item, ordinal, status, holder, kind, config, options = row
+    if holder != annotator.pk:
+        _check_lapsed(slot, item, status, annotator)
+    return Held(
+        slot=slot,
+        item=item,
+        ordinal=ordinal,
+        done=status == Slot.Status.DONE,
+        kind=kind_of(kind),
+        config=json.loads(config),
+        options=[Option(int(pk), int(number), candidate) for pk, number, candidate in options],
     )
-    slot = next(iter(slots), None)
-    if slot is None:
+
+
+def _check_lapsed(slot_id, item_id, status, annotator) -> None:
+    """Refuse unless this person's lease on the slot ran out and nobody has it since."""
+    lapsed = Handback.objects.filter(slot=slot_id, annotator=annotator, cause="expired")
+    if not lapsed.exists():
         raise NotFound(_("You do not hold this item."))
-    if slot.annotator_id == annotator.pk:
-        return slot
-    if not Handback.objects.filter(slot=slot, annotator=annotator, cause="expired").exists():
-        raise NotFound(_("You do not hold this item."))
-    another = slot.item.slots.filter(annotator=annotator).exists()
-    if slot.status != Slot.Status.OPEN or another:
+    another = Slot.objects.filter(item=item_id, annotator=annotator).exists()
+    if status != Slot.Status.OPEN or another:
         raise Conflict(
             _("Your time for this item ran out and somebody else has it now. Nothing was stored."),
             code="lease_lost",
         )
-    slot.annotator = annotator
-    slot.returned = False
-    return slot
 
 
-def _store(slot, annotator, data, key, digest, seconds) -> Model:
-    kind = kind_of(slot.item.batch.task.kind)
-    options = list(slot.item.options.all())
-    answer = kind.read(data, slot, options)
-    judgment = kind.store(
-        slot,
+def _store(held, annotator, data, key, digest, seconds) -> Model:
+    answer = held.kind.read(data, held.config, held.options)
+    judgment = held.kind.store(
+        held,
         answer,
         annotator=annotator,
         key=key,
         digest=digest,
-        shown=plan.shown_order(slot.item_id, slot.ordinal, len(options)),
+        shown=plan.shown_order(held.item, held.ordinal, len(held.options)),
         seconds=seconds,
         submitted_at=Now(),
     )
-    slot.status = Slot.Status.DONE
-    slot.lease_expires_at = None
-    slot.save(update_fields=["status", "annotator", "returned", "lease_expires_at"])
+    Slot.objects.filter(pk=held.slot).update(
+        status=Slot.Status.DONE, annotator=annotator, returned=False, lease_expires_at=None
+    )
     return judgment
 
 
-def _repeat(slot, key, digest) -> Model:
-    judgment = getattr(slot, slot.item.batch.task.kind)
+def _repeat(held, key, digest) -> Model:
+    judgment = held.kind.MODEL.objects.get(slot=held.slot)
     if judgment.key != key:
         raise Conflict(_("You have judged this item already."), code="already_judged")
     if judgment.digest != digest:

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from django.db.models.expressions import RawSQL
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -11,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import present, queue, submit
+from annotation.judging.models import Desk
 from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study
 
@@ -18,7 +18,7 @@ from annotation.studies.models import Role, Study
 @require_http_methods(["GET", "POST"])
 def judge(request, slug):
     """GET shows the annotator's slot (claiming one); POST stores the answer and shows the next."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,), **_progress(request.user))
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not study.consented:
         return _go(request, reverse("consent", args=[slug]))
     if request.method == "POST":
@@ -66,7 +66,6 @@ def _store(request, study):
         return _refused(request, study, refusal)
     except DomainError as refusal:
         return _page(request, study, slot_id, refusal=refusal)
-    study.done += not stored.repeated
     if request.htmx:
         return _page(request, study, stored.next_slot)
     return redirect("judge", study.slug)
@@ -81,6 +80,8 @@ def _page(request, study, slot_id, refusal=None):
         "refusal": refusal,
         "typed": request.POST if refusal else {},
     }
+    if shown is None:
+        context["done"] = Desk.done_by(request.user, study)
     template = "judging/judge.html#judge" if request.htmx else "judging/judge.html"
     return render(request, template, context, status=refusal.status if refusal else 200)
 
@@ -90,20 +91,6 @@ def _refused(request, study, refusal):
     context = {"study": study, "refusal": refusal, "typed": request.POST.get("reason", "")}
     template = "judging/refused.html#refused" if request.htmx else "judging/refused.html"
     return render(request, template, context, status=refusal.status if not request.htmx else 409)
-
-
-def _progress(user) -> dict:
-    """Annotations for ``study_for``: how many items there are, and how many this person did."""
-    # As SQL: building the same from querysets takes longer than running it.
-    sizes = "(SELECT sum(size) FROM judging_batch b WHERE b.study_id = studies_study.id)"
-    desk = (
-        "(SELECT done FROM judging_desk d "
-        "WHERE d.study_id = studies_study.id AND d.annotator_id = %s)"
-    )
-    return {
-        "in_all": RawSQL(f"coalesce({sizes}, 0)", []),  # noqa: S611 - constants only
-        "done": RawSQL(f"coalesce({desk}, 0)", [user.pk]),  # noqa: S611
-    }
 
 
 def _go(request, url):

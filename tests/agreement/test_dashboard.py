@@ -181,6 +181,20 @@ def test_three_answers_have_places_and_no_strengths(cast, tea):
     assert board.votes_of(tea.items.get()) == "2: 1, tie: 1"
 
 
+def test_a_tie_that_the_task_allowed_before_is_counted_still(cast, tea):
+    cast.open(tea, items=1, options=2, overlap=2, tie=True)
+    give(tea.items.get(), cast.person("Ann"), "1")
+    give(tea.items.get(), cast.person("Bo"), "tie")
+    old = tea.tasks.get()
+    new = old.__class__.objects.create(
+        study=tea, name=old.name, version=2, kind=old.kind, config={**old.config, "tie": False}
+    )
+    board = Board(tea, new)
+    assert board.labels == ["1", "2", "tie"]
+    assert sorted(board.rows.category.tolist()) == [0, 2]
+    assert recompute.recompute(tea, "better").agreement["categories"] == ["1", "2", "tie"]
+
+
 def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
     """Nine careful people and a tenth who is fast, always on the left and mostly alone."""
     items, people = 80, 10
@@ -276,7 +290,7 @@ def test_the_open_page_is_brought_up_to_date_only_when_there_are_new_votes(judge
     same = page("results/better/?votes=11", **{"HX-Request": "true"})
     assert (same.status_code, same.content) == (204, b"")
     fresh = page("results/better/?votes=10", **{"HX-Request": "true"}).content.decode()
-    assert fresh.count('hx-swap-oob="true"') == 2 * len(FIGURES)
+    assert fresh.count('hx-swap-oob="true"') == 2 * len(FIGURES) + 1
     assert "<html" not in fresh
 
 

@@ -270,7 +270,9 @@ TABLE = {
     ),
     "guideline": page(MEMBERS, GET=200, HEAD=200),
     "tasks": page(MANAGERS, GET=200, POST=302, data=_task),
-    "open-batch": page(MANAGERS, **_thing(name="batch.task.name"), POST=302),
+    "open-batch": page(
+        MANAGERS, **_thing(name="batch.task.name"), POST=302, inert={"POST"}
+    ),
     "close-batch": page(MANAGERS, **_thing(batch="batch.pk"), POST=302),
     "study": page(READERS, GET=200, HEAD=200),
     "planner": page(READERS, GET=200, HEAD=200),
@@ -297,8 +299,8 @@ TABLE = {
     "query-add": page(MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}),
     "query": page(MANAGERS, **_thing(pk="query.pk"), GET=200, POST=302, data=lambda w: WORDS),
     # --- Answers and releases ------------------------------------------------------------------
-    "candidates": page(MANAGERS, GET=200, POST=200),
-    "candidates-retry": page(MANAGERS, POST=302),
+    "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
+    "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
     "releases": page(READERS, GET=200, HEAD=200, POST=302, data=lambda w: {"layout": "long"}),
     "release_download": page(READERS, **_thing(version="release.version"), GET=200, HEAD=200),
     # --- API -----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The kinds of judgment, one module each. A new kind copies its nearest sister.
 
-A kind has ``TEMPLATE``, ``check_config(config)``, ``read(data, slot, options)`` and
-``store(slot, answer, **common)``; nothing else in the platform knows what its answers are.
+A kind has ``MODEL``, ``TEMPLATE``, ``check_config(config)``, ``read(data, config, options)`` and
+``store(held, answer, **common)``; nothing else in the platform knows what its answers are.
 """
 
 from annotation.core.errors import DomainError

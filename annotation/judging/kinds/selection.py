@@ -6,8 +6,9 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
-from annotation.judging.models import Item, ItemOption, Selection
+from annotation.judging.models import Item, Selection
 
+MODEL = Selection
 TEMPLATE = "judging/kinds/selection.html"
 REASON_LIMIT = 5_000
 FLAGS = {
@@ -25,7 +26,7 @@ class Answer:
     """What the annotator said, checked against the slot's item and task."""
 
     outcome: str
-    option: ItemOption | None
+    option: object | None
     reason: str
     flags: list[str]
 
@@ -52,15 +53,14 @@ def check_config(config: dict) -> dict:
     return full
 
 
-def read(data, slot, options: list[ItemOption]) -> Answer:
+def read(data, config: dict, options: list) -> Answer:
     """Read an answer from a form or an API body (``choice``, ``reason``, ``flags``).
 
-    ``choice`` is the id of one of the item's candidates, ``tie`` or ``none``. Raises DomainError
-    with a sentence for the annotator.
+    ``choice`` is the candidate of one of the item's ``options``, or ``tie`` or ``none`` where
+    ``config`` allows it. Raises DomainError with a sentence for the annotator.
     """
-    config = slot.item.batch.task.config
     choice = data.get("choice")
-    by_id = {str(option.candidate_id): option for option in options}
+    by_id = {option.candidate: option for option in options}
     allowed = [name for name in ("tie", "none") if config[name]]
     if not isinstance(choice, str) or choice not in {*by_id, *allowed}:
         raise DomainError(_("Choose one of the answers first."), code="choice")
@@ -72,19 +72,19 @@ def read(data, slot, options: list[ItemOption]) -> Answer:
     )
 
 
-def store(slot, answer: Answer, **common) -> Selection:
+def store(held, answer: Answer, **common) -> Selection:
     """Add the judgment and count it on its item; part of the caller's transaction."""
     counter = {"tie": "ties", "none": "nones"}.get(answer.outcome)
     counter = counter or f"votes_{answer.option.number}"
     selection = Selection.objects.create(
-        slot=slot,
+        slot_id=held.slot,
         outcome=answer.outcome,
-        choice=answer.option,
+        choice_id=answer.option and answer.option.pk,
         reason=answer.reason,
         flags=answer.flags,
         **common,
     )
-    Item.objects.filter(pk=slot.item_id).update(done=F("done") + 1, **{counter: F(counter) + 1})
+    Item.objects.filter(pk=held.item).update(done=F("done") + 1, **{counter: F(counter) + 1})
     return selection
 
 
