@@ -6,7 +6,6 @@ folder (ATTUNE_DATA, else var).
 
 import argparse
 import concurrent.futures
-import importlib
 import importlib.metadata
 import json
 import multiprocessing
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from annotation.local.folders import private_folder
 from annotation.local.secrets import write_private
+from benchmarks.figures import run
 
 NAMES = ("stats", "claim_contention", "judge_loop")
 PACKAGES = ("django", "psycopg", "celery", "gunicorn", "redis", "numpy", "scipy", "pyarrow",
@@ -34,12 +34,6 @@ def machine() -> dict:
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
     }
-
-
-def run(name: str) -> dict[str, dict]:
-    """Call `main()` of benchmarks.NAME; its figures, times in seconds where it names no unit."""
-    figures = importlib.import_module(f"benchmarks.{name}").main()
-    return {key: {"unit": "s", **entry} for key, entry in figures.items()}
 
 
 def _processor() -> str:

@@ -1,5 +1,7 @@
 """How a measurement is told: one line on stdout and one entry of bench.json."""
 
+import importlib
+
 
 def figure(name: str, ours: float, floor: float, unit: str, **more: float) -> dict[str, dict]:
     """Print `NAME ours=… floor=… ratio=…` and what is `more`; return {name: entry}."""
@@ -10,3 +12,9 @@ def figure(name: str, ours: float, floor: float, unit: str, **more: float) -> di
         flush=True,
     )
     return {name: entry}
+
+
+def run(name: str) -> dict[str, dict]:
+    """Call `main()` of benchmarks.NAME; its figures, times in seconds where it names no unit."""
+    figures = importlib.import_module(f"benchmarks.{name}").main()
+    return {key: {"unit": "s", **entry} for key, entry in figures.items()}

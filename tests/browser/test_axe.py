@@ -105,6 +105,9 @@ def test_a_curators_pages_have_no_violation(page, check, cast, log_in, busy):
     check(page, "/", "/studies/new/", "/studies/tea/")
     names = ("personas", "queries", "candidates", "tasks", "releases")
     check(page, *(f"/studies/tea/{name}/" for name in names))
+    item = busy.items.filter(done__gt=0).first()
+    results = ("planner", "results/best", "results/best/rule", f"results/best/items/{item.pk}")
+    check(page, *(f"/studies/tea/{name}/" for name in results))
 
 
 def test_an_administrators_pages_have_no_violation(page, check, cast, log_in, busy):

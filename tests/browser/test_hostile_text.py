@@ -9,10 +9,8 @@ from django.conf import settings as site
 from django.urls import reverse
 
 from annotation.core import text
-from tests.browser.conftest import browser, open_page  # noqa: F401 - fixtures
+from tests.security.conftest import World
 from tests.security.vectors import selection
-
-pytestmark = pytest.mark.browser
 
 VECTORS = [one for one in selection() if "\ud800" not in one]
 # One text of all of them: those that never end come last.
@@ -31,6 +29,11 @@ ALIENS = """() => [...document.querySelectorAll(
     + "svg :is(a, use, image, animate, foreignObject), main script, main style, "
     + "main base, main meta, main link, "
     + ".text [hx-get], .text [data-hx-post], [hx-swap-oob]")].map((e) => e.outerHTML)"""
+
+
+@pytest.fixture
+def world(cast):
+    return World(cast)
 
 
 @pytest.fixture
@@ -98,7 +101,7 @@ def pages(world) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def visit(hostile, open_page, live_server):  # noqa: F811
+def visit(hostile, open_page, live_server):
     """A function that opens an address as a role; what ran is in ``visit.ran``."""
     opened, ran = {}, []
 
@@ -156,7 +159,7 @@ def test_the_page_of_the_api_works_under_the_policy(visit):
     page.locator(".opblock-body").first.wait_for()
 
 
-def test_a_page_cannot_be_framed_by_another_one(visit, live_server, open_page):  # noqa: F811
+def test_a_page_cannot_be_framed_by_another_one(visit, live_server):
     page = visit("ann", reverse("home"))
     answer = page.request.get(live_server.url + reverse("tokens"))
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]

@@ -270,9 +270,7 @@ TABLE = {
     ),
     "guideline": page(MEMBERS, GET=200, HEAD=200),
     "tasks": page(MANAGERS, GET=200, POST=302, data=_task),
-    "open-batch": page(
-        MANAGERS, **_thing(name="batch.task.name"), POST=302, inert={"POST"}
-    ),
+    "open-batch": page(MANAGERS, **_thing(name="batch.task.name"), POST=302, inert={"POST"}),
     "close-batch": page(MANAGERS, **_thing(batch="batch.pk"), POST=302),
     "study": page(READERS, GET=200, HEAD=200),
     "planner": page(READERS, GET=200, HEAD=200),
