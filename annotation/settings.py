@@ -62,6 +62,8 @@ def _database(url: str) -> dict:
         "OPTIONS": {
             "options": " ".join(f"-c {name}={ms}" for name, ms in limits.items()),
             "connect_timeout": 5,
+            # For the statements of core.sql; what the ORM runs is never prepared.
+            "prepare_threshold": 2,
             **query,
         },
     }

@@ -37,7 +37,7 @@ class Item(models.Model):
     """One thing to judge, with every version that annotators will see pinned to it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items", db_index=False)
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="items")
     external_id = models.CharField(max_length=200)
     query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="items")
@@ -72,7 +72,7 @@ class Item(models.Model):
 class ItemOption(models.Model):
     """One of an item's answers. ``number`` is its canonical place, never shown."""
 
-    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="options")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="options", db_index=False)
     number = models.PositiveSmallIntegerField()
     candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="options")
 
@@ -97,8 +97,9 @@ class Slot(models.Model):
         CLOSED = "closed"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="slots")
-    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="slots")
+    # Without indexes of their own: every claim and submit would write them, and nobody reads them.
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="slots", db_index=False)
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="slots", db_index=False)
     # 0 .. overlap-1 within the item: decides the shown order (plan.shown_order).
     ordinal = models.PositiveSmallIntegerField()
     # The item's position, here for the hand-out index.

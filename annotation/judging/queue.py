@@ -7,10 +7,11 @@ requests of one person take turns; different people never wait for each other (S
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from annotation.core import sql
 from annotation.core.errors import Conflict, NotFound
 from annotation.judging.models import Desk, Handback, Slot
 
@@ -66,9 +67,7 @@ def take(desk: Desk, finished: int = 0):
         "desk": desk.pk,
         "finished": finished,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE, values)
-        return cursor.fetchone()[0]
+    return sql.first(_TAKE, values)[0]
 
 
 @transaction.atomic
