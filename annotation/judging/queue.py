@@ -44,14 +44,20 @@ _TAKE = f"""
     RETURNING (SELECT id FROM taken)"""  # noqa: S608 - constants only
 
 
+_DESK = """
+    SELECT id, cursor, done FROM judging_desk
+    WHERE study_id = %(study)s AND annotator_id = %(annotator)s FOR UPDATE"""
+
+
 def lock_desk(study, annotator) -> Desk:
     """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing."""
-    desks = Desk.objects.select_for_update().filter(study=study, annotator=annotator)
-    desk = next(iter(desks), None)
-    if desk is None:
+    whose = {"study": study.pk, "annotator": annotator.pk}
+    row = sql.first(_DESK, whose)
+    if row is None:
         Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
-        desk = Desk.objects.select_for_update().get(study=study, annotator=annotator)
-    return desk
+        row = sql.first(_DESK, whose)
+    pk, cursor, done = row
+    return Desk(pk=pk, study_id=study.pk, annotator_id=annotator.pk, cursor=cursor, done=done)
 
 
 def take(desk: Desk, finished: int = 0):

@@ -28,6 +28,10 @@ _LOCK = """
     JOIN studies_taskdefinition t ON t.id = b.task_id
     WHERE s.id = %(slot)s AND s.study_id = %(study)s
     FOR UPDATE OF s"""
+_FINISH = """
+    UPDATE judging_slot SET status = 'done', annotator_id = %(me)s, returned = false,
+           lease_expires_at = NULL
+    WHERE id = %(slot)s RETURNING id"""
 
 
 @dataclass(frozen=True)
@@ -162,9 +166,7 @@ def _store(held, annotator, data, key, digest, seconds) -> Model:
         seconds=seconds,
         submitted_at=Now(),
     )
-    Slot.objects.filter(pk=held.slot).update(
-        status=Slot.Status.DONE, annotator=annotator, returned=False, lease_expires_at=None
-    )
+    sql.first(_FINISH, {"slot": held.slot, "me": annotator.pk})
     return judgment
 
 

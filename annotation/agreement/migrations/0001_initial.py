@@ -5,40 +5,65 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('judging', '0001_initial'),
-        ('studies', '0001_initial'),
+        ("judging", "0001_initial"),
+        ("studies", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ItemTier',
+            name="ItemTier",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tier', models.CharField(max_length=20)),
-                ('winner', models.PositiveSmallIntegerField(null=True)),
-                ('share', models.FloatField(null=True)),
-                ('votes', models.PositiveSmallIntegerField()),
-                ('item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='tier', to='judging.item')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("tier", models.CharField(max_length=20)),
+                ("winner", models.PositiveSmallIntegerField(null=True)),
+                ("share", models.FloatField(null=True)),
+                ("votes", models.PositiveSmallIntegerField()),
+                (
+                    "item",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tier",
+                        to="judging.item",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='AgreementResult',
+            name="AgreementResult",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('task', models.SlugField(max_length=60)),
-                ('votes', models.PositiveIntegerField()),
-                ('closed', models.BooleanField()),
-                ('computed_at', models.DateTimeField(auto_now=True)),
-                ('agreement', models.JSONField()),
-                ('tiers', models.JSONField()),
-                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='agreement_results', to='studies.study')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("task", models.SlugField(max_length=60)),
+                ("votes", models.PositiveIntegerField()),
+                ("closed", models.BooleanField()),
+                ("computed_at", models.DateTimeField(auto_now=True)),
+                ("agreement", models.JSONField()),
+                ("tiers", models.JSONField()),
+                (
+                    "study",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="agreement_results",
+                        to="studies.study",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('study', 'task'), name='one_result_a_task')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("study", "task"), name="one_result_a_task")
+                ],
             },
         ),
     ]

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from django.db.models import F
 from django.utils.translation import gettext as _
 
+from annotation.core import sql
 from annotation.core.errors import DomainError
-from annotation.judging.models import Item, Selection
+from annotation.judging.models import Selection
 
 MODEL = Selection
 TEMPLATE = "judging/kinds/selection.html"
@@ -18,6 +18,14 @@ FLAGS = {
     "ignores-need",
     "unsafe",
     "broken-text",
+}
+
+
+_COUNT = {
+    counter: f"""
+    UPDATE judging_item SET done = done + 1, {counter} = {counter} + 1
+    WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
+    for counter in ("votes_1", "votes_2", "votes_3", "ties", "nones")
 }
 
 
@@ -84,7 +92,7 @@ def store(held, answer: Answer, **common) -> Selection:
         flags=answer.flags,
         **common,
     )
-    Item.objects.filter(pk=held.item).update(done=F("done") + 1, **{counter: F(counter) + 1})
+    sql.first(_COUNT[counter], {"item": held.item})
     return selection
 
 
