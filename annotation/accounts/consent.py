@@ -1,14 +1,22 @@
 """Consent: texts are versioned, an agreement names the version, withdrawing is one call."""
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.accounts.models import Consent, ConsentText
 
 
-@transaction.atomic
 def publish(name: str, body: str) -> ConsentText:
     """Return the newest version of the text ``name``; make a new one where ``body`` differs."""
+    try:
+        return _publish(name, body)
+    except IntegrityError:
+        # Somebody published at the same moment: theirs is the newest now.
+        return _publish(name, body)
+
+
+@transaction.atomic
+def _publish(name: str, body: str) -> ConsentText:
     newest = ConsentText.objects.filter(name=name).order_by("-version").first()
     if newest and newest.body == body:
         return newest

@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 from django import forms
+from django.db import transaction
 from django.db.models import Q
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -18,6 +19,7 @@ class TokenForm(forms.Form):
 
 
 @require_http_methods(["GET", "POST"])
+@transaction.atomic
 def tokens(request):
     """One's own API tokens; a new one's key is shown this once."""
     form = TokenForm(request.POST or None)
@@ -33,6 +35,7 @@ def tokens(request):
 
 
 @require_POST
+@transaction.atomic
 def revoke(request, pk):
     token = get_object_or_404(ApiToken, user=request.user, pk=pk)
     if token.revoked_at is None:

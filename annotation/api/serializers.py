@@ -43,7 +43,6 @@ class SelectionBody(serializers.Serializer):
 class StoredSerializer(serializers.Serializer):
     """An acknowledged judgment."""
 
-    judgment = serializers.IntegerField(source="pk")
     slot = serializers.UUIDField(source="slot_id")
     outcome = serializers.CharField()
     choice = serializers.UUIDField(source="choice.candidate_id", allow_null=True, default=None)

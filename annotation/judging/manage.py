@@ -11,11 +11,12 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.core import audit
+from annotation.core.errors import DomainError
 from annotation.judging.kinds import selection
 from annotation.judging.models import Batch
 from annotation.judging.open import close_batch, open_batch
 from annotation.studies.access import MANAGERS, study_for
-from annotation.studies.models import TaskDefinition
+from annotation.studies.models import Study, TaskDefinition
 
 
 class TaskForm(forms.Form):
@@ -49,7 +50,9 @@ class TaskForm(forms.Form):
         data = dict(self.cleaned_data)
         fields = {name: data.pop(name) for name in ("name", "overlap", "guideline")}
         with transaction.atomic():
-            newest = study.tasks.select_for_update().filter(name=fields["name"])
+            # Two saves under one name would take the same version.
+            Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+            newest = study.tasks.filter(name=fields["name"])
             version = (newest.aggregate(v=Max("version"))["v"] or 0) + 1
             task = TaskDefinition.objects.create(
                 study=study,
@@ -86,7 +89,11 @@ def open_(request, slug, name):
     task = study.tasks.filter(name=name).order_by("-version").first()
     if task is None:
         raise Http404
-    batch = open_batch(study, task, by=request.user)
+    try:
+        batch = open_batch(study, task, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+        return redirect("tasks", slug)
     if batch:
         words = ngettext("%(n)d item is open.", "%(n)d items are open.", batch.size)
         messages.success(request, words % {"n": batch.size})

@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 
 from annotation.candidates.models import Candidate
 from annotation.core import audit
+from annotation.core.errors import Conflict
 from annotation.judging import plan
 from annotation.judging.models import Batch, Item, ItemOption, Slot
 from annotation.personas.models import PersonaVersion
@@ -41,8 +42,10 @@ def add_items(study, task: TaskDefinition, rows: list[dict], *, by=None) -> Batc
     """Store items and open their slots, in the order given; part of the caller's transaction.
 
     Each row has ``external_id``, ``query`` (Query), ``candidates`` (ids in canonical order) and
-    ``overlap``. The study is opened.
+    ``overlap``. A draft is opened by it; Conflict where an administrator has closed the study.
     """
+    if study.status == Study.Status.CLOSED:
+        raise Conflict("The study is closed: an administrator can open it again.", code="closed")
     batch = Batch.objects.create(study=study, task=task, size=len(rows))
     last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
     versions = _current_versions({row["query"].persona_id for row in rows})
@@ -68,7 +71,7 @@ def add_items(study, task: TaskDefinition, rows: list[dict], *, by=None) -> Batc
         batch_size=5000,
     )
     _insert_slots(batch)
-    if study.status != Study.Status.OPEN:
+    if study.status == Study.Status.DRAFT:
         study.status = Study.Status.OPEN
         study.save(update_fields=["status"])
     audit.record(by, "batch.open", batch, items=len(items), task=task.pk)
@@ -78,10 +81,10 @@ def add_items(study, task: TaskDefinition, rows: list[dict], *, by=None) -> Batc
 @transaction.atomic
 def close_batch(batch: Batch, *, by=None) -> None:
     """Hand out nothing more of this batch; what people hold may still be submitted."""
+    Batch.objects.filter(pk=batch.pk, closed_at=None).update(closed_at=Now())
     Slot.objects.filter(item__batch=batch, status=Slot.Status.OPEN).update(
         status=Slot.Status.CLOSED
     )
-    Batch.objects.filter(pk=batch.pk, closed_at=None).update(closed_at=Now())
     audit.record(by, "batch.close", batch)
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core import sql
 from annotation.core.errors import Conflict, NotFound
-from annotation.judging.models import Desk, Handback, Slot
+from annotation.judging.models import Batch, Desk, Handback, Item, Slot
 
 # One open slot of an item this person has neither judged nor skipped. OFFSET 0 keeps the planner
 # from turning the two tests into joins over all slots: the first match is wanted, not all.
@@ -83,6 +83,12 @@ def claim(study, annotator):
     return renew(desk) or take(desk)
 
 
+def in_hand(study, annotator):
+    """The id of the slot this person holds, or None; nothing is handed out."""
+    held = Slot.objects.filter(study=study, annotator=annotator, status=Slot.Status.HELD)
+    return held.values_list("pk", flat=True).first()
+
+
 def renew(desk: Desk):
     """Extend the lease of the slot that the desk's person holds; its id, or None."""
     held = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, status="held")
@@ -126,6 +132,11 @@ def expire(limit: int = 1000) -> int:
 
 
 def _reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
+    """Give the slots back to their batches, or where a batch was closed, to nobody."""
+    items = dict(Item.objects.filter(slots__in=slots).values_list("pk", "batch_id"))
+    # Closing a batch takes the same lock: a slot comes back before it or after it, not between.
+    batches = Batch.objects.select_for_update(no_key=True).filter(pk__in=set(items.values()))
+    closed = {batch.pk for batch in batches.order_by("pk") if batch.closed_at}
     Handback.objects.bulk_create(
         Handback(
             slot=slot,
@@ -136,10 +147,8 @@ def _reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
         )
         for slot in slots
     )
-    Slot.objects.filter(pk__in=[slot.pk for slot in slots]).update(
-        status=Slot.Status.OPEN,
-        annotator=None,
-        returned=True,
-        claimed_at=None,
-        lease_expires_at=None,
-    )
+    free = {"annotator": None, "returned": True, "claimed_at": None, "lease_expires_at": None}
+    over = [slot.pk for slot in slots if items[slot.item_id] in closed]
+    again = [slot.pk for slot in slots if items[slot.item_id] not in closed]
+    Slot.objects.filter(pk__in=over).update(status=Slot.Status.CLOSED, **free)
+    Slot.objects.filter(pk__in=again).update(status=Slot.Status.OPEN, **free)

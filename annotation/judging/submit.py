@@ -57,12 +57,16 @@ class Option:
 
 @dataclass(frozen=True)
 class Held:
-    """A locked slot with what its task's kind needs to read an answer; ``done``: judged before."""
+    """A locked slot with what its task's kind needs to read an answer.
+
+    ``done``: judged before; ``lapsed``: the lease had run out, and nobody has the slot since.
+    """
 
     slot: object
     item: object
     ordinal: int
     done: bool
+    lapsed: bool
     kind: object
     config: dict
     options: list[Option]
@@ -90,9 +94,10 @@ def submit(
                 judgment = _repeat(held, key, digest)
             else:
                 judgment = _store(held, annotator, data, key, digest, seconds)
-            next_slot = _advance(desk, 0 if held.done else 1, claim_next)
+            next_slot = _advance(desk, held, claim_next)
     except IntegrityError as error:
-        # The desk's lock leaves one way here: the key belongs to an answer elsewhere.
+        if error.__cause__.diag.constraint_name != "one_selection_a_key":
+            raise
         raise Conflict(_("This key was used for another item."), code="key_reused") from error
     return Submitted(judgment, held.done, next_slot)
 
@@ -135,6 +140,7 @@ def _locked(study, slot_id, annotator) -> Held:
         item=item,
         ordinal=ordinal,
         done=status == Slot.Status.DONE,
+        lapsed=holder != annotator.pk,
         kind=kind_of(kind),
         config=json.loads(config),
         options=[Option(int(pk), int(number), candidate) for pk, number, candidate in options],
@@ -146,8 +152,12 @@ def _check_lapsed(slot_id, item_id, status, annotator) -> None:
     lapsed = Handback.objects.filter(slot=slot_id, annotator=annotator, cause="expired")
     if not lapsed.exists():
         raise NotFound(_("You do not hold this item."))
-    another = Slot.objects.filter(item=item_id, annotator=annotator).exists()
-    if status != Slot.Status.OPEN or another:
+    if Slot.objects.filter(item=item_id, annotator=annotator).exists():
+        raise Conflict(
+            _("Your time for this item ran out and you were given it anew: judge it there."),
+            code="lease_lost",
+        )
+    if status not in (Slot.Status.OPEN, Slot.Status.CLOSED):
         raise Conflict(
             _("Your time for this item ran out and somebody else has it now. Nothing was stored."),
             code="lease_lost",
@@ -182,11 +192,13 @@ def _repeat(held, key, digest) -> Model:
     return judgment
 
 
-def _advance(desk, finished: int, claim_next: bool):
+def _advance(desk, held, claim_next: bool):
     """Count what was done, and where asked to, hand out the next slot."""
-    if claim_next:
-        return (None if finished else queue.renew(desk)) or queue.take(desk, finished)
-    if finished:
-        desk.done += finished
+    # What was finished is what was in hand, but for a repeated or a late answer.
+    kept = queue.renew(desk) if claim_next and (held.done or held.lapsed) else None
+    if claim_next and kept is None:
+        return queue.take(desk, finished=0 if held.done else 1)
+    if not held.done:
+        desk.done += 1
         desk.save(update_fields=["done"])
-    return None
+    return kept

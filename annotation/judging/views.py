@@ -23,8 +23,8 @@ def judge(request, slug):
         return _go(request, reverse("consent", args=[slug]))
     if request.method == "POST":
         return _store(request, study)
-    slot = queue.claim(study, request.user) if study.status == Study.Status.OPEN else None
-    return _page(request, study, slot)
+    hand_out = queue.claim if study.status == Study.Status.OPEN else queue.in_hand
+    return _page(request, study, hand_out(study, request.user))
 
 
 @require_safe
@@ -65,10 +65,18 @@ def _store(request, study):
     except (Conflict, NotFound) as refusal:
         return _refused(request, study, refusal)
     except DomainError as refusal:
-        return _page(request, study, slot_id, refusal=refusal)
+        return _once_more(request, study, slot_id, refusal)
     if request.htmx:
         return _page(request, study, stored.next_slot)
     return redirect("judge", study.slug)
+
+
+def _once_more(request, study, slot_id, refusal):
+    """The same item with what was typed; where it is no longer this person's, their words."""
+    try:
+        return _page(request, study, slot_id, refusal=refusal)
+    except NotFound as gone:
+        return _refused(request, study, gone)
 
 
 def _page(request, study, slot_id, refusal=None):

@@ -43,7 +43,7 @@ def accept(key: str, user) -> Membership:
     where the person has a role in the study already.
     """
     invitation = Invitation.objects.select_for_update(of=["self"]).get(pk=standing(key).pk)
-    if invitation.accepted_at:
+    if invitation.accepted_at or invitation.revoked_at:
         raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
     if invitation.email and invitation.email != (user.email or "").lower():
         raise DomainError(_("This invitation was made out to another e-mail address."), status=403)

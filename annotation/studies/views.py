@@ -2,6 +2,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -83,6 +84,7 @@ def new(request):
 
 
 @require_http_methods(["GET", "POST"])
+@transaction.atomic
 def settings(request, slug):
     study = study_for(request.user, slug, ADMINISTRATORS)
     body = study.consent_text.body if study.consent_text else ""
@@ -90,7 +92,8 @@ def settings(request, slug):
     del form.fields["slug"]
     if request.method == "POST" and form.is_valid():
         study.consent_text = form.fields_to_store()["consent_text"]
-        form.save()
+        # Not the whole row: its state may have been changed meanwhile.
+        study.save(update_fields=["title", "description", "languages", "consent_text"])
         audit.record(request.user, "study.change", study)
         messages.success(request, _("The settings are saved."))
         return redirect("settings", slug)
@@ -99,6 +102,7 @@ def settings(request, slug):
 
 
 @require_POST
+@transaction.atomic
 def status(request, slug):
     """Open, close or reopen the study: work is handed out only while it is open."""
     study = study_for(request.user, slug, ADMINISTRATORS)
@@ -111,6 +115,7 @@ def status(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
+@transaction.atomic
 def consent(request, slug):
     """Read and agree to the study's text, or withdraw the agreement."""
     study = study_for(request.user, slug)
@@ -136,6 +141,7 @@ def _decide(request, study):
 
 
 @require_http_methods(["GET", "POST"])
+@transaction.atomic
 def people(request, slug):
     """Members and invitations; a new invitation's link is shown this once."""
     study = study_for(request.user, slug, ADMINISTRATORS)
@@ -176,6 +182,7 @@ def member(request, slug, pk):
 
 
 @require_POST
+@transaction.atomic
 def revoke(request, slug, pk):
     study = study_for(request.user, slug, ADMINISTRATORS)
     invitation = get_object_or_404(Invitation, study=study, pk=pk, accepted_at=None)

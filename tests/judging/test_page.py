@@ -170,3 +170,21 @@ def test_the_page_names_no_model_strategy_or_external_id(cast, tea, ann):
     text = page.content.decode() + str(page.headers)
     for word in ("secret-model", "A1", "A2", "A3", "strategy", "best-q1-0", "best-best"):
         assert word not in text
+
+
+def test_an_incomplete_answer_after_a_lost_lease_keeps_the_words(cast, tea, ann):
+    cast.open(tea, overlap=1, reason="optional")
+    form = filled(ann.get(URL), reason="an hour of thought")
+    Slot.objects.update(lease_expires_at=Now() - timedelta(minutes=1))
+    queue.expire()
+    answer = ann.post(URL, form | {"choice": ""})
+    assert answer.status_code == 404
+    assert "an hour of thought" in answer.content.decode()
+    assert ann.post(URL, form | {"slot": form["slot"], "key": ""}).status_code == 404
+
+
+def test_an_item_in_hand_is_shown_although_the_study_has_closed(cast, tea, ann):
+    cast.open(tea, items=2)
+    slot = hidden(ann.get(URL), "slot")
+    Study.objects.update(status="closed")
+    assert hidden(ann.get(URL), "slot") == slot

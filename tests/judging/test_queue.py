@@ -224,3 +224,42 @@ def test_expiry_and_submit_at_once_leave_one_holder(cast):
     row = Slot.objects.get()
     assert (row.status, stored) in {("done", 1), ("held", 0), ("open", 0)}
     assert Item.objects.get().done == stored
+
+
+def test_what_comes_back_to_a_closed_batch_is_handed_to_nobody(cast, tea):
+    batch = cast.open(tea, items=3, overlap=1)
+    people = [cast.person(name) for name in ("Ann", "Bo", "Chen")]
+    slots = [queue.claim(tea, person) for person in people]
+    close_batch(batch)
+    queue.hand_back(slots[0], people[0], "released")
+    queue.hand_back(slots[1], people[1], "skipped", "no")
+    expire_now(slots[2])
+    assert set(Slot.objects.values_list("status", flat=True)) == {"closed"}
+    assert [queue.claim(tea, person) for person in people] == [None] * 3
+    submit.submit(tea, slots[2], people[2], choose(slots[2]), key="late")
+    assert Selection.objects.count() == 1
+
+
+def test_a_late_answer_beside_another_item_in_hand_is_stored(cast, tea):
+    cast.open(tea, items=2, overlap=1)
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    first = queue.claim(tea, ann)
+    expire_now(first)
+    assert queue.claim(tea, bo) == first
+    second = queue.claim(tea, ann)
+    queue.hand_back(first, bo, "released")
+    result = submit.submit(tea, first, ann, choose(first), key="late", claim_next=True)
+    assert result.next_slot == second
+    assert Slot.objects.get(pk=second).status == "held"
+    assert Desk.objects.get(annotator=ann).done == 1
+
+
+def test_a_closed_study_is_not_opened_by_a_new_batch(cast, tea):
+    batch = cast.open(tea)
+    tea.status = "closed"
+    tea.save()
+    cast.candidates(cast.query(tea, "more"))
+    with pytest.raises(Conflict):
+        open_batch(tea, batch.task)
+    tea.refresh_from_db()
+    assert tea.status == "closed"

@@ -20,7 +20,8 @@ def clone(tmp_path):
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    environment = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "SECONDS"}}
+    inherited = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "SECONDS"}  # this suite runs under make too
+    environment = {k: v for k, v in os.environ.items() if k not in inherited}
     return subprocess.run(
         ["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True
     )

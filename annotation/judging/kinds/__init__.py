@@ -1,7 +1,7 @@
 """The kinds of judgment, one module each. A new kind copies its nearest sister.
 
 A kind has ``MODEL``, ``TEMPLATE``, ``check_config(config)``, ``read(data, config, options)`` and
-``store(held, answer, **common)``; nothing else in the platform knows what its answers are.
+``store(held, answer, **common)``; hand-out and submit know nothing of what its answers are.
 """
 
 from annotation.core.errors import DomainError
