@@ -34,6 +34,8 @@ def _services() -> dict:
         return json.loads((DATA / "run" / "services.json").read_text())
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise ImproperlyConfigured(f"ATTUNE_DATA cannot be used: {error}") from error
 
 
 SERVICES = _services()
@@ -71,7 +73,10 @@ def _database(url: str) -> dict:
 
 # --- The installation -----------------------------------------------------------------------
 
-PORT = env.int("PORT", 8000)
+try:
+    PORT = env.int("PORT", 8000)
+except ValueError as error:
+    raise ImproperlyConfigured("PORT must be a number.") from error
 BASE_URL = env.str("ATTUNE_BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 HTTPS = urlsplit(BASE_URL).scheme == "https"
 DEBUG = False
@@ -95,7 +100,9 @@ if PROXY_COUNT:
 
 DATABASE_URL = _text("DATABASE_URL") or SERVICES.get("DATABASE_URL", "")
 REDIS_URL = _text("REDIS_URL") or SERVICES.get("REDIS_URL", "")
-DATABASES = {"default": _database(DATABASE_URL or "postgresql:///attune-is-not-running")}
+# Without an address nothing may be found by chance: no server listens in this folder.
+NOWHERE = "postgresql:///attune?host=/nonexistent"
+DATABASES = {"default": _database(DATABASE_URL or NOWHERE)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Model servers: [{"name", "base_url", "api_key", "model", ...}]. Only these are ever called.
 ENDPOINTS = env.json("ATTUNE_ENDPOINTS", default=None) or SERVICES.get("ATTUNE_ENDPOINTS", [])
@@ -290,7 +297,12 @@ CELERY_BEAT_SCHEDULE = {
     "expire-leases": {"task": "annotation.judging.tasks.expire_leases", "schedule": 30},
     "ring-for-candidates": {"task": "annotation.candidates.tasks.ring", "schedule": 20},
     "ring-for-releases": {"task": "annotation.datasets.tasks.ring", "schedule": 20},
-    "recompute-agreement": {"task": "annotation.agreement.tasks.recompute_due", "schedule": 10},
+    "recompute-agreement": {
+        "task": "annotation.agreement.tasks.recompute_due",
+        "schedule": 10,
+        # A worker that was away or busy needs to look once, not once for each turn it missed.
+        "options": {"expires": 10},
+    },
 }
 
 # --- API ------------------------------------------------------------------------------------

@@ -17,6 +17,9 @@ class VotesCommand(BaseCommand):
         source.add_argument(
             "--votes", metavar="FILE", help="CSV or JSON lines with task, worker, label"
         )
+        parser.add_argument(
+            "--task", default="", help="a study's task (default: its pairs, or else its triples)"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args, **options):
@@ -35,7 +38,8 @@ class VotesCommand(BaseCommand):
             return read_votes(options["votes"], timed=self.timed), None
         from .reading import study_votes
 
-        study = study_votes(options["study"])
+        study = study_votes(options["study"], options["task"])
+        self.stderr.write(f"The votes of task {study.task}; --task names another.")
         return study.votes, study.declared
 
     def answer(self, votes, declared, options):

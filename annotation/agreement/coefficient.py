@@ -40,7 +40,8 @@ def with_t_interval(value, se, units, *, floor=-1.0, ceiling=1.0):
     if units < 2:
         return Coefficient(value, reason="one item has no standard error")
     reach = float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * float(se)
-    low, high = max(floor, value - reach), min(ceiling, value + reach)
+    # With unequal votes an item a kappa may lie below its usual floor: the interval holds it.
+    low, high = max(min(floor, value), value - reach), min(ceiling, value + reach)
     return Coefficient(value, float(se), low, high)
 
 

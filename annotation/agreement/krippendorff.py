@@ -23,7 +23,7 @@ def alpha(patterns, level="nominal", values=None, resamples=1000, seed=0):
         return undefined("ratio level needs numbers that are not negative")
     value = float(_alphas(pairs, pairs.weight[None, :], level, values)[0])
     if not resamples:
-        return Coefficient(value)
+        return Coefficient(value, reason="no resamples were asked for")
     draws = [
         _alphas(pairs, weights, level, values)
         for weights in resampled_weights(pairs.weight, resamples, seed)

@@ -20,6 +20,7 @@ from .arrow import from_numpy, from_text, to_numpy
 REQUIRED = ("task", "worker", "label")
 OPTIONAL = ("submitted_at", "seconds")
 SEEN_CELLS = 1 << 26
+LARGEST = 1e100
 MAX_VALUES = 3000
 NO_TIME = np.iinfo(np.int64).max
 
@@ -115,6 +116,9 @@ def _refuse_other_encodings(data, path):
 
 def _read_csv(data, path, wanted):
     header, lines = _csv_header(data, path)
+    if data.count(b'"') % 2:
+        # The fast reader would take the rest of the file for one field.
+        raise _csv_fault(data, path, len(header), "a quote is never closed")
     names = [name for name in wanted if name in header]
     try:
         table = arrow_csv.read_csv(
@@ -128,6 +132,10 @@ def _read_csv(data, path, wanted):
     except pa.ArrowInvalid as error:
         raise _csv_fault(data, path, len(header), error) from error
     columns = {name: table[name].combine_chunks() for name in names}
+    for name in REQUIRED:
+        broken = pc.index(pc.match_substring(columns[name], "\n"), True).as_py()
+        if broken >= 0:
+            raise VotesError(f"{path}:{_csv_line(data, broken)}: the {name} goes over a line's end")
     return columns, lambda row: _csv_line(data, row)
 
 
@@ -300,7 +308,8 @@ def number(text):
         value = float(text)
     except ValueError:
         return math.nan
-    return value if math.isfinite(value) and "_" not in text else math.nan
+    # Squares of larger numbers, and sums of them, would leave what floating point holds.
+    return value if abs(value) <= LARGEST and "_" not in text else math.nan
 
 
 def categories(votes, level="nominal", declared=None):

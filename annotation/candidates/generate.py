@@ -87,7 +87,12 @@ def retry(study: Study, *, by=None) -> int:
     """Ask again for every answer of ``study`` that failed; how many."""
     with transaction.atomic():
         count = Candidate.objects.filter(study=study, status=FAILED).update(
-            status=REQUESTED, attempts=0, next_try_at=None, error_code="", error=""
+            status=REQUESTED,
+            # Attempts are never numbered anew: a late one must not pass for the one that holds.
+            tries_from=F("attempts"),
+            next_try_at=None,
+            error_code="",
+            error="",
         )
         if count:
             audit.record(by, "candidates.retry", study, candidates=count)

@@ -8,6 +8,7 @@ bell: where it loses one, or a worker dies, ``ring`` finds the row again.
 import logging
 import random
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
@@ -22,7 +23,7 @@ from annotation.candidates import endpoints
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Candidate
 from annotation.celery import app
-from annotation.core.models import Heartbeat
+from annotation.core import heartbeat
 from annotation.studies.models import Study
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,6 @@ TRIES = 3
 # A killed worker's row is back in work within a lease and a round of `ring` (20 s).
 LEASE = timedelta(seconds=30)
 RENEW_SECONDS = 10
-WORKER_SILENT = timedelta(seconds=60)
 BACKOFF_SECONDS, LONGEST_BACKOFF = 4, 120
 # An endpoint that asks for more patience than this has to be asked again by a person.
 LONGEST_WAIT = 3600
@@ -65,17 +65,17 @@ def ring() -> int:
 def reap() -> None:
     """Give back the rows whose worker stopped without a word; park those that stopped too many."""
     lost = Candidate.objects.filter(status=RUNNING, lease_expires_at__lt=Now())
-    names = (
-        lost.filter(attempts__gte=TRIES).order_by().values_list("endpoint", flat=True).distinct()
-    )
-    for name in list(names):
-        lost.filter(attempts__gte=TRIES, endpoint=name).update(
+    worn_out = lost.filter(attempts__gte=F("tries_from") + TRIES)
+    for name in list(worn_out.order_by().values_list("endpoint", flat=True).distinct()):
+        worn_out.filter(endpoint=name).update(
             status=FAILED,
             error_code="worker_lost",
             error=endpoints.sentence("worker_lost", name),
             lease_expires_at=None,
         )
-    lost.filter(attempts__lt=TRIES).update(status=REQUESTED, lease_expires_at=None)
+    lost.filter(attempts__lt=F("tries_from") + TRIES).update(
+        status=REQUESTED, lease_expires_at=None
+    )
 
 
 def due(study: Study | None = None) -> list[UUID]:
@@ -147,8 +147,9 @@ def held(candidate: Candidate):
 
 def put_off(candidate: Candidate, failure: CallFailed) -> None:
     """Store the class of the failure; another try later, or parked for good."""
-    again = failure.retry and candidate.attempts < TRIES and failure.wait <= LONGEST_WAIT
-    pause = min(LONGEST_BACKOFF, BACKOFF_SECONDS * 2**candidate.attempts)
+    tries = candidate.attempts - candidate.tries_from
+    again = failure.retry and tries < TRIES and failure.wait <= LONGEST_WAIT
+    pause = min(LONGEST_BACKOFF, BACKOFF_SECONDS * 2**tries)
     wait = failure.wait + random.uniform(0, pause)  # noqa: S311 - full jitter
     held(candidate).update(
         status=REQUESTED if again else FAILED,
@@ -164,7 +165,9 @@ def put_off(candidate: Candidate, failure: CallFailed) -> None:
 def lease_kept(candidate: Candidate):
     """Renew the lease from a thread for as long as the block runs."""
     stop = threading.Event()
-    thread = threading.Thread(target=_renew_until, args=(candidate, stop), daemon=True)
+    thread = threading.Thread(
+        target=_renew_until, args=(candidate, stop, heartbeat.pulse()), daemon=True
+    )
     thread.start()
     try:
         yield
@@ -173,7 +176,7 @@ def lease_kept(candidate: Candidate):
         thread.join()
 
 
-def _renew_until(candidate: Candidate, stop: threading.Event) -> None:
+def _renew_until(candidate: Candidate, stop: threading.Event, pulse: Callable[[], None]) -> None:
     # No longer than two calls can take: what hangs beyond that is given to somebody else.
     rounds = int(2 * endpoints.LONGEST_TIMEOUT / RENEW_SECONDS) + 1
     try:
@@ -182,6 +185,7 @@ def _renew_until(candidate: Candidate, stop: threading.Event) -> None:
                 return
             try:
                 held(candidate).update(lease_expires_at=Now() + LEASE)
+                pulse()
             except (OperationalError, InterfaceError) as error:
                 log.warning(
                     "candidate %s: lease not renewed (%s)", candidate.pk, type(error).__name__
@@ -189,15 +193,3 @@ def _renew_until(candidate: Candidate, stop: threading.Event) -> None:
                 connection.close()
     finally:
         connection.close()  # this thread's own
-
-
-def worker_alive() -> bool:
-    """Whether a worker gave a sign within a minute: its heartbeat, or a row whose lease it renews.
-
-    A worker that is busy writing has no time for the heartbeat, hence the second sign.
-    """
-    beat = Heartbeat.objects.filter(name="worker", at__gt=Now() - WORKER_SILENT)
-    return (
-        beat.exists()
-        or Candidate.objects.filter(status=RUNNING, lease_expires_at__gt=Now()).exists()
-    )

@@ -51,6 +51,8 @@ class Candidate(models.Model):
 
     # The job.
     attempts = models.PositiveSmallIntegerField(default=0)
+    # Attempts before somebody asked again: only later ones count as tries.
+    tries_from = models.PositiveSmallIntegerField(default=0)
     lease_expires_at = models.DateTimeField(null=True)
     next_try_at = models.DateTimeField(null=True)
     error_code = models.CharField(max_length=40, blank=True)

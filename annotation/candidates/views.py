@@ -5,10 +5,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.candidates import endpoints, generate, jobs
+from annotation.candidates import endpoints, generate
 from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import ANSWERS
 from annotation.core.errors import DomainError
+from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import MANAGERS, study_for
 
 PAGE = 20
@@ -96,7 +97,7 @@ def _state(study) -> dict:
         "counts": counts,
         "finished": counts["done"] + counts["failed"],
         "busy": busy,
-        "no_worker": busy and not jobs.worker_alive(),
+        "no_worker": busy and not worker_alive(),
     }
 
 

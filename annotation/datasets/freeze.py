@@ -15,8 +15,8 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 
-from annotation.accounts.models import Consent
-from annotation.core import audit
+from annotation.agreement.reading import withdrawn_from
+from annotation.core import audit, heartbeat
 from annotation.core.errors import Conflict, DomainError
 from annotation.datasets import folders, layouts
 from annotation.datasets.card import card
@@ -32,7 +32,9 @@ from annotation.studies.models import Study
 LEASE = timedelta(minutes=2)
 RENEW_SECONDS = 10
 ATTEMPTS = 3
-FREEZE_PATIENCE_MS = 3_000
+# Who waits for the table's lock makes every new judgment wait: seldom long, but again.
+FREEZE_PATIENCE_MS = 300
+FREEZE_TRIES, FREEZE_PAUSE_SECONDS = 5, 0.2
 LICENCE_LIMIT = 100
 DUE = Q(status=Release.Status.REQUESTED) | Q(
     status=Release.Status.RUNNING, lease_expires_at__lt=Now()
@@ -50,34 +52,55 @@ def request(
 
     ``format`` "" is the layout's own; ``start`` leases the row to the caller, who then calls
     ``build`` with it. Raises DomainError for a layout, format or licence that cannot be, Conflict
-    where votes are being imported just now.
+    where an import keeps the votes or the study.
     """
     format = layouts.format_of(layout, format)
     licence = licence.strip()
     if len(licence) > LICENCE_LIMIT or not licence.isprintable():
         raise DomainError(f"The licence is a name of at most {LICENCE_LIMIT} characters.")
-    # Before the study is locked: an import may hold votes and wait for the study.
-    selection = _last_selection()
-    with transaction.atomic():
-        # Numbers are given one at a time; votes go on meanwhile.
-        locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        last = locked.releases.aggregate(last=Max("version"))["last"] or 0
-        release = Release.objects.create(
-            study=locked,
-            version=last + 1,
-            layout=layout,
-            format=format,
-            safe_csv=safe_csv,
-            licence=licence,
-            created_by=by,
-            salt=secrets.token_hex(32),
-            as_of=Now(),
-            frozen=_frozen(locked, selection),
-            **(_leased(attempts=1) if start else {}),
-        )
-        audit.record(by, "release.request", release, version=release.version, layout=layout)
+    # Before the study is locked: the wait for votes must keep nobody from the study.
+    selection = _patiently(_last_selection)
+    fields = {"layout": layout, "format": format, "safe_csv": safe_csv, "licence": licence}
+    if start:
+        fields |= _leased(attempts=1)
+    release = _patiently(partial(_create, study, selection, by, fields))
     release.refresh_from_db()
     return release
+
+
+def _create(study, selection: int, by, fields: dict) -> Release:
+    # Numbers are given one at a time; votes go on meanwhile.
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    last = locked.releases.aggregate(last=Max("version"))["last"] or 0
+    release = Release.objects.create(
+        study=locked,
+        version=last + 1,
+        created_by=by,
+        salt=secrets.token_hex(32),
+        as_of=Now(),
+        frozen=_frozen(locked, selection),
+        **fields,
+    )
+    audit.record(by, "release.request", release, version=release.version, layout=fields["layout"])
+    return release
+
+
+def _patiently(act: Callable):
+    """``act()`` in a transaction that waits little for a lock, some times; Conflict after that."""
+    left = FREEZE_TRIES
+    while True:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = {FREEZE_PATIENCE_MS}")
+                return act()
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
+                raise
+            left -= 1
+            if not left:
+                sentence = "Something is being imported just now. Ask again in a moment."
+                raise Conflict(sentence) from error
+        time.sleep(FREEZE_PAUSE_SECONDS)
 
 
 def _frozen(study, selection: int) -> dict:
@@ -96,7 +119,7 @@ def _frozen(study, selection: int) -> dict:
         "closed": list(
             Batch.objects.filter(study=study).exclude(closed_at=None).values_list("pk", flat=True)
         ),
-        "withdrawn": _withdrawn(consent),
+        "withdrawn": withdrawn_from(study),
         "selection": selection,
     }
 
@@ -114,29 +137,14 @@ def _persona_versions(study) -> list[int]:
     return sorted(dict(rows).values())
 
 
-def _withdrawn(consent) -> list[int]:
-    """Everybody who took their consent back and has not given it again."""
-    if consent is None:
-        return []
-    given = Consent.objects.filter(text__name=consent.name)
-    left = set(given.exclude(withdrawn_at=None).values_list("user", flat=True))
-    return sorted(left - set(given.filter(withdrawn_at=None).values_list("user", flat=True)))
-
-
 def _last_selection() -> int:
     """The last judgment's id, once every judgment up to it is stored or given up.
 
     The lock waits for those being stored; without it one of a lower id could appear after this.
     """
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL lock_timeout = {FREEZE_PATIENCE_MS}")
-            cursor.execute(f'LOCK TABLE "{Selection._meta.db_table}" IN SHARE MODE')
-            return Selection.objects.aggregate(last=Max("pk"))["last"] or 0
-    except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
-            raise
-        raise Conflict("Votes are being imported just now. Ask again in a moment.") from error
+    with connection.cursor() as cursor:
+        cursor.execute(f'LOCK TABLE "{Selection._meta.db_table}" IN SHARE MODE')
+    return Selection.objects.aggregate(last=Max("pk"))["last"] or 0
 
 
 def build(release_id, *, started: bool = False) -> dict | None:
@@ -148,7 +156,7 @@ def build(release_id, *, started: bool = False) -> dict | None:
     if not started and not _due(pk=release_id).update(**_leased(attempts=F("attempts") + 1)):
         return None
     release = Release.objects.select_related("study").get(pk=release_id)
-    renew = partial(_renew, release)
+    renew = partial(_renew, release, heartbeat.pulse())
     try:
         manifest = folders.publish(
             release, lambda folder: write(release, folder, _now_and_then(renew)), renew
@@ -192,9 +200,10 @@ def _mine(release):
     )
 
 
-def _renew(release) -> None:
+def _renew(release, pulse: Callable[[], None]) -> None:
     if not _mine(release).update(lease_expires_at=Now() + LEASE):
         raise TakenOver
+    pulse()
 
 
 def _end(release, **fields) -> None:

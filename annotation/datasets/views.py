@@ -1,8 +1,5 @@
-from datetime import timedelta
-
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models.functions import Now
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.cache import patch_vary_headers
@@ -10,14 +7,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.errors import DomainError
-from annotation.core.models import Heartbeat
+from annotation.core.heartbeat import worker_alive
 from annotation.datasets import folders, freeze, tasks
 from annotation.datasets.forms import ReleaseForm
 from annotation.datasets.models import Release
 from annotation.studies.access import READERS, study_for
 
 PAGE = 20
-SILENCE = timedelta(seconds=60)
 UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
 
 
@@ -48,8 +44,7 @@ def releases(request, slug):
 
 def _progress(page) -> dict:
     under_way = any(release.status in UNDER_WAY for release in page)
-    alive = Heartbeat.objects.filter(name="worker", at__gte=Now() - SILENCE)
-    return {"under_way": under_way, "nobody_works": under_way and not alive.exists()}
+    return {"under_way": under_way, "nobody_works": under_way and not worker_alive()}
 
 
 @require_safe

@@ -48,18 +48,18 @@ def add_items(study, task: TaskDefinition, rows: list[dict], *, by=None) -> Batc
         raise Conflict("The study is closed: an administrator can open it again.", code="closed")
     batch = Batch.objects.create(study=study, task=task, size=len(rows))
     last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
-    versions = _current_versions({row["query"].persona_id for row in rows})
+    versions = _versions(study, rows)
     items = [
         Item(
             study=study,
             batch=batch,
             external_id=row["external_id"],
             query=row["query"],
-            persona_version=versions.get(row["query"].persona_id),
+            persona_version_id=version,
             position=position,
             overlap=row["overlap"],
         )
-        for position, row in enumerate(rows, start=last + 1)
+        for position, (row, version) in enumerate(zip(rows, versions, strict=True), start=last + 1)
     ]
     Item.objects.bulk_create(items, batch_size=2000)
     ItemOption.objects.bulk_create(
@@ -105,18 +105,47 @@ def _answered(study, task):
 
 
 def _plan(query, candidates, task) -> list[tuple]:
-    ids = [candidate.pk for candidate in candidates]
-    texts = [candidate.text for candidate in candidates]
     seed = f"{task.name}/{query.pk}"
     if task.config["options"] == 2:
-        return plan.pairs(ids, texts, task.config["pairs_per_query"], seed)
-    triple = plan.triple(ids, texts, seed)
-    return [triple] if triple else []
+        return plan.pairs(*_ids_and_texts(candidates), task.config["pairs_per_query"], seed)
+    for answers in _sets(candidates):
+        if triple := plan.triple(*_ids_and_texts(answers[:3]), seed):
+            return [triple]
+    return []
 
 
-def _current_versions(persona_ids) -> dict:
-    rows = PersonaVersion.objects.filter(persona__in=persona_ids).order_by("version")
-    return {version.persona_id: version for version in rows}
+def _sets(candidates) -> list[list]:
+    """Answers of one endpoint and model, an answer a strategy; the most complete set first."""
+    if len(candidates) == 3 and len({candidate.endpoint for candidate in candidates}) == 1:
+        return [candidates]
+    sets = {}
+    for candidate in candidates:
+        found = sets.setdefault((candidate.endpoint, candidate.model), {})
+        # Imported answers may name no strategy: each of them stands for itself.
+        found.setdefault(candidate.strategy or candidate.pk, candidate)
+    return sorted((list(found.values()) for found in sets.values()), key=len, reverse=True)
+
+
+def _ids_and_texts(candidates) -> tuple[list, list]:
+    return [one.pk for one in candidates], [one.text for one in candidates]
+
+
+def _versions(study, rows: list[dict]) -> list:
+    """The persona version of each row: the one its answers were written for, else the newest."""
+    personas = {row["query"].persona_id for row in rows}
+    known = PersonaVersion.objects.filter(persona__in=personas).order_by("version")
+    newest = dict(known.values_list("persona_id", "pk"))
+    written = dict(
+        Candidate.objects.filter(study=study)
+        .exclude(persona_version=None)
+        .values_list("pk", "persona_version_id")
+    )
+    found = []
+    for row in rows:
+        theirs = {written[pk] for pk in row["candidates"] if pk in written}
+        persona = row["query"].persona_id
+        found.append(theirs.pop() if len(theirs) == 1 else newest.get(persona))
+    return found
 
 
 def _insert_slots(batch: Batch) -> None:

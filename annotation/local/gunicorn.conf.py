@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 from gunicorn.glogging import Logger
 
@@ -16,7 +17,9 @@ class AccessLog(Logger):
     def atoms(self, resp, req, environ, request_time):
         """Return the values of one line, with the keys in the path masked."""
         found = super().atoms(resp, req, environ, request_time)
-        found["U"] = KEY.sub("...", found["U"] or "")
+        # Written as it came over the line: a decoded line end would forge a line of the log.
+        path = quote(environ.get("PATH_INFO", "").encode("latin-1"))
+        found["U"] = KEY.sub("...", path)
         return found
 
 

@@ -15,11 +15,6 @@ def core_fields(profile: dict) -> dict:
     return {key: profile[key] for key in CORE if profile.get(key)}
 
 
-def beyond_core(profile: dict) -> dict:
-    """Return what ``profile`` says besides its core fields and the name."""
-    return {key: value for key, value in profile.items() if key not in (*CORE, "Name")}
-
-
 def leaves(profile: dict) -> list[tuple[str, object]]:
     """Return every leaf of ``profile`` as (JSON Pointer, value), in the profile's own order."""
     return list(_leaves(profile, ""))

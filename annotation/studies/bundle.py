@@ -350,6 +350,7 @@ class _Ids(dict):
     """Ids of a file and the line of each. After a fault it does not know all of them."""
 
     complete = True
+    missing = ""
 
 
 def _check_rows(bundle: Bundle, report: Report) -> None:
@@ -362,6 +363,7 @@ def _check_rows(bundle: Bundle, report: Report) -> None:
     for name, (file, fields) in _FILES.items():
         before = len(report.faults)
         bundle.counts[name] = 0
+        ids[name].missing = "" if (bundle.folder / file).exists() else file
         for line, row in _rows_of(bundle.folder, file, fields, report):
             bundle.counts[name] += 1
             place = f"{file}, line {line}"
@@ -507,6 +509,11 @@ def _once(key, line, seen, file, report) -> None:
 def _known(key, known, what, place, report) -> bool:
     if key is None or key in known or not getattr(known, "complete", True):
         return True
+    if missing := getattr(known, "missing", ""):
+        # Once: every further reference would only say it again.
+        known.complete = False
+        report.fault(missing, f"there is no such file, and {place} names a {what}")
+        return False
     report.fault(place, f"there is no {what} {_shown(key)}")
     return False
 

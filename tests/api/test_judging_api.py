@@ -113,3 +113,10 @@ def test_studies_lists_my_own_with_my_role(cast, tea, ann):
     page = ann("GET", "studies/").json()
     assert [(one["slug"], one["role"]) for one in page["results"]] == [("tea", "annotator")]
     assert ann("GET", "studies/rain/").status_code == 404
+
+
+def test_a_made_up_cursor_is_refused(cast, tea, client):
+    rui = Caller(client, cast.person("Rui"))
+    for cursor in ("cD14", "cD0lMDA=", "cj0xJnA9YWJj", "cD05OTk5OTk5OTk5OTk5OTk5OTk5OTk5"):
+        answer = rui("GET", f"studies/tea/judgments/?cursor={cursor}")
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")

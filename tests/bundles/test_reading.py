@@ -191,3 +191,15 @@ def test_whatever_a_file_holds_the_bundle_is_read_or_refused(folder, name, conte
         importing.read(folder.path)
     except BundleError as refusal:
         assert 1 <= len(refusal.faults) <= 21
+
+
+def test_a_missing_file_that_is_referred_to_is_named_once(tmp_path):
+    task = {"name": "best", "kind": "selection", "options": 3}
+    study = {"slug": "gone", "title": "Gone", "tasks": [task]}
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    rows = [{"id": f"c{n}", "query": "q1", "text": "x"} for n in range(30)]
+    (tmp_path / "candidates.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(BundleError) as refusal:
+        importing.read(tmp_path)
+    sentence = "queries.jsonl: there is no such file, and candidates.jsonl, line 1 names a query"
+    assert refusal.value.faults == [sentence]

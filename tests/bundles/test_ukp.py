@@ -10,7 +10,7 @@ import pytest
 from annotation.accounts.models import User
 from annotation.agreement.report import agreement_report
 from annotation.agreement.votes import votes_from_columns
-from annotation.judging import importing
+from annotation.judging import importing, importing_votes
 from annotation.judging.models import Item, Selection
 from annotation.studies.models import Study
 from benchmarks import convert_ukp, replay_votes
@@ -48,7 +48,7 @@ def test_the_excerpt_is_imported_with_all_its_votes(tmp_path):
         "slots": 99,
     }
     study = Study.objects.get(slug="ukp")
-    result = importing.import_votes(study, tmp_path / "votes.csv")
+    result = importing_votes.import_votes(study, tmp_path / "votes.csv")
     assert (result["votes"], result["items"], result["rejected"]) == (99, 20, [])
     assert all(item.done == item.overlap for item in Item.objects.all())
     source = convert_ukp._read(EXCERPT / "judgments.jsonl")
@@ -75,7 +75,7 @@ def test_the_whole_corpus_agrees_with_the_reference(tmp_path):
     assert (totals["candidates"], totals["items"], totals["slots"]) == (254, 3956, 19735)
     study = Study.objects.get(slug="ukp")
     start = time.monotonic()
-    result = importing.import_votes(study, tmp_path / "votes.csv")
+    result = importing_votes.import_votes(study, tmp_path / "votes.csv")
     assert time.monotonic() - start < 30
     assert result == {"votes": 19735, "items": 3956, "workers": 2827, "rejected": []}
     assert User.objects.filter(is_active=False, email=None).count() == 2827

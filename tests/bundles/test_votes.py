@@ -3,11 +3,11 @@ from datetime import UTC, datetime
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts.models import User
-from annotation.judging import importing, queue, submit, votesfile
+from annotation.judging import importing, importing_votes, queue, submit, votesfile
 from annotation.judging.models import Item, Selection, Slot
 from annotation.studies.models import Study
 
@@ -29,7 +29,7 @@ def votes(walk, tmp_path):
     def load(text, name="votes.csv"):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return importing.import_votes(walk, path)
+        return importing_votes.import_votes(walk, path)
 
     return load
 
@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_listed_and_the_rest_stored(votes):
         (12, "submitted_at lies before 1970 or in the future"),
         (14, "ada has given another vote on this item before"),
         (15, f"the worker's name is too long: {'x' * 29}"),
-        (18, "all 2 judgments of the item are taken"),
+        (18, "none of the item's 2 judgments is open: they are done, held "),
     ]
     assert counts("i1")[0] == 1
     assert counts("i2") == (2, 2, 0, 0, 0, 0)
@@ -170,10 +170,34 @@ def test_a_vote_never_takes_a_slot_that_somebody_holds(votes, walk, cast):
         walk.slots.exclude(item__external_id="i2").filter(status="open").update(status="closed")
         slots.append(queue.claim(walk, person))
     result = votes("task,worker,label\ni2,ada,q2-c1\n")
-    assert result["rejected"] == [{"line": 2, "reason": "all 2 judgments of the item are taken"}]
+    reason = "none of the item's 2 judgments is open: they are done, held or closed"
+    assert result["rejected"] == [{"line": 2, "reason": reason}]
     choice = str(Item.objects.get(external_id="i2").options.get(number=2).candidate_id)
     submit.submit(walk, slots[0], ann, {"choice": choice}, key="k")
     assert counts("i2") == (1, 0, 1, 0, 0, 0)
+
+
+def test_held_and_closed_judgments_are_not_called_done(votes, walk):
+    walk.slots.filter(item__external_id="i2").update(status="closed")
+    result = votes("task,worker,label\ni2,ada,q2-c1\n")
+    reason = "none of the item's 2 judgments is open: they are done, held or closed"
+    assert result["rejected"] == [{"line": 2, "reason": reason}]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_imports_into_one_study_take_turns(votes, walk):
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor, connection.cursor() as mine:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT 1 FROM studies_study FOR NO KEY UPDATE")
+            mine.execute("SET lock_timeout = 50")
+            with pytest.raises(OperationalError, match="lock timeout"):
+                votes("task,worker,label\ni2,ada,q2-c1\n")
+            mine.execute("RESET lock_timeout")
+    finally:
+        other.close()
+    assert votes("task,worker,label\ni2,ada,q2-c1\n")["votes"] == 1
 
 
 def test_long_names_make_a_key_that_fits(folder, tmp_path):
@@ -182,13 +206,13 @@ def test_long_names_make_a_key_that_fits(folder, tmp_path):
     importing.import_study(folder.write())
     path = tmp_path / "votes.csv"
     path.write_text(f"task,worker,label\n{name},ada,tie\n{name},bo,tie\n")
-    result = importing.import_votes(Study.objects.get(), path)
+    result = importing_votes.import_votes(Study.objects.get(), path)
     assert result["votes"] == 2
     assert {len(key) for key in Selection.objects.values_list("key", flat=True)} == {71}
 
 
 def test_chunks_make_no_difference(votes, monkeypatch):
-    monkeypatch.setattr(importing, "CHUNK", 1)
+    monkeypatch.setattr(importing_votes, "CHUNK", 1)
     text = f"{HEADER}i1,ada,q1-c2,,,\ni1,ada,q1-c2,,,\ni1,bo,q1-c2,,,\ni1,ada,q1-c1,,,\n"
     result = votes(text)
     assert (result["votes"], [one["line"] for one in result["rejected"]]) == (2, [5])

@@ -12,8 +12,9 @@ from django.utils import timezone
 from annotation.candidates import generate, jobs, tasks
 from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import STRATEGIES
+from annotation.core import heartbeat
 from annotation.core.errors import Conflict, DomainError
-from annotation.core.models import AuditEvent, Heartbeat
+from annotation.core.models import AuditEvent
 from annotation.personas import profile as profiles
 from annotation.personas.models import Memory
 from tests.candidates.conftest import KEY, PROFILE, Reply
@@ -281,7 +282,7 @@ def test_a_final_cause_is_not_tried_again_until_somebody_asks(asked, tea, cast, 
     assert generate.write_one(candidate.pk) is None
     assert generate.retry(tea, by=cast.person("Carol")) == 1
     assert written(candidate).status == "done"
-    assert (candidate.error, candidate.attempts) == ("", 1)
+    assert (candidate.error, candidate.attempts) == ("", 2)
     assert generate.retry(tea) == 0
 
 
@@ -347,6 +348,31 @@ def test_a_late_twin_writes_nothing(asked, tea, fake):
     assert candidate.tokens_in == 14  # both calls were paid for
 
 
+def test_a_late_attempt_from_before_a_retry_writes_nothing(asked, tea, fake):
+    candidate = one(tea)
+    late = jobs.claim(candidate.pk)
+    jobs.put_off(late, generate.CallFailed("refused"))
+    assert generate.retry(tea) == 1
+    holder = jobs.claim(candidate.pk)
+    assert not jobs.held(late).exists()
+    assert jobs.held(holder).exists()
+
+
+def test_a_retry_gives_three_tries_more(asked, tea, fake):
+    fake.replies = [Reply(status=500, body=b"{}")]
+    candidate = one(tea)
+    for _round in range(2):
+        states = [written(overdue(candidate)).status for _try in range(3)]
+        assert states == ["requested", "requested", "failed"]
+        generate.retry(tea)
+    for _lost in range(3):
+        assert jobs.claim(candidate.pk)
+        Candidate.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
+        jobs.reap()
+    candidate.refresh_from_db()
+    assert (candidate.status, candidate.attempts) == ("failed", 9)
+
+
 def test_a_row_is_had_by_one_worker_only(asked, tea, fake):
     candidate = one(tea)
     assert jobs.claim(candidate.pk).attempts == 1
@@ -402,9 +428,10 @@ def test_the_lease_is_renewed_while_the_model_writes(asked, tea, fake, monkeypat
             return self.left < 1
 
     monkeypatch.setattr(jobs.connection, "close", lambda: None)  # the test's own connection
-    jobs._renew_until(candidate, Twice())
+    jobs._renew_until(candidate, Twice(), heartbeat.beat)
     candidate.refresh_from_db()
     assert candidate.lease_expires_at - timezone.now() > timedelta(seconds=25)
+    assert heartbeat.worker_alive()
 
 
 class Bells(list):
@@ -493,13 +520,3 @@ def test_progress_counts_what_was_asked_of_models(asked, tea, cast, fake):
             "count": 1,
         }
     ]
-
-
-def test_a_worker_is_alive_by_its_heartbeat_or_by_a_kept_lease(asked, tea):
-    assert not jobs.worker_alive()
-    Heartbeat.objects.create(name="worker", at=timezone.now() - timedelta(seconds=59))
-    assert jobs.worker_alive()
-    Heartbeat.objects.update(at=timezone.now() - timedelta(seconds=61))
-    assert not jobs.worker_alive()
-    jobs.claim(one(tea).pk)
-    assert jobs.worker_alive()

@@ -16,6 +16,7 @@ from kombu.pools import producers
 from annotation.accounts import consent
 from annotation.celery import app
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.heartbeat import worker_alive
 from annotation.datasets import folders, freeze, layouts, tasks
 from annotation.datasets.check import check
 from annotation.datasets.models import Release
@@ -472,7 +473,9 @@ def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
 ):
     (item,) = items(1)
     vote(item, "11111111")
-    monkeypatch.setattr(freeze, "FREEZE_PATIENCE_MS", 50)
+    monkeypatch.setattr(freeze, "FREEZE_PATIENCE_MS", 20)
+    pauses = []
+    monkeypatch.setattr(freeze.time, "sleep", pauses.append)
     other = connections.create_connection("default")
     try:
         with other.cursor() as cursor:
@@ -480,10 +483,37 @@ def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
             cursor.execute("LOCK TABLE judging_selection IN ROW EXCLUSIVE MODE")
             with pytest.raises(Conflict, match="being imported"):
                 freeze.request(tea, "long", "", None)
-            cursor.execute("COMMIT")
+            assert pauses == [freeze.FREEZE_PAUSE_SECONDS] * 4
+            # The votes are stored during the pause: the next try finds them.
+            monkeypatch.setattr(freeze.time, "sleep", lambda seconds: cursor.execute("COMMIT"))
+            assert freeze.request(tea, "long", "", None).frozen["selection"] > 0
     finally:
         other.close()
-    assert freeze.request(tea, "long", "", None).frozen["selection"] > 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_study_that_is_being_imported_is_not_waited_for_without_end(tea, monkeypatch):
+    monkeypatch.setattr(freeze, "FREEZE_PATIENCE_MS", 20)
+    monkeypatch.setattr(freeze.time, "sleep", lambda seconds: None)
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT 1 FROM studies_study FOR NO KEY UPDATE")
+            with pytest.raises(Conflict, match="being imported"):
+                freeze.request(tea, "long", "", None)
+    finally:
+        other.close()
+    assert not Release.objects.exists()
+
+
+def test_a_worker_that_writes_a_release_shows_that_it_is_alive(tea, items, monkeypatch):
+    items(1)
+    monkeypatch.setattr(freeze, "RENEW_SECONDS", -1)
+    freeze.build(freeze.request(tea, "long", "", None).pk)
+    assert not worker_alive()  # here a command wrote it
+    tasks.build.apply([freeze.request(tea, "long", "", None).pk], throw=True)
+    assert worker_alive()
 
 
 @pytest.mark.django_db(transaction=True)

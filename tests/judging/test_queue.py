@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import Count
 from django.db.models.functions import Now
 
+from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, NotFound
 from annotation.judging import queue, submit
 from annotation.judging.models import Desk, Handback, Item, Selection, Slot
@@ -165,6 +166,31 @@ def test_a_second_opening_plans_only_what_is_new(cast, tea):
     assert open_batch(tea, batch.task).size == 1
 
 
+def test_three_answers_of_the_most_complete_endpoint_are_compared(cast, tea):
+    query = cast.query(tea, "q1")
+    answers = [("one", "A1"), ("two", "A1"), ("one", "A2"), ("two", "A2"), ("two", "A3")]
+    for endpoint, strategy in answers:
+        Candidate.objects.create(
+            study=tea,
+            query=query,
+            external_id=f"{strategy}-{endpoint}",
+            text=f"{strategy} of {endpoint}",
+            strategy=strategy,
+            endpoint=endpoint,
+        )
+    options = open_batch(tea, cast.task(tea)).items.get().options
+    names = options.values_list("candidate__external_id", flat=True)
+    assert sorted(names) == ["A1-two", "A2-two", "A3-two"]
+    pairs = open_batch(tea, cast.task(tea, "better", options=2, pairs_per_query=100))
+    assert pairs.size == 10
+
+
+def test_three_answers_of_two_endpoints_are_not_compared(cast, tea):
+    answers = cast.candidates(cast.query(tea, "q1"))
+    Candidate.objects.filter(pk=answers[2].pk).update(endpoint="other")
+    assert open_batch(tea, cast.task(tea)) is None
+
+
 @pytest.mark.django_db(transaction=True)
 def test_fifty_parallel_claims_never_exceed_the_overlap(cast):
     study = cast.study("rush")
@@ -263,3 +289,15 @@ def test_a_closed_study_is_not_opened_by_a_new_batch(cast, tea):
         open_batch(tea, batch.task)
     tea.refresh_from_db()
     assert tea.status == "closed"
+
+
+def test_an_item_shows_the_persona_its_answers_were_written_for(cast, tea):
+    persona = cast.persona(tea)
+    old = persona.current
+    query = cast.query(tea, "q", persona)
+    for candidate in cast.candidates(query):
+        candidate.persona_version = old
+        candidate.save()
+    persona.versions.create(version=2, profile={"Name": "Somebody else"})
+    open_batch(tea, cast.task(tea))
+    assert Item.objects.get().persona_version == old

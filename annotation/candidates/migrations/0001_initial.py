@@ -55,6 +55,7 @@ class Migration(migrations.Migration):
                 ("cost", models.DecimalField(decimal_places=6, default=0, max_digits=12)),
                 ("answered_at", models.DateTimeField(null=True)),
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("tries_from", models.PositiveSmallIntegerField(default=0)),
                 ("lease_expires_at", models.DateTimeField(null=True)),
                 ("next_try_at", models.DateTimeField(null=True)),
                 ("error_code", models.CharField(blank=True, max_length=40)),

@@ -36,6 +36,8 @@ class Command(BaseCommand):
             raise CommandError("ATTUNE_ADMIN_PASSWORD is set, ATTUNE_ADMIN_EMAIL is not.")
         # Somebody who was made an annotator, or closed, must not come back with the next start.
         if User.objects.filter(_HAS_PASSWORD, is_superuser=True, is_active=True).exists():
+            if email and not User.objects.filter(email__iexact=email, is_superuser=True).exists():
+                self.stderr.write(f"There is an administrator already: {email} was not made one.")
             return
         with transaction.atomic():
             user = _administrator(email) if email else _waiting() or _administrator(DEFAULT_EMAIL)

@@ -10,6 +10,7 @@ from tqdm import tqdm
 from annotation.candidates import generate, jobs
 from annotation.candidates.strategies import ANSWERS
 from annotation.core.errors import DomainError
+from annotation.core.heartbeat import worker_alive
 from annotation.studies.models import Study
 
 POLL_SECONDS = 0.5
@@ -55,7 +56,7 @@ class Command(BaseCommand):
             while (counts := generate.progress(study))["requested"] + counts["running"]:
                 bar.total, bar.n = counts["total"], counts["done"] + counts["failed"]
                 bar.refresh()
-                if jobs.worker_alive():
+                if worker_alive():
                     time.sleep(POLL_SECONDS)
                     continue
                 if not said:

@@ -16,8 +16,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser):
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
-        parser.add_argument("--layout", metavar="L", help="personafeedback, long or dpo")
-        parser.add_argument("--format", metavar="F", default="", help="jsonl, csv or parquet")
+        parser.add_argument(
+            "--layout", choices=["bespoke", "personafeedback", "personalbench", "long", "dpo"]
+        )
+        parser.add_argument("--format", choices=["jsonl", "csv", "parquet"], default="")
         parser.add_argument("--out", metavar="DIR", required=True, type=Path)
         parser.add_argument(
             "--again", metavar="N", type=int, help="write release N once more instead"

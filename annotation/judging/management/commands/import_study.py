@@ -3,8 +3,8 @@
 import json
 
 from django.core.management.base import BaseCommand, CommandError
-from tqdm import tqdm
 
+from annotation.core.rows import bar
 from annotation.judging import importing
 from annotation.studies.bundle import BundleError
 
@@ -32,11 +32,6 @@ class Command(BaseCommand):
         except BundleError as error:
             raise CommandError(error.sentence) from error
         self.stdout.write(json.dumps(totals) if options["json"] else sentence(totals))
-
-
-def bar(rows, name, total):
-    """Show progress over ``rows`` where stderr is a terminal."""
-    return tqdm(rows, desc=name, total=total, unit="", disable=None, leave=False)
 
 
 def sentence(totals: dict) -> str:

@@ -4,8 +4,8 @@ import json
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation.judging import importing
-from annotation.judging.management.commands.import_study import bar
+from annotation.core.rows import bar
+from annotation.judging.importing_votes import import_votes
 from annotation.judging.votesfile import VotesFileError
 from annotation.studies.models import Study
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no study “{study}”.")
         try:
-            result = importing.import_votes(found, file, progress=bar)
+            result = import_votes(found, file, progress=bar)
         except VotesFileError as error:
             raise CommandError(error.sentence) from error
         if options["json"]:

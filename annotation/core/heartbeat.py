@@ -1,0 +1,30 @@
+"""Whether a background worker is running: it says so once in a while, a busy one too."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db.models.functions import Now
+
+from annotation.celery import app
+from annotation.core.models import Heartbeat
+
+SILENCE = timedelta(seconds=60)
+
+
+def beat() -> None:
+    """Say that a worker is alive."""
+    Heartbeat.objects.update_or_create(name="worker", defaults={"at": Now()})
+
+
+def pulse() -> Callable[[], None]:
+    """``beat`` inside a task that a worker runs, and nothing inside a command, which is no worker.
+
+    Long work calls the result as it renews its lease: the task that beats waits behind it. It may
+    be called from a thread of the task; ``pulse`` itself belongs in the task's own.
+    """
+    return beat if app.current_worker_task else lambda: None
+
+
+def worker_alive() -> bool:
+    """Whether a worker gave a sign within the last minute."""
+    return Heartbeat.objects.filter(name="worker", at__gt=Now() - SILENCE).exists()
