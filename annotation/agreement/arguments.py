@@ -25,24 +25,24 @@ class VotesCommand(BaseCommand):
     def handle(self, *args, **options):
         """Read, compute, print; votes that are wrong end in exit status 1 with their sentence."""
         try:
-            votes, declared = self.votes(options)
-            self.stdout.write(self.answer(votes, declared, options))
+            votes, study = self.votes(options)
+            self.stdout.write(self.answer(votes, study, options))
         except VotesError as error:
             raise CommandError(str(error)) from error
 
     timed = False
 
     def votes(self, options):
-        """The votes the arguments name, and the labels that could be given (None: not known)."""
+        """The votes the arguments name, and the study's reading they are of (None: a file's)."""
         if options["votes"]:
             return read_votes(options["votes"], timed=self.timed), None
         from .reading import study_votes
 
         study = study_votes(options["study"], options["task"])
         self.stderr.write(f"The votes of task {study.task}; --task names another.")
-        return study.votes, study.declared
+        return study.votes, study
 
-    def answer(self, votes, declared, options):
+    def answer(self, votes, study, options):
         """The text to print."""
         raise NotImplementedError
 

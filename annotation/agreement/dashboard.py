@@ -114,12 +114,14 @@ class Board:
 
     @cached_property
     def totals(self) -> dict:
-        """Votes there are and wanted, items with a vote and all items."""
-        return self.items.aggregate(
+        """Votes there are, without those of people who left, and wanted; all items."""
+        found = self.items.aggregate(
             votes=Sum("done", default=0),
             wanted=Sum("overlap", default=0),
             items=Count("pk"),
         )
+        left = reading.left_out(self.study).get(self.task, 0)
+        return found | {"votes": found["votes"] - left}
 
     @cached_property
     def last(self) -> int | None:

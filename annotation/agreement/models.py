@@ -12,7 +12,10 @@ class AgreementResult(models.Model):
     # The task's name: versions of a task are read together.
     task = models.SlugField(max_length=60)
     votes = models.PositiveIntegerField()
+    # Whether no item of the task waits for votes.
     closed = models.BooleanField()
+    # Of all that the result depends on: another one, and the result is due again.
+    digest = models.CharField(max_length=64)
     computed_at = models.DateTimeField(auto_now=True)
     agreement = models.JSONField()
     tiers = models.JSONField()

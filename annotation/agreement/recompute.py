@@ -1,54 +1,80 @@
 """Agreement and tiers of a study, derived from its votes whenever they are due."""
 
-from django.db import transaction
+import hashlib
+import json
+
+from django.db import connection, transaction
 
 from annotation.agreement import reading
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.report import agreement_report
-from annotation.agreement.tiers import tiers_report
+from annotation.agreement.tiers import DEFAULT, tiers_report
 from annotation.judging.models import Item
 from annotation.studies.models import Study
 
 
 def due() -> list[tuple[Study, str]]:
-    """(study, task name) of every result that no longer matches the votes there are."""
+    """(study, task name) of every result that no longer matches what it was computed from."""
     found = []
     for study in Study.objects.exclude(items=None).prefetch_related("agreement_results"):
-        closed = is_closed(study)
-        known = {one.task: (one.votes, one.closed) for one in study.agreement_results.all()}
+        known = {one.task: one.digest for one in study.agreement_results.all()}
+        now = digests(study)
         found += [
             (study, task)
-            for task, votes in reading.voted_tasks(study).items()
-            if known.get(task) != (votes, closed)
+            for task in sorted(known.keys() | now.keys())
+            if known.get(task) != now.get(task)
         ]
     return found
 
 
+def digests(study) -> dict[str, str]:
+    """{task: digest of all that its result depends on} of the tasks that have votes.
+
+    That is the number of votes, the labels that could be given, the tier rule, what is closed and
+    who withdrew.
+    """
+    shared = [DEFAULT.as_json(), reading.closed_batches(study), reading.withdrawn_from(study)]
+    found = {}
+    for task, votes in reading.voted_tasks(study).items():
+        definition = study.tasks.filter(name=task).order_by("-version").first()
+        basis = json.dumps([votes, reading.labels(definition), *shared])
+        found[task] = hashlib.sha256(basis.encode()).hexdigest()
+    return found
+
+
 @transaction.atomic
-def recompute(study, task: str) -> AgreementResult:
+def recompute(study, task: str) -> AgreementResult | None:
     """Compute agreement and tiers of ``task`` from all its votes and store them.
 
+    None where another process is at it, or where no votes are left: then no result is left, either.
     The result depends on the votes alone, not on their order of arrival or on what was stored
     before: a second run, or one from scratch, stores the same.
     """
-    # One at a time for a study; judging does not wait for this lock.
-    Study.objects.select_for_update(of=["self"], no_key=True).get(pk=study.pk)
+    if not _alone(study, task):
+        return None
+    # Both before the votes: one that comes meanwhile makes the result due again.
+    digest = digests(study).get(task)
+    collecting = reading.collecting(study, task)
+    if digest is None:
+        study.agreement_results.filter(task=task).delete()
+        _store_tiers(study, task, [])
+        return None
     known = reading.study_votes(study.slug, task)
-    closed = is_closed(study)
     agreement = agreement_report(known.votes, declared=known.declared)
     # Tens of thousands of pairs of raters are possible; their number and mean are what is shown.
     agreement["cohen_kappa"] = {
         "mean": agreement["cohen_kappa"]["mean"],
         "pairs": len(agreement["cohen_kappa"]["pairs"]),
     }
-    tiers = tiers_report(known.votes, len(known.declared), closed=closed)
+    tiers = tiers_report(known.votes, len(known.declared), collecting=collecting)
     _store_tiers(study, known.task, tiers.pop("items"))
     result, _ = AgreementResult.objects.update_or_create(
         study=study,
         task=known.task,
         defaults={
+            "digest": digest,
             "votes": len(known.votes),
-            "closed": closed,
+            "closed": not collecting,
             "agreement": agreement,
             "tiers": tiers,
         },
@@ -56,8 +82,18 @@ def recompute(study, task: str) -> AgreementResult:
     return result
 
 
+def _alone(study, task: str) -> bool:
+    """Take the task's lock until the transaction ends; False where another process has it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))",
+            [f"recompute {study.pk} {task}"],
+        )
+        return cursor.fetchone()[0]
+
+
 def _store_tiers(study, task: str, judged: list[dict]) -> None:
-    """Write the tiers that are not stored yet or have changed: mostly a few of very many."""
+    """Write the tiers that are new or have changed, mostly a few of very many; drop the others'."""
     stored = {
         name: (pk, tuple(tier))
         for name, pk, *tier in Item.objects.filter(
@@ -68,12 +104,14 @@ def _store_tiers(study, task: str, judged: list[dict]) -> None:
     }
     fresh = []
     for item in judged:
-        pk, known = stored[item["task"]]
+        pk, known = stored.pop(item["task"])
         winner = int(item["winner"]) if (item["winner"] or "").isdigit() else None
         tier = (item["tier"], winner, item["share"], item["n"])
         if tier != known:
             columns = zip(("tier", "winner", "share", "votes"), tier, strict=True)
             fresh.append(ItemTier(item_id=pk, **dict(columns)))
+    unjudged = [pk for pk, known in stored.values() if known[0]]
+    ItemTier.objects.filter(item__in=unjudged).delete()
     ItemTier.objects.bulk_create(
         fresh,
         batch_size=5000,
@@ -81,8 +119,3 @@ def _store_tiers(study, task: str, judged: list[dict]) -> None:
         unique_fields=["item"],
         update_fields=["tier", "winner", "share", "votes"],
     )
-
-
-def is_closed(study) -> bool:
-    """Whether collection is over: then items with 7 or 8 votes are judged too (rule 6.6, 2)."""
-    return study.status == Study.Status.CLOSED or not study.batches.filter(closed_at=None).exists()

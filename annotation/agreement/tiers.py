@@ -101,6 +101,15 @@ def item_kappa(counts, options):
     return Fraction(options * agreeing - pairs, (options - 1) * pairs)
 
 
+def is_closed(votes, overlap, batch_closed):
+    """Whether an item waits for no more votes; from then on 7 or 8 of them are judged too.
+
+    That is so once it has all its ``overlap`` votes, those of people who left included, or its
+    batch is closed, as all are in a closed study.
+    """
+    return batch_closed or votes >= overlap
+
+
 def tier_of(counts, options, rule=DEFAULT, *, closed=True):
     """Tier of an item from its vote counts; ``options`` K is the declared number of options.
 
@@ -162,11 +171,12 @@ def used_rows(votes, panel):
     return order[np.arange(len(order)) - start < panel]
 
 
-def judge(votes, options=None, rule=DEFAULT, *, closed=True):
+def judge(votes, options=None, rule=DEFAULT, *, collecting=frozenset()):
     """Every task of ``votes`` as Judged, in alphabetical order of tasks.
 
-    ``options`` K defaults to the number of labels seen. Raises VotesError with the line of a vote
-    for one label more than there are options, and where only one option is known.
+    ``options`` K defaults to the number of labels seen; ``collecting`` names the tasks that still
+    wait for votes. Raises VotesError with the line of a vote for one label more than there are
+    options, and where only one option is known.
     """
     options = options or len(votes.labels)
     if options < 2:
@@ -179,8 +189,8 @@ def judge(votes, options=None, rule=DEFAULT, *, closed=True):
         if len(tally) > options:
             _refuse_extra_label(votes, task, options)
     return [
-        _judged(votes.tasks[task], tally, options, rule, closed)
-        for task, tally in enumerate(tallies)
+        _judged(name, tally, options, rule, name not in collecting)
+        for name, tally in zip(votes.tasks, tallies, strict=True)
     ]
 
 
@@ -308,10 +318,13 @@ def band_check(tier, items, options, rule, pool=None):
     return {**out, "note": "; ".join(notes)}
 
 
-def tiers_report(votes, options=None, rule=DEFAULT, *, closed=True):
-    """The contract's tiers document: rule, items, and every tier's agreement against its band."""
+def tiers_report(votes, options=None, rule=DEFAULT, *, collecting=frozenset()):
+    """The contract's tiers document: rule, items, and every tier's agreement against its band.
+
+    ``collecting`` names the tasks that still wait for votes.
+    """
     options = options or len(votes.labels)
-    items = judge(votes, options, rule, closed=closed)
+    items = judge(votes, options, rule, collecting=collecting)
     pool = pool_kappa(votes, options, rule)
     table = _count_table(items, votes.labels)
     groups = {name: [] for name in TIERS}
@@ -391,10 +404,10 @@ def _count_table(items, labels):
     return table
 
 
-def preview(votes, options, current, other, *, closed=True):
+def preview(votes, options, current, other, *, collecting=frozenset()):
     """What another rule would change: tier sizes under both, and the moves (from, to, items)."""
-    before = judge(votes, options, current, closed=closed)
-    after = judge(votes, options, other, closed=closed)
+    before = judge(votes, options, current, collecting=collecting)
+    after = judge(votes, options, other, collecting=collecting)
     moves = Counter((a.tier, b.tier) for a, b in zip(before, after, strict=True))
     return {
         "current": _sizes(before, options, current),

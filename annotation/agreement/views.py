@@ -1,22 +1,20 @@
 """The study's pages of results: how far it is, how well people agree, what the votes say."""
 
 import csv
-from datetime import timedelta
+from collections import Counter
 
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Q, Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from annotation.agreement import formulas, planning, reading, tiers
 from annotation.agreement.dashboard import CAP, FIGURES, Board, tier_rows
 from annotation.agreement.forms import PlanForm, RuleForm
-from annotation.agreement.recompute import is_closed
-from annotation.core.models import Heartbeat
-from annotation.judging.models import Handback, Selection, Slot
+from annotation.core.heartbeat import worker_alive
+from annotation.judging.models import Handback, Slot
 from annotation.studies.access import READERS, study_for
 
 PAGE = 25
@@ -40,9 +38,7 @@ def study(request, slug):
         "results": [
             (result, tier_rows(result)) for result in found.agreement_results.order_by("task")
         ],
-        "worker_alive": Heartbeat.objects.filter(
-            name="worker", at__gt=timezone.now() - timedelta(seconds=60)
-        ).exists(),
+        "worker_alive": worker_alive(),
     }
     template = "agreement/study.html#live" if request.htmx else "agreement/study.html"
     return render(request, template, context)
@@ -88,14 +84,15 @@ def item(request, slug, task, pk):
     one = get_object_or_404(
         board.items.select_related("query", "tier", "persona_version__persona"), pk=pk
     )
-    votes = Selection.objects.filter(slot__item=one).select_related("annotator", "choice")
+    votes = reading.selections(found, task).filter(slot__item=one)
+    votes = votes.select_related("annotator", "choice").order_by("submitted_at", "pk")
     back = Handback.objects.filter(item=one).exclude(cause=Handback.Cause.EXPIRED)
     context = {
         "study": found,
         "task": task,
         "item": one,
-        "options": _options(one),
-        "votes": [_vote(vote) for vote in votes.order_by("submitted_at", "pk")],
+        "options": _options(one, votes),
+        "votes": [_vote(vote) for vote in votes],
         "handbacks": [
             (reading.worker_name(one.annotator_id, one.annotator.worker), one)
             for one in back.select_related("annotator").order_by("at", "pk")
@@ -116,7 +113,11 @@ def rule(request, slug, task):
         last = reading.last_position(found, task, CAP)
         known = reading.read(found, definition, last)
         seen = tiers.preview(
-            known.votes, len(known.declared), tiers.DEFAULT, form.rule, closed=is_closed(found)
+            known.votes,
+            len(known.declared),
+            tiers.DEFAULT,
+            form.rule,
+            collecting=reading.collecting(found, task),
         )
         context |= {"preview": seen, "sizes": _sizes(seen), "items": len(known.votes.tasks)}
         context["capped"] = CAP if last is not None else None
@@ -170,10 +171,10 @@ def _cell(value):
     return f"'{value}" if isinstance(value, str) and value.startswith(RISKY) else value
 
 
-def _options(item) -> list[dict]:
-    counts = (item.votes_1, item.votes_2, item.votes_3)
+def _options(item, votes) -> list[dict]:
+    counts = Counter(vote.choice_id for vote in votes)
     options = item.options.select_related("candidate").order_by("number")
-    return [{"option": one, "votes": counts[one.number - 1]} for one in options]
+    return [{"option": one, "votes": counts[one.pk]} for one in options]
 
 
 def _vote(vote) -> dict:

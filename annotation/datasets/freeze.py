@@ -15,7 +15,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 
-from annotation.agreement.reading import withdrawn_from
+from annotation.agreement.reading import closed_batches, withdrawn_from
 from annotation.core import audit, heartbeat
 from annotation.core.errors import Conflict, DomainError
 from annotation.datasets import folders, layouts
@@ -25,7 +25,7 @@ from annotation.datasets.reading import Reading
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import QUESTION_ALONE, RULE, pair, verdict
 from annotation.datasets.writers import Tables, describe, json_text
-from annotation.judging.models import Batch, Item, Selection
+from annotation.judging.models import Item, Selection
 from annotation.personas.models import PersonaVersion
 from annotation.studies.models import Study
 
@@ -116,9 +116,7 @@ def _frozen(study, selection: int) -> dict:
         },
         "position": Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0,
         "personas": _persona_versions(study),
-        "closed": list(
-            Batch.objects.filter(study=study).exclude(closed_at=None).values_list("pk", flat=True)
-        ),
+        "closed": closed_batches(study),
         "withdrawn": withdrawn_from(study),
         "selection": selection,
     }

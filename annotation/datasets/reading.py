@@ -7,6 +7,7 @@ from itertools import islice
 
 from django.db.models import Exists, OuterRef
 
+from annotation.agreement.tiers import is_closed
 from annotation.candidates.models import Candidate
 from annotation.datasets import records
 from annotation.judging.models import Batch, Item, ItemOption, Selection
@@ -140,8 +141,7 @@ class Reading:
             kind=task.kind,
             extras=tuple(name for name in ("tie", "none") if task.config.get(name)),
             overlap=item.overlap,
-            # No code adds slots, so an item with all its votes waits for nothing.
-            closed=len(votes) >= item.overlap or item.batch_id in self.frozen["closed"],
+            closed=is_closed(len(votes), item.overlap, item.batch_id in self.frozen["closed"]),
             query_id=query.external_id,
             query_version=query.version,
             question=query.text,

@@ -113,3 +113,21 @@ def test_the_order_in_which_votes_arrive_changes_nothing(judged):
         tiers = list(ItemTier.objects.order_by("item__position").values("tier", "winner", "share"))
         found.append(json.dumps([result, tiers]))
     assert len(set(found)) == 1
+
+
+def test_the_tiers_command_counts_the_easy_pairs_of_a_study(cast, capsys):
+    study = cast.study("tea")
+    cast.open(study, items=3, options=3, overlap=9)
+    raters = [cast.member(f"P{n}", study, "annotator") for n in range(9)]
+    for rater in raters:
+        while slot := queue.claim(study, rater):
+            item = Slot.objects.get(pk=slot).item
+            # The answer to the question alone wins the first item, another one the other two.
+            alone = item.options.get(candidate__strategy="A3")
+            other = item.options.exclude(pk=alone.pk).first()
+            choice = alone if item.position == 1 else other
+            submit.submit(study, slot, rater, {"choice": str(choice.candidate_id)}, key=f"k{slot}")
+    call_command("tiers", "tea", "--task", "best", "--json")
+    tiers = json.loads(capsys.readouterr().out)["tiers"]
+    assert (tiers["easy"]["items"], tiers["medium"]["items"]) == (2, 3)
+    assert tiers["easy"]["symmetric_kappa"]["value"] is None

@@ -44,9 +44,9 @@ class Command(VotesCommand):
             help="resamples of items for the intervals (default: %(default)s)",
         )
 
-    def answer(self, votes, declared, options):
+    def answer(self, votes, study, options):
         """The report of these votes as JSON or as a table."""
-        labels = options["labels"] or declared
+        labels = options["labels"] or (study and study.declared)
         report = agreement_report(votes, options["level"], labels, options["bootstrap"])
         return as_json(report) if options["json"] else readable(report)
 

@@ -30,18 +30,28 @@ class Command(VotesCommand):
             help="declared number of options (default: labels seen)",
         )
 
-    def answer(self, votes, declared, options):
-        """The report of these votes as JSON or as a table."""
-        most = options["options"] or (declared and len(declared))
+    def answer(self, votes, study, options):
+        """The report of these votes as JSON or as a table; a study's also has its easy tier."""
+        most = options["options"] or (study and len(study.declared))
         if most is None and len(votes.labels) > 20:
             self.stderr.write(
                 f"{len(votes.labels):,} different labels were taken for the options of every task; "
                 "--options K says how many each task has"
             )
-        report = tiers_report(votes, most)
+        report = tiers_report(votes, most) if study is None else of_study(study, most)
         if options["json"]:
             return json.dumps(report, ensure_ascii=False, allow_nan=False)
         return readable(report)
+
+
+def of_study(known, options):
+    """The report of a study's task: items that still wait for votes are pending in it."""
+    from annotation.agreement import easy, reading
+
+    waiting = reading.collecting(known.study, known.task)
+    report = tiers_report(known.votes, options, collecting=waiting)
+    report["tiers"]["easy"] = easy.easy_tier(known.study)
+    return report
 
 
 def readable(report):

@@ -1,0 +1,194 @@
+"""When a result is due again, whose votes it counts, and what may not stop it."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from annotation.accounts import consent
+from annotation.accounts.models import User
+from annotation.agreement import reading, recompute
+from annotation.agreement.models import AgreementResult, ItemTier
+from annotation.agreement.tasks import recompute_due
+from annotation.agreement.tiers import is_closed
+from annotation.datasets import freeze
+from annotation.datasets.reading import Reading
+from annotation.judging import open as opening
+from annotation.judging import queue, submit
+from annotation.judging.models import Selection, Slot
+
+
+def vote(study, user, items: int = 1) -> None:
+    """``user`` takes the first answer of the next ``items`` items."""
+    for _ in range(items):
+        slot = queue.claim(study, user)
+        option = Slot.objects.get(pk=slot).item.options.get(number=1)
+        submit.submit(study, slot, user, {"choice": str(option.candidate_id)}, key=f"k{slot}")
+
+
+@pytest.fixture
+def voted(cast, tea):
+    """Ann, Bo and Chen have voted on both pairs of "tea", and the result is up to date."""
+    cast.open(tea, items=2, options=2)
+    for name in ("Ann", "Bo", "Chen"):
+        vote(tea, cast.person(name), items=2)
+    recompute_due()
+    assert recompute.due() == []
+    return tea
+
+
+def test_an_imported_worker_with_the_name_of_a_live_person_stays_a_second_person(cast, voted):
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    User.objects.filter(pk=bo.pk).update(worker=f"tea:user-{ann.pk}")
+    chen = cast.person("Chen")
+    User.objects.filter(pk=chen.pk).update(worker=f"tea:user-{ann.pk} (user-{bo.pk})")
+    names = reading.study_votes("tea").votes.workers
+    taken = f"user-{ann.pk}"
+    both = f"{taken} (user-{bo.pk})"
+    assert names == [taken, both, f"{both} (user-{chen.pk})"]
+    assert recompute.recompute(voted, "better").agreement["workers"] == 3
+
+
+def test_a_study_whose_votes_are_wrong_does_not_stop_the_next(cast, voted, caplog):
+    rain = cast.study("rain")
+    cast.open(rain, options=2)
+    vote(rain, cast.member("Dana", rain, "annotator"))
+    # A tie where the task offers none.
+    Selection.objects.filter(slot__study=voted, annotator=cast.person("Ann")).update(
+        outcome="tie", choice=None
+    )
+    AgreementResult.objects.all().delete()
+    assert recompute.due() == [(voted, "better"), (rain, "better")]
+    recompute_due()
+    assert [one.study for one in AgreementResult.objects.all()] == [rain]
+    (said,) = caplog.messages
+    assert said.startswith("Study tea, task better is not computed: ")
+    assert "'tie' is not one of the declared labels" in said
+
+
+def test_a_label_that_a_new_version_allows_makes_the_result_due(cast, voted):
+    old = voted.tasks.get()
+    new = voted.tasks.create(
+        name=old.name, version=2, kind=old.kind, config={**old.config, "tie": True}
+    )
+    assert recompute.due() == []
+    cast.candidates(cast.query(voted, "later"), 2)
+    opening.open_batch(voted, new)
+    assert recompute.due() == [(voted, "better")]
+    recompute_due()
+    assert AgreementResult.objects.get().agreement["categories"] == ["1", "2", "tie"]
+    assert recompute.due() == []
+
+
+def test_a_new_version_of_the_tier_rule_makes_the_result_due(voted, monkeypatch):
+    monkeypatch.setattr(recompute, "DEFAULT", replace(recompute.DEFAULT, version="2"))
+    assert recompute.due() == [(voted, "better")]
+
+
+def test_the_votes_of_who_withdrew_are_left_out_until_consent_is_given_again(cast, voted):
+    ann = cast.person("Ann")
+    consent.withdraw(ann, voted.consent_text)
+    assert recompute.due() == [(voted, "better")]
+    recompute_due()
+    result = AgreementResult.objects.get()
+    assert (result.votes, result.agreement["workers"]) == (4, 2)
+    assert set(ItemTier.objects.values_list("votes", flat=True)) == {2}
+    consent.grant(ann, voted.consent_text)
+    recompute_due()
+    assert AgreementResult.objects.get().votes == 6
+
+
+def test_without_votes_there_is_no_result(cast, voted):
+    for name in ("Ann", "Bo", "Chen"):
+        consent.withdraw(cast.person(name), voted.consent_text)
+    recompute_due()
+    assert (AgreementResult.objects.count(), ItemTier.objects.count()) == (0, 0)
+    assert recompute.due() == []
+
+
+def test_no_page_shows_the_votes_of_who_withdrew(cast, voted, login):
+    ann = cast.person("Ann")
+    consent.withdraw(ann, voted.consent_text)
+    client, item = login(cast.person("Rui")), voted.items.first()
+    page = client.get(f"/studies/tea/results/better/items/{item.pk}/")
+    assert [one["votes"] for one in page.context["options"]] == [2, 0]
+    assert f"user-{ann.pk}" not in page.content.decode()
+    for name in ("Bo", "Chen"):
+        consent.withdraw(cast.person(name), voted.consent_text)
+    board = client.get("/studies/tea/results/better/").context["board"]
+    assert board.totals["votes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("votes", "batch_closed", "closed"),
+    [(8, False, False), (9, False, True), (8, True, True), (0, True, True)],
+)
+def test_an_item_is_closed_by_its_last_vote_or_with_its_batch(votes, batch_closed, closed):
+    assert is_closed(votes, 9, batch_closed) == closed
+
+
+def test_the_page_and_a_release_take_the_same_items_for_closed(cast, tea):
+    over = cast.open(tea, options=2, overlap=9, name="over")
+    cast.open(tea, options=2, overlap=7, name="full")
+    cast.open(tea, options=2, overlap=9, name="open")
+    for n in range(7):
+        vote(tea, cast.member(f"P{n}", tea, "annotator"), items=tea.items.count())
+    opening.close_batch(over)
+    recompute_due()
+    tiers = dict(ItemTier.objects.values_list("item__batch__task__name", "tier"))
+    assert tiers == {"over": "medium", "full": "medium", "open": "pending"}
+    closed = dict(AgreementResult.objects.values_list("task", "closed"))
+    assert closed == {"over": True, "full": True, "open": False}
+    release = freeze.request(tea, "long", "", cast.person("Rui"))
+    released = {(one.task, one.closed) for one in Reading(release, lambda: None).items()}
+    assert released == set(closed.items())
+
+
+def test_every_item_of_a_closed_study_is_closed(cast, tea):
+    cast.open(tea, options=2)
+    for n in range(7):
+        vote(tea, cast.member(f"P{n}", tea, "annotator"))
+    recompute_due()
+    assert ItemTier.objects.get().tier == "pending"
+    tea.status = "closed"
+    tea.save()
+    recompute_due()
+    assert ItemTier.objects.get().tier == "medium"
+
+
+def test_a_result_that_another_process_computes_is_left_to_it(cast, tea):
+    cast.open(tea, options=2)
+    vote(tea, cast.person("Ann"))
+    taken, done = threading.Event(), threading.Event()
+
+    def other():
+        with transaction.atomic():
+            assert recompute._alone(tea, "better")
+            taken.set()
+            done.wait(30)
+        connection.close()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        assert taken.wait(30)
+        assert recompute.recompute(tea, "better") is None
+    finally:
+        done.set()
+        thread.join()
+    assert recompute.recompute(tea, "better").votes == 1
+
+
+def test_a_recomputation_locks_no_row_of_the_study(voted):
+    with CaptureQueriesContext(connection) as asked:
+        recompute.recompute(voted, "better")
+    locking = [one["sql"] for one in asked if "UPDATE" in one["sql"]]
+    assert not [sql for sql in locking if 'FROM "studies_study"' in sql]
+
+
+def test_a_look_that_nobody_took_in_time_is_dropped():
+    entry = settings.CELERY_BEAT_SCHEDULE["recompute-agreement"]
+    assert entry["options"]["expires"] == entry["schedule"]
