@@ -87,13 +87,13 @@ def _through_psycopg(url: str, study, person):
     with connection.execute_wrapper(record):
         queue.hand_back(queue.claim(study, person), person, "released")
     lock, held, take = _of_a_claim(sent, queue._TAKE)
-    database = psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor)
+    database = psycopg.connect(url, autocommit=True, prepare_threshold=2)
 
     def claim():
         with database.transaction():
             desk = database.execute(*lock).fetchone()
             assert database.execute(*held).fetchone() is None
-            slot = database.execute(take[0], take[1] | {"cursor": desk[3]}).fetchone()[0]
+            slot = database.execute(take[0], take[1] | {"cursor": desk[1]}).fetchone()[0]
         database.execute(FINISH, [slot])
         return slot
 

@@ -245,3 +245,14 @@ def test_exit_statuses_and_what_stands_on_which_stream(votes_file, capsys):
     assert f"{bad}:1: no column label" in err
     assert status("tiers", "--votes", bad, "--options", "1")[0] == 2
     assert status("agreement")[0] == 2
+
+
+def test_a_quote_that_is_never_closed_is_refused_and_swallows_nothing(tmp_path):
+    path = tmp_path / "votes.csv"
+    rows = [f"t{n},w{m},x" for n in range(3) for m in range(3)]
+    path.write_text("task,worker,label\n" + "\n".join([*rows[:4], 't9,w9,"x', *rows[4:]]) + "\n")
+    with pytest.raises(CommandError, match="broken CSV after this line"):
+        call_command("agreement", "--votes", str(path))
+    path.write_text('task,worker,label\nt1,w1,"x\ny"\nt1,w2,x\n')
+    with pytest.raises(CommandError, match="label goes over a line's end"):
+        call_command("agreement", "--votes", str(path))
