@@ -13,13 +13,12 @@ from django.views.decorators.http import require_safe
 from annotation.agreement import formulas, planning, reading, tiers
 from annotation.agreement.dashboard import CAP, FIGURES, Board, tier_rows
 from annotation.agreement.forms import PlanForm, RuleForm
+from annotation.core.cells import disarmed
 from annotation.core.heartbeat import worker_alive
 from annotation.judging.models import Handback, Slot
 from annotation.studies.access import READERS, study_for
 
 PAGE = 25
-# A spreadsheet takes a cell that begins with one of these for a formula.
-RISKY = ("=", "+", "-", "@", "\t", "\r")
 
 
 @require_safe
@@ -168,7 +167,7 @@ def _download(board, key) -> HttpResponse:
 
 
 def _cell(value):
-    return f"'{value}" if isinstance(value, str) and value.startswith(RISKY) else value
+    return disarmed(value) if isinstance(value, str) else value
 
 
 def _options(item, votes) -> list[dict]:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from annotation.core.cells import disarmed
+
 ROW_GROUP = 5_000
-# A spreadsheet takes a cell that begins with one of these for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ARROW = {
     "text": pa.string(),
     "integer": pa.int64(),
@@ -145,7 +145,7 @@ class _Csv(_File):
     def _cell(self, value) -> str:
         if not isinstance(value, str):
             return "" if value is None else json_text(value)
-        return f"'{value}" if self.guarded and value.startswith(FORMULA) else value
+        return disarmed(value) if self.guarded else value
 
 
 class _Parquet(_File):
