@@ -1,5 +1,6 @@
 from rest_framework import serializers
 
+from annotation.agreement.reading import worker_name
 from annotation.judging.models import Selection
 from annotation.studies.models import Study
 
@@ -72,8 +73,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
     def get_worker(self, selection) -> str:
-        worker = selection.annotator.worker
-        return worker.partition(":")[2] if worker else f"user-{selection.annotator_id}"
+        return worker_name(selection.annotator_id, selection.annotator.worker)
 
     def get_label(self, selection) -> str:
         return selection.choice.candidate.external_id if selection.choice else selection.outcome
