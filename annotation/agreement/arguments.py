@@ -1,11 +1,13 @@
 """What the commands `agreement` and `tiers` share: their arguments and where votes come from."""
 
+from abc import ABC, abstractmethod
+
 from django.core.management.base import BaseCommand, CommandError
 
 from .votes import VotesError, read_votes
 
 
-class VotesCommand(BaseCommand):
+class VotesCommand(BaseCommand, ABC):
     """A command over a study's votes or a votes file; the file needs no database."""
 
     requires_system_checks = []
@@ -42,9 +44,9 @@ class VotesCommand(BaseCommand):
         self.stderr.write(f"The votes of task {study.task}; --task names another.")
         return study.votes, study
 
+    @abstractmethod
     def answer(self, votes, study, options):
         """The text to print."""
-        raise NotImplementedError
 
 
 def table(header, rows):
