@@ -185,6 +185,7 @@ def test_a_killed_part_is_named_and_started_again(up, part):
     wait_for(lambda: not still_running({pid: before[pid] for pid in parts}), "their end")
     wait_for(lambda: any(mark in line for line in up.pids().values()), f"a new {part}")
     wait_for(lambda: up.get("/health/ready") == 200, "being ready")
+    assert up.words.read_text().count(sentence) == 1
 
 
 def test_a_second_start_on_the_same_folder_is_refused(up):
@@ -253,4 +254,4 @@ def test_the_port_is_checked_on_the_loopback_address_only():
     with socket.socket() as other:
         other.bind(("127.0.0.2", 0))
         other.listen()
-        supervisor._check_port(other.getsockname()[1])
+        assert supervisor._check_port(other.getsockname()[1]) is None
