@@ -15,7 +15,7 @@ from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
 from annotation.judging import votesfile
-from annotation.judging.models import Item, ItemOption, Selection, Slot
+from annotation.judging.models import Item, ItemOption, Judgment, Selection, Slot
 from annotation.judging.submit import KEY_LIMIT
 from annotation.studies.models import Study
 
@@ -82,7 +82,7 @@ class _Votes:
                 taken.append((selection.slot_id, selection.annotator_id))
                 selections.append(selection)
         _take_slots(taken)
-        Selection.objects.bulk_create(selections)
+        _insert(selections)
         return rejected
 
     def count(self) -> None:
@@ -146,7 +146,7 @@ class _Votes:
 
     def _said(self) -> dict[tuple, tuple]:
         """What the chunk's workers have said about its items already."""
-        rows = Selection.objects.filter(
+        rows = Selection.objects.standing().filter(
             slot__item__in=[item["pk"] for item in self.items.values()],
             annotator__in=self.workers.values(),
         )
@@ -207,6 +207,25 @@ class _Votes:
         if row.worker not in self.workers:
             raise DomainError(f"the worker's name is too long: {row.worker[:80]}…")
         return item, self.workers[row.worker]
+
+
+def _insert(selections: list[Selection]) -> None:
+    """Insert parents and children in bulk, which Django does not do for tables that inherit."""
+    columns = Judgment._meta.local_concrete_fields
+    common = [column.attname for column in columns if not column.primary_key]
+    parents = Judgment.objects.bulk_create(
+        Judgment(**{name: getattr(one, name) for name in common}) for one in selections
+    )
+    rows = [
+        (parent.pk, one.outcome, one.choice_id)
+        for parent, one in zip(parents, selections, strict=True)
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            """INSERT INTO judging_selection (judgment_ptr_id, outcome, choice_id, strength)
+               VALUES (%s, %s, %s, '')""",
+            rows,
+        )
 
 
 def _take_slots(taken: list[tuple]) -> None:

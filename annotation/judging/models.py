@@ -1,28 +1,38 @@
 """Batches of items, the slots that are handed out, and the answers, one table a kind.
 
 A slot is one wanted judgment. Opening a batch inserts ``overlap`` slots an item; a claim gives one
-of them to one person; no code adds slots afterwards. So n judgments an item is arithmetic.
+of them to one person. Afterwards a slot is only ever replaced (voided, and a new one opened with
+its ordinal), so n judgments an item is arithmetic. Checks (training, gold, repeats) are items of
+batches of their own, whose slots are made for one person at the moment they are handed out.
 """
 
 import uuid
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates.models import Candidate
-from annotation.personas.models import PersonaVersion
-from annotation.queries.models import Query
+from annotation.personas.models import Attribute, PersonaVersion
+from annotation.queries.models import GoldClaim, GoldResponse, Query
 from annotation.studies.models import Study, TaskDefinition
 
 
 class Batch(models.Model):
     """Items of one task, opened for judging together."""
 
+    class Purpose(models.TextChoices):
+        WORK = "work", _("judgments that count")
+        TRAINING = "training", _("training")
+        GOLD = "gold", _("hidden checks")
+        REPEAT = "repeat", _("repeats")
+
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="batches")
     task = models.ForeignKey(TaskDefinition, on_delete=models.PROTECT, related_name="batches")
     # Number of items, fixed when the batch is opened, so that no page has to count them.
     size = models.PositiveIntegerField(default=0)
+    purpose = models.CharField(max_length=8, choices=Purpose, default=Purpose.WORK)
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True)
 
@@ -40,13 +50,27 @@ class Item(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items", db_index=False)
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="items")
     external_id = models.CharField(max_length=200)
-    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="items")
+    # What is judged besides the answers, as the task's kind wants it.
+    query = models.ForeignKey(Query, on_delete=models.PROTECT, null=True, related_name="items")
+    attribute = models.ForeignKey(
+        Attribute, on_delete=models.PROTECT, null=True, related_name="items"
+    )
+    gold = models.ForeignKey(
+        GoldResponse, on_delete=models.PROTECT, null=True, related_name="items"
+    )
     persona_version = models.ForeignKey(
         PersonaVersion, on_delete=models.PROTECT, null=True, related_name="items"
     )
     # Place in the study: slots are handed out in this order.
     position = models.BigIntegerField()
     overlap = models.PositiveSmallIntegerField()
+    # Of checks: the answer that is known to be right (as the kind's `values` gives it), why it is,
+    # and of repeats the item that is shown again.
+    expected = models.JSONField(null=True)
+    explanation = models.TextField(blank=True)
+    repeats = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, related_name="repetitions"
+    )
 
     # Counts of the votes, kept in each vote's own transaction (statistics.md 5).
     done = models.PositiveSmallIntegerField(default=0)
@@ -95,6 +119,8 @@ class Slot(models.Model):
         HELD = "held"
         DONE = "done"
         CLOSED = "closed"
+        # Judged by somebody whose judgments were taken out; another slot has its ordinal.
+        VOID = "void"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     # Without indexes of their own: every claim and submit would write them, and nobody reads them.
@@ -108,6 +134,21 @@ class Slot(models.Model):
     annotator = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="slots"
     )
+    # Owner-bound: only this person gets it. Of others' items: everybody but their author.
+    reserved_for = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        db_index=False,
+    )
+    withheld_from = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_index=False,
+    )
     claimed_at = models.DateTimeField(null=True)
     lease_expires_at = models.DateTimeField(null=True)
     # Handed back once: given out first, so that its item does not wait for the next lap.
@@ -115,7 +156,9 @@ class Slot(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["item", "ordinal"], name="slot_ordinal"),
+            models.UniqueConstraint(
+                fields=["item", "ordinal"], condition=~Q(status="void"), name="slot_ordinal"
+            ),
             models.UniqueConstraint(fields=["item", "annotator"], name="one_slot_a_person"),
             models.UniqueConstraint(
                 fields=["study", "annotator"],
@@ -124,7 +167,7 @@ class Slot(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(status__in=["open", "closed"], annotator=None)
-                | Q(status__in=["held", "done"], annotator__isnull=False),
+                | Q(status__in=["held", "done", "void"], annotator__isnull=False),
                 name="slot_has_its_annotator",
             ),
         ]
@@ -136,6 +179,11 @@ class Slot(models.Model):
                 fields=["study", "position"],
                 condition=Q(status="open", returned=True),
                 name="slot_returned",
+            ),
+            models.Index(
+                fields=["reserved_for", "study"],
+                condition=Q(status="open", reserved_for__isnull=False),
+                name="slot_reserved",
             ),
             models.Index(
                 fields=["lease_expires_at"], condition=Q(status="held"), name="slot_lease"
@@ -159,6 +207,11 @@ class Desk(models.Model):
     # Every position up to here was offered to this person since the last lap, or had no open slot.
     cursor = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
+    # Given no work: since when, and the sentence that the person reads.
+    stopped_at = models.DateTimeField(null=True)
+    stop_reason = models.TextField(blank=True)
+    # Taken out by a curator: what this person judged does not count.
+    excluded_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "annotator"], name="one_desk")]
@@ -197,12 +250,47 @@ class Handback(models.Model):
         return f"{self.slot} {self.cause}"
 
 
-class Judgment(models.Model):
-    """What every kind of answer has in common. Rows are only ever added."""
+class Draft(models.Model):
+    """What a person has typed of an answer that is not submitted yet."""
 
-    slot = models.OneToOneField(Slot, on_delete=models.PROTECT, related_name="%(class)s")
+    slot = models.ForeignKey(Slot, on_delete=models.CASCADE, related_name="drafts", db_index=False)
     annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="%(class)ss"
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
+    )
+    # The form's fields, each a list of text.
+    data = models.JSONField(default=dict)
+    saved_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["slot", "annotator"], name="one_draft")]
+
+    def __str__(self):
+        return f"{self.slot} by {self.annotator}"
+
+
+class JudgmentQuerySet(models.QuerySet):
+    def standing(self, last: int | None = None) -> "JudgmentQuerySet":
+        """Judgments that count: not revised (up to the judgment ``last``), not voided."""
+        newer = Judgment.objects.filter(replaces=OuterRef("pk"))
+        if last is not None:
+            newer = newer.filter(pk__lte=last)
+            self = self.filter(pk__lte=last)
+        return self.filter(~Exists(newer)).exclude(slot__status=Slot.Status.VOID)
+
+
+class Judgment(models.Model):
+    """What every kind of answer has in common. Rows are only ever added: an edit is a new row."""
+
+    slot = models.ForeignKey(
+        Slot, on_delete=models.PROTECT, related_name="judgments", db_index=False
+    )
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="judgments", db_index=False
+    )
+    revision = models.PositiveSmallIntegerField(default=1)
+    # The judgment that this one was written to replace.
+    replaces = models.OneToOneField(
+        "self", on_delete=models.PROTECT, null=True, related_name="replaced_by"
     )
     # The submit's own key and what it said: a repeat is answered, not stored again.
     key = models.CharField(max_length=200)
@@ -210,13 +298,28 @@ class Judgment(models.Model):
     # Canonical option numbers in the order shown, from the left or top.
     shown = models.JSONField(default=list)
     reason = models.TextField(blank=True)
+    # What is wrong (kinds.words.TAGS), and which of the task's common reasons apply.
     flags = models.JSONField(default=list)
+    chips = models.JSONField(default=list)
+    # Marked passages: {"option", "start", "end", "text", "sign": "+"|"-", "comment"}, in characters
+    # of the answer's text.
+    marks = models.JSONField(default=list)
+    # How it was judged: {"idle", "panes", "diff", "raw", "device"}.
+    circumstances = models.JSONField(default=dict)
     seconds = models.FloatField(null=True)
     submitted_at = models.DateTimeField()
     imported = models.BooleanField(default=False)
 
+    objects = JudgmentQuerySet.as_manager()
+
     class Meta:
-        abstract = True
+        constraints = [
+            models.UniqueConstraint(fields=["slot", "revision"], name="one_judgment_a_slot"),
+            models.UniqueConstraint(fields=["annotator", "key"], name="one_judgment_a_key"),
+        ]
+
+    def __str__(self):
+        return f"{self.slot} r{self.revision}"
 
 
 class Selection(Judgment):
@@ -227,14 +330,19 @@ class Selection(Judgment):
         TIE = "tie"
         NONE = "none"
 
+    class Strength(models.TextChoices):
+        SLIGHTLY = "slightly", _("slightly")
+        CLEARLY = "clearly", _("clearly")
+        MUCH = "much", _("much")
+
     outcome = models.CharField(max_length=6, choices=Outcome)
     choice = models.ForeignKey(
         ItemOption, on_delete=models.PROTECT, null=True, related_name="selections"
     )
+    strength = models.CharField(max_length=8, choices=Strength, blank=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["annotator", "key"], name="one_selection_a_key"),
             models.CheckConstraint(
                 condition=Q(outcome="choice", choice__isnull=False)
                 | (~Q(outcome="choice") & Q(choice=None)),
@@ -242,5 +350,120 @@ class Selection(Judgment):
             ),
         ]
 
+
+class Preference(Judgment):
+    """How much better one of two answers is, on a scale of an odd number of points.
+
+    ``value`` counts from 1 (option 1 is much better) to the scale's end (option 2 is much better),
+    whichever side the options were shown on; the middle is "no preference".
+    """
+
+    value = models.PositiveSmallIntegerField()
+
+
+class Feedback(Judgment):
+    """Scores and diagnostic feedback for every answer of an item, a row of Score a criterion."""
+
+
+class Score(models.Model):
+    """One criterion of one answer: 1 to 5, and in words what satisfies, what is lacking, why."""
+
+    feedback = models.ForeignKey(Feedback, on_delete=models.CASCADE, related_name="scores")
+    option = models.ForeignKey(ItemOption, on_delete=models.PROTECT, related_name="scores")
+    criterion = models.CharField(max_length=60)
+    score = models.PositiveSmallIntegerField()
+    text = models.TextField(blank=True)
+    chips = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["feedback", "option", "criterion"], name="one_score_a_criterion"
+            )
+        ]
+
     def __str__(self):
-        return f"{self.slot}: {self.outcome}"
+        return f"{self.criterion}: {self.score}"
+
+
+class AttributeVerdict(Judgment):
+    """Whether an attribute holds, seen against the conversation it was extracted from."""
+
+    class Verdict(models.TextChoices):
+        ACCEPTED = "accepted", _("accepted")
+        UNCERTAIN = "uncertain", _("uncertain")
+        REJECTED = "rejected", _("rejected")
+
+    class Cause(models.TextChoices):
+        OVERGENERALISED = "overgeneralised", _("overgeneralised")
+        EVIDENCE = "missing-evidence", _("the conversation does not show it")
+        TASK = "task-context", _("it belongs to the task, not to the person")
+        STANDALONE = "not-standalone", _("it cannot be understood by itself")
+        OTHER = "other", _("something else")
+
+    verdict = models.CharField(max_length=10, choices=Verdict)
+    cause = models.CharField(max_length=20, choices=Cause, blank=True)
+
+
+class Relevance(Judgment):
+    """Whether an attribute should change the response to a prompt in any way."""
+
+    relevant = models.BooleanField()
+
+
+class ClaimReview(Judgment):
+    """A verdict on each claim of a gold response, a row of ClaimVerdict each."""
+
+
+class ClaimVerdict(models.Model):
+    class Verdict(models.TextChoices):
+        KEEP = "keep", _("keep")
+        EDIT = "edit", _("edit")
+        DROP = "drop", _("drop")
+
+    review = models.ForeignKey(ClaimReview, on_delete=models.CASCADE, related_name="verdicts")
+    claim = models.ForeignKey(GoldClaim, on_delete=models.PROTECT, related_name="verdicts")
+    verdict = models.CharField(max_length=4, choices=Verdict)
+    # The claim as edited.
+    text = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["review", "claim"], name="one_verdict_a_claim")
+        ]
+
+    def __str__(self):
+        return f"{self.claim}: {self.verdict}"
+
+
+class Checks(models.Model):
+    """How a study trains and checks its annotators; items of such batches are its material."""
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="checks")
+    # Share of the training items that must be right before work is handed out; 0 asks nothing.
+    pass_mark = models.FloatField(default=0)
+    # One hidden gold item, and one repeat of an own judgment, every so many judgments; 0 is never.
+    gold_every = models.PositiveSmallIntegerField(default=0)
+    repeat_every = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "checks"
+
+    def __str__(self):
+        return f"checks of {self.study}"
+
+
+class Adjudication(models.Model):
+    """A curator's ruling on an item on which annotators disagree. Votes stay as they are."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="adjudications")
+    # The label, as the kind's `values` gives it.
+    label = models.JSONField()
+    reason = models.TextField()
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjudications"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self):
+        return f"{self.item}: {self.label}"

@@ -21,15 +21,23 @@ def _rng(*parts) -> random.Random:
 def shown_order(item, ordinal: int, options: int) -> tuple[int, ...]:
     """Canonical option numbers in the order in which slot ``ordinal`` of ``item`` shows them.
 
-    ``item`` is anything whose text is random and stable (its UUID is the seed), ``options`` 2 or 3.
-    Over the first n slots of an item the places of an answer differ by at most one, so sides are
-    balanced within the item (9 votes on a pair: 5 and 4; on a triple: 3, 3 and 3).
+    ``item`` is anything whose text is random and stable (its UUID is the seed). Over the first n
+    slots of an item the places of an answer differ by at most one, so sides are balanced within
+    the item (9 votes on a pair: 5 and 4; on a triple: 3, 3 and 3). More than three options take
+    the rotations of one random order; one or none need no order at all.
     """
-    squares = _SQUARES[options]
+    if options < 2:
+        return tuple(range(1, options + 1))
+    squares = _SQUARES.get(options) or [_rotations(_rng(item, options), options)]
     block, place = divmod(ordinal, options)
     square = list(squares[(block + _rng(item).randrange(len(squares))) % len(squares)])
     _rng(item, block).shuffle(square)
     return square[place]
+
+
+def _rotations(rng: random.Random, options: int) -> list[tuple[int, ...]]:
+    base = rng.sample(range(1, options + 1), options)
+    return [tuple(base[n:] + base[:n]) for n in range(options)]
 
 
 def pairs(
@@ -56,3 +64,8 @@ def triple(candidates: Sequence[str], texts: Sequence[str], seed: str) -> tuple[
     if len(candidates) != 3 or len({text.strip() for text in texts}) != 3:
         return None
     return tuple(_rng(seed).sample(list(candidates), 3))
+
+
+def mixed(ids: Sequence, seed: str) -> list:
+    """``ids`` in a seeded random order."""
+    return _rng(seed).sample(list(ids), len(ids))

@@ -1,34 +1,49 @@
 """What an annotator may see of a slot: the one place where a page or the API gets it from."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.core import sql
 from annotation.core.errors import NotFound
 from annotation.judging import plan
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import config_of, kind_of, words
 from annotation.personas.schema import ordered
 
 _SHOW = """
-    SELECT s.id, s.ordinal, s.item_id, s.lease_expires_at, t.name, t.kind, t.config,
-           q.text, q.need, v.profile, a.numbers, a.ids, a.texts, d.done,
-           (SELECT sum(other.size) FROM judging_batch other WHERE other.study_id = s.study_id)
+    SELECT s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name, t.kind, t.config,
+           b.purpose, q.id, q.text, q.need, v.profile, a.numbers, a.ids, a.texts,
+           attribute.text,
+           (SELECT json_agg(e.messages ORDER BY e.number) FROM personas_evidence e
+            WHERE e.attribute_id = i.attribute_id),
+           gold.text,
+           (SELECT json_agg(json_build_object('id', c.id, 'text', c.text) ORDER BY c.number)
+            FROM queries_goldclaim c WHERE c.response_id = i.gold_id),
+           draft.data, d.done,
+           CASE WHEN s.reserved_for_id IS NULL
+           THEN (SELECT sum(other.size) FROM judging_batch other
+                 WHERE other.study_id = s.study_id AND other.purpose = 'work')
+           ELSE (SELECT count(*) FROM judging_slot mine
+                 WHERE mine.study_id = s.study_id AND mine.reserved_for_id = %(me)s) END
     FROM judging_slot s
     JOIN judging_item i ON i.id = s.item_id
     JOIN judging_batch b ON b.id = i.batch_id
     JOIN studies_taskdefinition t ON t.id = b.task_id
-    JOIN queries_query q ON q.id = i.query_id
+    LEFT JOIN queries_query q ON q.id = i.query_id
     LEFT JOIN personas_personaversion v ON v.id = i.persona_version_id
+    LEFT JOIN personas_attribute attribute ON attribute.id = i.attribute_id
+    LEFT JOIN queries_goldresponse gold ON gold.id = i.gold_id
     LEFT JOIN judging_desk d ON d.study_id = s.study_id AND d.annotator_id = s.annotator_id
+    LEFT JOIN judging_draft draft ON draft.slot_id = s.id AND draft.annotator_id = s.annotator_id
     CROSS JOIN LATERAL (
         SELECT array_agg(o.number) numbers, array_agg(c.id::text) ids, array_agg(c.text) texts
         FROM judging_itemoption o JOIN candidates_candidate c ON c.id = o.candidate_id
         WHERE o.item_id = s.item_id) a
-    WHERE s.id = %(slot)s AND s.annotator_id = %(me)s"""
+    WHERE s.id = %(slot)s AND s.annotator_id = %(me)s AND s.status IN ('held', 'done')"""
 
 
 @dataclass(frozen=True)
@@ -36,22 +51,41 @@ class Shown:
     """A slot as shown: the answers in their order, without any trace of where they come from."""
 
     slot: UUID
-    lease_expires_at: datetime
+    judged: bool
+    lease_expires_at: datetime | None
+    task_id: int
     task: str
     kind_name: str
     config: dict
+    # Training items explain themselves once they are answered; other checks never show.
+    training: bool
+    query_id: int | None
     query: str
     need: str
     profile: dict | None
-    # (id, text) of each answer, from the left or top.
+    # (id, text) of each answer, from the left or top, and their canonical numbers.
     answers: list[tuple[str, str]]
-    # How much this person has done, of how much there is in the study.
+    order: tuple[int, ...]
+    attribute: str
+    # Conversations, each a list of {"role", "text"}.
+    evidence: list[list[dict]]
+    gold: str
+    claims: list[dict]
+    # What was typed before, field by field.
+    draft: dict
+    # How much this person has done, of how much there is for them.
     done: int
     in_all: int
+    extra: dict = field(default_factory=dict)
 
     @property
     def kind(self):
         return kind_of(self.kind_name)
+
+    @property
+    def question(self) -> str:
+        """What the kind asks, for a task without words of its own."""
+        return self.kind.QUESTION
 
     @property
     def traits(self) -> dict | None:
@@ -66,21 +100,69 @@ def show(slot_id, annotator) -> Shown:
     row = sql.first(_SHOW, {"slot": slot_id, "me": annotator.pk})
     if row is None:
         raise NotFound(_("You do not hold this item."))
-    slot, ordinal, item, lease, task, kind, config, query, need, profile, *rest = row
-    numbers, ids, texts, done, in_all = rest
-    options = dict(zip(numbers, zip(ids, texts, strict=True), strict=True))
+    slot, ordinal, item, status, lease, task_id, task, kind, config, purpose, *rest = row
+    query_id, query, need, profile, numbers, ids, texts, *rest = rest
+    attribute, evidence, gold, claims, draft, done, in_all = rest
+    options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
     order = plan.shown_order(item, ordinal, len(options))
     return Shown(
         slot=slot,
+        judged=status == "done",
         lease_expires_at=lease,
+        task_id=task_id,
         task=task,
         kind_name=kind,
-        config=json.loads(config),
-        query=query,
-        need=need,
+        config=config_of(kind, json.loads(config)),
+        training=purpose == "training",
+        query_id=query_id,
+        query=query or "",
+        need=need or "",
         # The database keeps keys in an order of its own.
         profile=ordered(json.loads(profile)) if profile else None,
         answers=[options[number] for number in order],
+        order=order,
+        attribute=attribute or "",
+        evidence=evidence or [],
+        gold=gold or "",
+        claims=claims or [],
+        draft=json.loads(draft) if draft else {},
         done=done or 0,
-        in_all=in_all,
+        in_all=in_all or 0,
     )
+
+
+def form(shown: Shown, typed: QueryDict) -> dict:
+    """What the kind's template needs: its own context, and the tags and chips as ticked."""
+    ticked = {name: set(typed.getlist(name)) for name in ("flags", "chips")}
+    tags = words.TAGS.items() if shown.config["tags"] else ()
+    return {
+        "tags": [(name, label, name in ticked["flags"]) for name, label in tags],
+        "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
+        **shown.kind.context(shown, typed),
+    }
+
+
+def fields(data: dict) -> QueryDict:
+    """Typed fields, each a list of text, in the shape of a form's."""
+    typed = QueryDict(mutable=True)
+    for name, values in data.items():
+        typed.setlist(name, values)
+    return typed
+
+
+def answered(shown: Shown, judgment) -> QueryDict:
+    """The form's fields that would give a stored judgment again."""
+    answer = shown.kind.answer_of(judgment)
+    common = {
+        "reason": [judgment.reason],
+        "flags": judgment.flags,
+        "chips": judgment.chips,
+        "marks": [json.dumps(_marks(judgment.marks, shown), ensure_ascii=False)],
+    }
+    return fields(common | shown.kind.typed(answer, shown))
+
+
+def _marks(marks: list[dict], shown: Shown) -> list[dict]:
+    """Marks by candidate, as the page sends them."""
+    ids = {number: id for number, (id, _text) in zip(shown.order, shown.answers, strict=True)}
+    return [mark | {"option": ids[mark["option"]]} for mark in marks]

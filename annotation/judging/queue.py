@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -20,6 +21,8 @@ from annotation.judging.models import Batch, Desk, Handback, Item, Slot
 _OPEN = """
     SELECT s.id FROM judging_slot s
     WHERE s.study_id = %(study)s AND s.status = 'open' AND {where}
+      AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(me)s)
+      AND s.withheld_from_id IS DISTINCT FROM %(me)s
       AND NOT EXISTS (SELECT 1 FROM judging_slot m
                       WHERE m.item_id = s.item_id AND m.annotator_id = %(me)s OFFSET 0)
       AND NOT EXISTS (SELECT 1 FROM judging_handback h
@@ -45,7 +48,7 @@ _TAKE = f"""
 
 
 _DESK = """
-    SELECT id, cursor, done FROM judging_desk
+    SELECT id, cursor, done, stopped_at FROM judging_desk
     WHERE study_id = %(study)s AND annotator_id = %(annotator)s FOR UPDATE"""
 
 
@@ -56,15 +59,20 @@ def lock_desk(study, annotator) -> Desk:
     if row is None:
         Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
         row = sql.first(_DESK, whose)
-    pk, cursor, done = row
-    return Desk(pk=pk, study_id=study.pk, annotator_id=annotator.pk, cursor=cursor, done=done)
+    names = ("pk", "cursor", "done", "stopped_at")
+    fields = dict(zip(names, row, strict=True))
+    return Desk(study_id=study.pk, annotator_id=annotator.pk, **fields)
 
 
 def take(desk: Desk, finished: int = 0):
     """Hand the next open slot to the desk's person and add ``finished`` to what they have done.
 
-    The caller holds the desk's lock. Returns the slot's id, or None where nothing is left.
+    The caller holds the desk's lock. Returns the slot's id, or None where nothing is left or this
+    person is given no work.
     """
+    if desk.stopped_at:
+        Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished)
+        return None
     values = {
         "study": desk.study_id,
         "me": desk.annotator_id,

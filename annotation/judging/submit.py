@@ -4,22 +4,25 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Model
+from django.db.models import Min
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import plan, queue
-from annotation.judging.kinds import kind_of
-from annotation.judging.models import Handback, Slot
+from annotation.judging.kinds import config_of, kind_of, words
+from annotation.judging.models import Batch, Handback, Judgment, Slot
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
 _LOCK = """
-    SELECT s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config,
+    SELECT s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config, b.purpose,
+           i.gold_id,
            (SELECT array_agg(ARRAY[o.id::text, o.number::text, o.candidate_id::text])
             FROM judging_itemoption o WHERE o.item_id = s.item_id)
     FROM judging_slot s
@@ -28,7 +31,16 @@ _LOCK = """
     JOIN studies_taskdefinition t ON t.id = b.task_id
     WHERE s.id = %(slot)s AND s.study_id = %(study)s
     FOR UPDATE OF s"""
+# One of these a way to count; a revision takes its old answer back with -1.
+_COUNT = {
+    counter: f"""
+    UPDATE judging_item SET done = done + %(one)s, {counter} = {counter} + %(by)s
+    WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
+    for counter in ("votes_1", "votes_2", "votes_3", "ties", "nones")
+} | {"": "UPDATE judging_item SET done = done + %(one)s WHERE id = %(item)s RETURNING id"}
 _FINISH = """
+    WITH typed AS (
+        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s)
     UPDATE judging_slot SET status = 'done', annotator_id = %(me)s, returned = false,
            lease_expires_at = NULL
     WHERE id = %(slot)s RETURNING id"""
@@ -41,7 +53,7 @@ class Submitted:
     ``next_slot`` is the id of the slot handed out with it, or None.
     """
 
-    judgment: Model
+    judgment: Judgment
     repeated: bool
     next_slot: object = None
 
@@ -59,7 +71,8 @@ class Option:
 class Held:
     """A locked slot with what its task's kind needs to read an answer.
 
-    ``done``: judged before; ``lapsed``: the lease had run out, and nobody has the slot since.
+    ``done``: judged before; ``lapsed``: the lease had run out, and nobody has the slot since;
+    ``counts``: not a check; ``shown``: the options' numbers in the order shown.
     """
 
     slot: object
@@ -70,6 +83,9 @@ class Held:
     kind: object
     config: dict
     options: list[Option]
+    counts: bool
+    gold: int | None
+    shown: tuple[int, ...]
 
 
 def submit(
@@ -92,14 +108,58 @@ def submit(
             held = _locked(study, slot_id, annotator)
             if held.done:
                 judgment = _repeat(held, key, digest)
+                if judgment is None:
+                    raise Conflict(_("You have judged this item already."), code="already_judged")
             else:
                 judgment = _store(held, annotator, data, key, digest, seconds)
             next_slot = _advance(desk, held, claim_next)
     except IntegrityError as error:
-        if error.__cause__.diag.constraint_name != "one_selection_a_key":
-            raise
-        raise Conflict(_("This key was used for another item."), code="key_reused") from error
+        raise _key_taken(error) from error
     return Submitted(judgment, held.done, next_slot)
+
+
+def revise(study, slot_id, annotator, data, *, key: str, said=None, seconds=None) -> Submitted:
+    """Store a new answer in place of the annotator's own to ``slot_id``; the old one is kept.
+
+    Arguments and idempotency as of ``submit``. Raises NotFound where this person has not judged the
+    slot, Conflict where the study's window for edits is over, DomainError for a wrong answer.
+    """
+    _check_key(key)
+    seconds = read_seconds(seconds)
+    digest = _digest(slot_id, data if said is None else said)
+    try:
+        with transaction.atomic():
+            queue.lock_desk(study, annotator)
+            held = _locked(study, slot_id, annotator)
+            stored = _repeat(held, key, digest)
+            if stored is None:
+                old = own_judgment(study, slot_id, annotator)
+                if not editable(study, old):
+                    raise Conflict(_("The time to change this answer is over."), code="too_late")
+                judgment = _store(held, annotator, data, key, digest, seconds, replaces=old)
+    except IntegrityError as error:
+        raise _key_taken(error) from error
+    return Submitted(stored or judgment, stored is not None)
+
+
+def own_judgment(study, slot_id, annotator) -> Judgment:
+    """The standing judgment of this person on a slot, of its kind's class; NotFound for none."""
+    mine = Judgment.objects.filter(
+        slot=slot_id, slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
+    ).select_related("slot__item__batch__task")
+    newest = mine.order_by("-revision").first()
+    if newest is None:
+        raise NotFound(_("You have not judged this item."))
+    kind = kind_of(newest.slot.item.batch.task.kind)
+    return kind.MODEL.objects.select_related("slot__item__batch__task").get(pk=newest.pk)
+
+
+def editable(study, judgment) -> bool:
+    """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer."""
+    if judgment.slot.item.batch.purpose != Batch.Purpose.WORK:
+        return False
+    first = judgment.slot.judgments.aggregate(at=Min("submitted_at"))["at"]
+    return timezone.now() < first + timedelta(hours=study.edit_hours)
 
 
 def read_seconds(value) -> float | None:
@@ -113,6 +173,12 @@ def read_seconds(value) -> float | None:
     if not 0 <= seconds <= SECONDS_LIMIT:
         raise DomainError(_("seconds must be a number from 0 to 604,800."), code="seconds")
     return seconds
+
+
+def _key_taken(error: IntegrityError) -> Exception:
+    if error.__cause__.diag.constraint_name != "one_judgment_a_key":
+        return error
+    return Conflict(_("This key was used for another item."), code="key_reused")
 
 
 def _check_key(key: str) -> None:
@@ -132,7 +198,7 @@ def _locked(study, slot_id, annotator) -> Held:
     row = sql.first(_LOCK, {"slot": slot_id, "study": study.pk})
     if row is None:
         raise NotFound(_("You do not hold this item."))
-    slot, item, ordinal, status, holder, kind, config, options = row
+    slot, item, ordinal, status, holder, kind, config, purpose, gold, options = row
     if holder != annotator.pk:
         _check_lapsed(slot, item, status, annotator)
     return Held(
@@ -142,8 +208,11 @@ def _locked(study, slot_id, annotator) -> Held:
         done=status == Slot.Status.DONE,
         lapsed=holder != annotator.pk,
         kind=kind_of(kind),
-        config=json.loads(config),
-        options=[Option(int(pk), int(number), candidate) for pk, number, candidate in options],
+        config=config_of(kind, json.loads(config)),
+        options=[Option(int(pk), int(number), answer) for pk, number, answer in options or ()],
+        counts=purpose == Batch.Purpose.WORK,
+        gold=gold,
+        shown=plan.shown_order(item, ordinal, len(options or ())),
     )
 
 
@@ -164,27 +233,38 @@ def _check_lapsed(slot_id, item_id, status, annotator) -> None:
         )
 
 
-def _store(held, annotator, data, key, digest, seconds) -> Model:
-    answer = held.kind.read(data, held.config, held.options)
+def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgment:
+    answer = held.kind.read(data, held)
     judgment = held.kind.store(
-        held,
         answer,
+        slot_id=held.slot,
         annotator=annotator,
         key=key,
         digest=digest,
-        shown=plan.shown_order(held.item, held.ordinal, len(held.options)),
+        shown=held.shown,
         seconds=seconds,
         submitted_at=Now(),
+        replaces=replaces,
+        revision=replaces.revision + 1 if replaces else 1,
+        circumstances=words.circumstances(data),
+        **words.read(data, held.config, held.options),
     )
+    if held.counts:
+        if replaces:
+            _count(held, held.kind.answer_of(replaces).counter, one=-1)
+        _count(held, answer.counter, one=1)
     sql.first(_FINISH, {"slot": held.slot, "me": annotator.pk})
     return judgment
 
 
-def _repeat(held, key, digest) -> Model:
-    judgment = held.kind.MODEL.objects.get(slot=held.slot)
-    if judgment.key != key:
-        raise Conflict(_("You have judged this item already."), code="already_judged")
-    if judgment.digest != digest:
+def _count(held, counter: str, *, one: int) -> None:
+    sql.first(_COUNT[counter], {"item": held.item, "one": one, "by": one})
+
+
+def _repeat(held, key, digest) -> Judgment | None:
+    """What this very submit stored before, or None; Conflict where it said something else then."""
+    judgment = held.kind.MODEL.objects.filter(slot=held.slot, key=key).first()
+    if judgment and judgment.digest != digest:
         raise Conflict(
             _("This answer was stored before with other words; the first one stands."),
             code="key_reused",

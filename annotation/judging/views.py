@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -9,10 +10,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.judging import present, queue, submit
+from annotation.judging import drafts, present, queue, submit
 from annotation.judging.models import Desk
 from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study
+
+# Fields that the page sends along of itself, in which an answer says nothing.
+TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit"}
 
 
 @require_http_methods(["GET", "POST"])
@@ -47,9 +51,63 @@ def skip(request, slug):
     return _go(request, reverse("judge", args=[study.slug]))
 
 
+@require_POST
+def draft(request, slug):
+    """Keep what is typed so far, for this person alone."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    drafts.save(study, _uuid(request.POST.get("slot")), request.user, _said(request.POST))
+    return HttpResponse(status=204)
+
+
+@require_http_methods(["GET", "POST"])
+def judged(request, slug, slot):
+    """An item that this person has judged, with the answer given; POST changes it."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    old = submit.own_judgment(study, slot, request.user)
+    if request.method == "GET":
+        return _judged_page(request, study, old)
+    data = request.POST
+    try:
+        submit.revise(
+            study,
+            slot,
+            request.user,
+            data,
+            key=data.get("key", ""),
+            said=_said(data),
+            seconds=data.get("seconds"),
+        )
+    except DomainError as refusal:
+        return _judged_page(request, study, old, refusal)
+    messages.success(request, _("Your answer is changed. The earlier one is kept."))
+    return _go(request, reverse("judge", args=[slug]))
+
+
+def _judged_page(request, study, old, refusal=None):
+    shown = present.show(old.slot_id, request.user)
+    # An unfinished change goes on where it was left.
+    kept = present.fields(shown.draft) if shown.draft else present.answered(shown, old)
+    typed = request.POST if refusal else kept
+    context = {
+        "study": study,
+        "shown": shown,
+        "old": old,
+        "editable": submit.editable(study, old),
+        "refusal": refusal,
+        "typed": typed,
+        **present.form(shown, typed),
+    }
+    template = "judging/judged.html#judge" if request.htmx else "judging/judged.html"
+    return render(request, template, context, status=refusal.status if refusal else 200)
+
+
+def _said(data) -> dict:
+    """What a form says of the item, without what the page sends along of itself."""
+    return {name: values for name, values in data.lists() if name not in TECHNICAL}
+
+
 def _store(request, study):
     data = request.POST
-    said = {"choice": data.get("choice"), "reason": data.get("reason", "").strip()}
     try:
         slot_id = _uuid(data.get("slot"))
         stored = submit.submit(
@@ -58,7 +116,7 @@ def _store(request, study):
             request.user,
             data,
             key=data.get("key", ""),
-            said=said,
+            said=_said(data),
             seconds=data.get("seconds"),
             claim_next=study.status == Study.Status.OPEN,
         )
@@ -82,13 +140,11 @@ def _once_more(request, study, slot_id, refusal):
 def _page(request, study, slot_id, refusal=None):
     """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words."""
     shown = present.show(slot_id, request.user) if slot_id else None
-    context = {
-        "study": study,
-        "shown": shown,
-        "refusal": refusal,
-        "typed": request.POST if refusal else {},
-    }
-    if shown is None:
+    context = {"study": study, "shown": shown, "refusal": refusal}
+    if shown:
+        typed = request.POST if refusal else present.fields(shown.draft)
+        context |= {"typed": typed, **present.form(shown, typed)}
+    else:
         context["done"] = Desk.done_by(request.user, study)
     template = "judging/judge.html#judge" if request.htmx else "judging/judge.html"
     return render(request, template, context, status=refusal.status if refusal else 200)

@@ -12,7 +12,7 @@ from pathlib import Path
 from django.utils import timezone
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds.selection import REASON_LIMIT
+from annotation.judging.kinds.words import REASON_LIMIT
 from annotation.judging.submit import read_seconds
 
 REQUIRED = ("task", "worker", "label")

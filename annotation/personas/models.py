@@ -65,3 +65,42 @@ class Memory(models.Model):
 
     def __str__(self):
         return self.text[:60]
+
+
+class Attribute(models.Model):
+    """A short statement about a person, extracted from conversations; never edited."""
+
+    persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="attributes")
+    external_id = models.CharField(max_length=100)
+    text = models.TextField()
+    # The extracting model's own confidence, 0 to 1; None where it gave none.
+    confidence = models.FloatField(null=True)
+    model = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["persona", "external_id"], name="attribute_of_persona")
+        ]
+
+    def __str__(self):
+        return self.text[:60]
+
+
+class Evidence(models.Model):
+    """A conversation that an attribute was extracted from, as it is shown to judges."""
+
+    attribute = models.ForeignKey(Attribute, on_delete=models.CASCADE, related_name="evidence")
+    number = models.PositiveSmallIntegerField(default=1)
+    # [{"role": "user"|"assistant", "text": str}]
+    messages = models.JSONField(default=list)
+
+    class Meta:
+        verbose_name_plural = "evidence"
+        constraints = [
+            models.UniqueConstraint(fields=["attribute", "number"], name="evidence_number")
+        ]
+        ordering = ["number"]
+
+    def __str__(self):
+        return f"{self.attribute}: conversation {self.number}"

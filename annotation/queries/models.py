@@ -1,3 +1,4 @@
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -20,7 +21,13 @@ class Query(models.Model):
     persona = models.ForeignKey(
         Persona, on_delete=models.PROTECT, null=True, blank=True, related_name="queries"
     )
+    # Whose own question this is; None where it was written for a persona.
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="queries"
+    )
     text = models.TextField()
+    # BCP 47, as far as known.
+    language = models.CharField(max_length=20, blank=True)
     # The gold information need. It never reaches a generator: candidates.prompts cannot see it.
     need = models.TextField(blank=True)
     type = models.CharField(max_length=10, choices=Type, default=Type.SPECIFIC)
@@ -42,3 +49,44 @@ class Query(models.Model):
 
     def __str__(self):
         return f"{self.external_id}: {self.text[:60]}"
+
+
+class GoldResponse(models.Model):
+    """The response that its owner finds right for a query, in one version."""
+
+    query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="gold_responses")
+    version = models.PositiveIntegerField(default=1)
+    text = models.TextField()
+    # The candidate whose text it started from.
+    source = models.UUIDField(null=True)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="gold_responses"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["query", "version"], name="gold_response_version")
+        ]
+
+    def __str__(self):
+        return f"gold response {self.version} to {self.query.external_id}"
+
+
+class GoldClaim(models.Model):
+    """One atomic claim of a gold response, as a model split it off or its owner wrote it."""
+
+    response = models.ForeignKey(GoldResponse, on_delete=models.CASCADE, related_name="claims")
+    number = models.PositiveIntegerField()
+    text = models.TextField()
+    # The model that wrote it; empty where a person did.
+    model = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["response", "number"], name="gold_claim_number")
+        ]
+        ordering = ["number"]
+
+    def __str__(self):
+        return self.text[:60]

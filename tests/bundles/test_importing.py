@@ -5,6 +5,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.models import AuditEvent
 from annotation.judging import importing
+from annotation.judging.kinds import words
 from annotation.judging.models import Batch, Item, Slot
 from annotation.personas.models import PersonaVersion
 from annotation.queries.models import Query
@@ -50,7 +51,8 @@ def test_a_bundle_becomes_a_study_open_for_judging(folder):
         "q1-c3",
     ]
     assert item.persona_version.profile["Name"] == "Mina Park"
-    assert item.batch.task.config == {
+    assert item.batch.task.config == words.CONFIG | {
+        "strength": False,
         "options": 3,
         "tie": True,
         "none": False,

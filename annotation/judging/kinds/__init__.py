@@ -1,13 +1,32 @@
 """The kinds of judgment, one module each. A new kind copies its nearest sister.
 
-A kind has ``MODEL``, ``TEMPLATE``, ``check_config(config)``, ``read(data, config, options)`` and
-``store(held, answer, **common)``; hand-out and submit know nothing of what its answers are.
+A kind has ``MODEL``, ``TEMPLATE``, ``NAME``, ``QUESTION``, ``ASKS`` (what its items must have:
+"query", "options", "attribute", "gold"), ``DEFAULTS``, ``check_config(config)``,
+``read(data, held) -> Answer``, ``store(answer, **common)``, ``answer_of(judgment) -> Answer``,
+``typed(answer, shown)`` (the form's fields that give the answer again) and
+``context(shown, typed)`` for its template. An Answer has a ``label`` on which annotators agree or
+not, and the ``counter`` of the item that counts it, or "". Hand-out and submit know nothing else.
 """
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import selection
+from annotation.judging.kinds import (
+    attribute,
+    claims,
+    feedback,
+    preference,
+    relevance,
+    selection,
+    words,
+)
 
-KINDS = {"selection": selection}
+KINDS = {
+    "selection": selection,
+    "preference": preference,
+    "feedback": feedback,
+    "attribute": attribute,
+    "relevance": relevance,
+    "claims": claims,
+}
 
 
 def kind_of(name: str):
@@ -16,3 +35,8 @@ def kind_of(name: str):
         known = ", ".join(KINDS)
         raise DomainError(f"There is no kind of task “{name}”. Known: {known}.", code="kind")
     return KINDS[name]
+
+
+def config_of(name: str, stored: dict) -> dict:
+    """A task's stored settings, with the defaults of those that came after it was defined."""
+    return words.CONFIG | kind_of(name).DEFAULTS | stored

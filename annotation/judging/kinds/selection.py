@@ -3,118 +3,94 @@
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.judging.kinds import words
 from annotation.judging.models import Selection
 
 MODEL = Selection
 TEMPLATE = "judging/kinds/selection.html"
-REASON_LIMIT = 5_000
-FLAGS = {
-    "uncomfortable",
-    "over-personalised",
-    "wrong-fact",
-    "ignores-need",
-    "unsafe",
-    "broken-text",
-}
-
-
-_COUNT = {
-    counter: f"""
-    UPDATE judging_item SET done = done + 1, {counter} = {counter} + 1
-    WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
-    for counter in ("votes_1", "votes_2", "votes_3", "ties", "nones")
-}
+NAME = gettext_lazy("choose the best answer")
+ASKS = ("query", "options")
+QUESTION = gettext_lazy("Which answer fits this person best and helps most?")
+DEFAULTS = {"options": 2, "tie": False, "none": False, "strength": False, "pairs_per_query": 1}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the annotator said, checked against the slot's item and task."""
+    """An outcome and, where it is a choice, the option's row and canonical number."""
 
     outcome: str
-    option: object | None
-    reason: str
-    flags: list[str]
+    option: object | None = None
+    strength: str = ""
+
+    @property
+    def counter(self) -> str:
+        """The column of the item that counts such answers."""
+        counters = {"tie": "ties", "none": "nones"}
+        return counters.get(self.outcome) or f"votes_{self.option.number}"
+
+    @property
+    def label(self) -> str:
+        """What annotators agree or disagree on: the option's number, ``tie`` or ``none``."""
+        return str(self.option.number) if self.option else self.outcome
 
 
 def check_config(config: dict) -> dict:
     """Return ``config`` with its defaults; DomainError names what is wrong with it.
 
-    ``options`` 2 or 3, ``tie`` and ``none`` booleans, ``reason`` off, optional or required,
-    ``pairs_per_query`` how many pairs of a query's answers a batch of pairs draws.
+    ``options`` 2 or 3, ``tie``, ``none`` and ``strength`` booleans, ``pairs_per_query`` how many
+    pairs of a query's answers a batch of pairs draws, and what every kind has (words.CONFIG).
     """
-    known = {"options": 2, "tie": False, "none": False, "reason": "off", "pairs_per_query": 1}
-    for key in config.keys() - known.keys():
-        raise DomainError(f"A selection task has no setting “{key}”.", code="config")
-    full = known | config
+    full = words.check("selection", config, DEFAULTS)
     if type(full["options"]) is not int or full["options"] not in (2, 3):
         raise DomainError("options must be 2 or 3.", code="config")
-    for key in ("tie", "none"):
-        if not isinstance(full[key], bool):
-            raise DomainError(f"{key} must be true or false.", code="config")
-    if full["reason"] not in ("off", "optional", "required"):
-        raise DomainError("reason must be off, optional or required.", code="config")
     if type(full["pairs_per_query"]) is not int or not 1 <= full["pairs_per_query"] <= 100:
         raise DomainError("pairs_per_query must be a number from 1 to 100.", code="config")
     return full
 
 
-def read(data, config: dict, options: list) -> Answer:
-    """Read an answer from a form or an API body (``choice``, ``reason``, ``flags``).
+def read(data, held) -> Answer:
+    """Read ``choice`` and ``strength`` of a form or an API body.
 
-    ``choice`` is the candidate of one of the item's ``options``, or ``tie`` or ``none`` where
-    ``config`` allows it. Raises DomainError with a sentence for the annotator.
+    ``choice`` is the candidate of one of the item's options, or ``tie`` or ``none`` where the task
+    allows it. Raises DomainError with a sentence for the annotator.
     """
-    choice = data.get("choice")
-    by_id = {option.candidate: option for option in options}
-    allowed = [name for name in ("tie", "none") if config[name]]
-    if not isinstance(choice, str) or choice not in {*by_id, *allowed}:
-        raise DomainError(_("Choose one of the answers first."), code="choice")
-    return Answer(
-        outcome=choice if choice in allowed else "choice",
-        option=by_id.get(choice),
-        reason=_reason(data.get("reason"), config["reason"]),
-        flags=_flags(data.getlist("flags") if hasattr(data, "getlist") else data.get("flags")),
-    )
+    by_id = {option.candidate: option for option in held.options}
+    allowed = [name for name in ("tie", "none") if held.config[name]]
+    sentence = _("Choose one of the answers first.")
+    choice = words.choice_of(data, "choice", {*by_id, *allowed}, sentence)
+    if choice in allowed:
+        return Answer(choice)
+    strength = ""
+    if held.config.get("strength"):
+        sentence = _("Say how much better it is.")
+        strength = words.choice_of(data, "strength", Selection.Strength.values, sentence)
+    return Answer("choice", by_id[choice], strength)
 
 
-def store(held, answer: Answer, **common) -> Selection:
-    """Add the judgment and count it on its item; part of the caller's transaction."""
-    counter = {"tie": "ties", "none": "nones"}.get(answer.outcome)
-    counter = counter or f"votes_{answer.option.number}"
-    selection = Selection.objects.create(
-        slot_id=held.slot,
+def store(answer: Answer, **common) -> Selection:
+    """Add the judgment; part of the caller's transaction."""
+    return MODEL.objects.create(
         outcome=answer.outcome,
         choice_id=answer.option and answer.option.pk,
-        reason=answer.reason,
-        flags=answer.flags,
+        strength=answer.strength,
         **common,
     )
-    sql.first(_COUNT[counter], {"item": held.item})
-    return selection
 
 
-def _reason(value, rule: str) -> str:
-    reason = value.strip() if isinstance(value, str) else ""
-    if value is not None and not isinstance(value, str):
-        raise DomainError("The reason must be text.", code="reason")
-    if "\x00" in reason:
-        raise DomainError(_("The reason holds a character that cannot be stored."), code="reason")
-    if rule == "required" and not reason:
-        raise DomainError(_("Say in a few words why you chose this answer."), code="reason")
-    if len(reason) > REASON_LIMIT:
-        raise DomainError(
-            _("The reason may have %(n)d characters.") % {"n": REASON_LIMIT}, code="reason"
-        )
-    return "" if rule == "off" else reason
+def answer_of(judgment: Selection) -> Answer:
+    """The answer that a stored judgment holds."""
+    return Answer(judgment.outcome, judgment.choice, judgment.strength)
 
 
-def _flags(value) -> list[str]:
-    flags = value or []
-    if not isinstance(flags, list) or not all(isinstance(flag, str) for flag in flags):
-        raise DomainError("Flags must be a list of names.", code="flags")
-    for flag in set(flags) - FLAGS:
-        raise DomainError(f"There is no flag “{flag[:40]}”.", code="flags")
-    return sorted(set(flags))
+def typed(answer: Answer, shown) -> dict:
+    """The form's fields that would give this answer again."""
+    chosen = str(answer.option.candidate_id) if answer.option else answer.outcome
+    return {"choice": [chosen], "strength": [answer.strength]}
+
+
+def context(shown, typed) -> dict:
+    """What the template needs besides what is shown."""
+    return {"strengths": Selection.Strength.choices if shown.config.get("strength") else []}

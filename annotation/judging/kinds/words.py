@@ -1,0 +1,194 @@
+"""What an answer of every kind may carry besides itself: reason, chips, tags, marked passages."""
+
+import json
+import math
+import re
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.errors import DomainError
+
+REASON_LIMIT = 5_000
+MARKS_LIMIT = 50
+# PostgreSQL's text and JSON hold neither.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+CHIPS_LIMIT, CHIP_LIMIT = 20, 60
+TAGS = {
+    "uncomfortable": gettext_lazy("Uncomfortable to read"),
+    "over-personalised": gettext_lazy("Over-personalised"),
+    "wrong-fact": gettext_lazy("Wrong fact about the person"),
+    "ignores-need": gettext_lazy("Ignores the need"),
+    "unsafe": gettext_lazy("Unsafe"),
+    "broken-text": gettext_lazy("Broken text"),
+}
+# Settings that every kind has, with their defaults.
+CONFIG = {"reason": "off", "chips": [], "tags": True, "marks": False, "owner_only": False}
+
+
+def check(kind: str, config: dict, own: dict) -> dict:
+    """Return ``config`` with the defaults of ``own`` and of CONFIG; DomainError for a wrong one."""
+    known = CONFIG | own
+    for key in config.keys() - known.keys():
+        raise DomainError(f"A {kind} task has no setting “{key}”.", code="config")
+    full = known | config
+    if full["reason"] not in ("off", "optional", "required"):
+        raise DomainError("reason must be off, optional or required.", code="config")
+    for key, default in known.items():
+        if isinstance(default, bool) and not isinstance(full[key], bool):
+            raise DomainError(f"{key} must be true or false.", code="config")
+    check_texts("chips", full["chips"], CHIPS_LIMIT, CHIP_LIMIT)
+    return full
+
+
+def check_texts(name: str, value, most: int, limit: int) -> None:
+    """Refuse what is no list of up to ``most`` different texts of up to ``limit`` characters."""
+    fits = isinstance(value, list) and all(
+        isinstance(one, str) and one.strip() and len(one) <= limit and one.isprintable()
+        for one in value
+    )
+    if not fits or len(value) > most or len(set(value)) < len(value):
+        raise DomainError(
+            f"{name} must be a list of up to {most} different texts of up to {limit} characters.",
+            code="config",
+        )
+
+
+def read(data, config: dict, options: list) -> dict:
+    """Reason, flags, chips and marks of a form or an API body, checked.
+
+    Raises DomainError with a sentence for the annotator.
+    """
+    return {
+        "reason": text_of(data, "reason", config["reason"]),
+        "flags": subset(several(data, "flags"), TAGS, "flags"),
+        "chips": subset(several(data, "chips"), config["chips"], "chips"),
+        "marks": _marks(data.get("marks"), config, options),
+    }
+
+
+def several(data, name: str) -> list:
+    """The values of a field that may have many, of a form or an API body."""
+    return data.getlist(name) if hasattr(data, "getlist") else data.get(name) or []
+
+
+def text_of(data, name: str, rule: str, least: int = 0) -> str:
+    """The text of a field; DomainError where ``rule`` is "required" and it is missing or short."""
+    value = data.get(name)
+    if value is not None and not isinstance(value, str):
+        raise DomainError(_("The reason must be text."), code="reason")
+    text = (value or "").strip()
+    if UNSTORABLE.search(text):
+        raise DomainError(_("The reason holds a character that cannot be stored."), code="reason")
+    if rule == "required" and not text:
+        raise DomainError(_("Say in a few words why you chose this answer."), code="reason")
+    if len(text) < least and rule == "required":
+        raise DomainError(
+            _("Please write at least %(n)d characters of feedback.") % {"n": least}, code="reason"
+        )
+    if len(text) > REASON_LIMIT:
+        raise DomainError(
+            _("The reason may have %(n)d characters.") % {"n": REASON_LIMIT}, code="reason"
+        )
+    return "" if rule == "off" else text
+
+
+def choice_of(data, name: str, allowed, sentence: str) -> str:
+    """The value of a field that must be one of ``allowed``; DomainError says ``sentence``."""
+    value = data.get(name)
+    if not isinstance(value, str) or value not in allowed:
+        raise DomainError(sentence, code=name)
+    return value
+
+
+def whole_of(value, low: int, high: int, sentence: str, code: str) -> int:
+    """A whole number from ``low`` to ``high``, of a form's text or a JSON number."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 4:
+        value = int(value)
+    if type(value) is not int or not low <= value <= high:
+        raise DomainError(sentence, code=code)
+    return value
+
+
+def circumstances(data) -> dict:
+    """How it was judged, as the page tells it; what is no such record is left out."""
+    raw = data.get("circumstances")
+    try:
+        told = json.loads(raw) if isinstance(raw, str) and len(raw) < 2_000 else {}
+    except (ValueError, RecursionError):
+        told = {}
+    if not isinstance(told, dict):
+        return {}
+    known = {
+        "idle": _seconds,
+        "panes": lambda value: [_seconds(one) for one in value[:9]],
+        "diff": bool,
+        "raw": bool,
+        "device": lambda value: value if value in ("phone", "desktop") else "",
+    }
+    try:
+        return {name: take(told[name]) for name, take in known.items() if name in told}
+    except (TypeError, ValueError, OverflowError):
+        return {}
+
+
+def _seconds(value) -> float:
+    seconds = round(float(value), 1)
+    if not math.isfinite(seconds) or not 0 <= seconds <= 604_800:
+        raise ValueError
+    return seconds
+
+
+def subset(values, known, name: str) -> list[str]:
+    """The values in order, each once; DomainError for one that is not ``known``."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise DomainError(f"{name} must be a list of names.".capitalize(), code=name)
+    for value in sorted(set(values) - set(known)):
+        raise DomainError(
+            f"There is no “{value[:40]}” among the {name}. Known: {', '.join(sorted(known))}.",
+            code=name,
+        )
+    return sorted(set(values))
+
+
+def _marks(value, config: dict, options: list) -> list[dict]:
+    """Marked passages, as JSON text (form) or a list (API)."""
+    if isinstance(value, str) and value:
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise DomainError(_("The marked passages cannot be read."), code="marks") from None
+    if not value:
+        return []
+    by_id = {option.candidate: option.number for option in options}
+    if not config["marks"] or not isinstance(value, list) or len(value) > MARKS_LIMIT:
+        raise DomainError(_("The marked passages cannot be read."), code="marks")
+    return [_mark(one, by_id) for one in value]
+
+
+def _mark(one, by_id: dict) -> dict:
+    wrong = DomainError(_("The marked passages cannot be read."), code="marks")
+    if not isinstance(one, dict):
+        raise wrong
+    start, end, text = one.get("start"), one.get("end"), one.get("text")
+    comment = one.get("comment", "")
+    fits = (
+        one.get("option") in by_id
+        and type(start) is int
+        and type(end) is int
+        and 0 <= start < end <= 1_000_000
+        and one.get("sign") in ("+", "-")
+        and all(isinstance(part, str) and not UNSTORABLE.search(part) for part in (text, comment))
+        and len(text) <= 2_000
+        and len(comment) <= 1_000
+    )
+    if not fits:
+        raise wrong
+    return {
+        "option": by_id[one["option"]],
+        "start": start,
+        "end": end,
+        "text": text,
+        "sign": one["sign"],
+        "comment": comment.strip(),
+    }
