@@ -93,7 +93,7 @@ class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of 
 
 
 TROUBLES = {"timeout", "server_error", "connection"}
-RETRIED = {*TROUBLES, "rate_limit", "unparsable", "empty", "length"}
+RETRIED = {*TROUBLES, "rate_limit", "unparsable", "empty", "length", "search"}
 
 
 def sentence(code: str, endpoint: str) -> str:
@@ -115,6 +115,8 @@ def sentence(code: str, endpoint: str) -> str:
         "echo": _("{endpoint} sent our key back; its answer was not kept."),
         "no_endpoint": _("{endpoint} is no longer configured."),
         "no_source": _("The answer to rewrite is gone."),
+        "no_consent": _("The owner of the history does not agree that {endpoint} sees it."),
+        "search": _("The web search could not be reached, or sent no results that can be read."),
         "worker_lost": _("The worker stopped before there was an answer, three times."),
     }
     return sentences[code].format(endpoint=f"“{endpoint}”")
@@ -174,9 +176,7 @@ def call(endpoint: Endpoint, messages: list[dict]) -> Answer:
     body = {"model": endpoint.model, "messages": messages, "extra_body": endpoint.parameters}
     if endpoint.max_tokens is not None:
         body["max_tokens"] = endpoint.max_tokens
-    with httpx2.Client(
-        transport=_Bounded(endpoint), follow_redirects=False, trust_env=False
-    ) as http:
+    with bounded(endpoint) as http:
         client = openai.OpenAI(
             api_key=endpoint.api_key or "none",
             base_url=endpoint.base_url,
@@ -195,6 +195,11 @@ def call(endpoint: Endpoint, messages: list[dict]) -> Answer:
         except openai.OpenAIError:
             raise CallFailed("unparsable") from None
     return _answer(raw.text, raw.headers, endpoint)
+
+
+def bounded(endpoint: Endpoint) -> httpx2.Client:
+    """An HTTP client for ``endpoint`` alone with the bounds of ``call``; it raises CallFailed."""
+    return httpx2.Client(transport=_Bounded(endpoint), follow_redirects=False, trust_env=False)
 
 
 class _Bounded(httpx2.BaseTransport):

@@ -2,16 +2,27 @@
 
 import hashlib
 import logging
+from dataclasses import asdict
 
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from annotation.candidates import clean, endpoints, jobs
+from annotation.candidates import clean, endpoints, jobs, retrieve
 from annotation.candidates.endpoints import CallFailed, Endpoint
-from annotation.candidates.models import Candidate
-from annotation.candidates.strategies import ANSWERS, STRATEGIES, Brief, keeps_length
+from annotation.candidates.models import Candidate, Retrieval
+from annotation.candidates.prompts import Prompt
+from annotation.candidates.strategies import (
+    ANSWERS,
+    PERSONA_ANSWERS,
+    STRATEGIES,
+    Brief,
+    Draft,
+    Source,
+    keeps_length,
+    strategy_of,
+)
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Memory, PersonaVersion
@@ -27,36 +38,94 @@ DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
 # --- Asking -----------------------------------------------------------------------------------
 
 
-def request(study: Study, *, endpoint: str = "", strategies=ANSWERS, by=None) -> list[Candidate]:
+def request(study: Study, *, endpoint: str = "", strategies=(), by=None) -> list[Candidate]:
     """Ask ``endpoint`` for one answer to each current query with each strategy.
 
-    What it was asked for before is not asked again; strategies that need a persona skip queries
-    without one. Returns the new rows, in the order of the queries. Raises DomainError where there
-    is nothing to ask about, or the endpoint or a strategy is unknown.
+    ``strategies`` are the study's own where none are named. What was asked for before is not asked
+    again, and a strategy passes over the queries that it cannot answer: without a persona, without
+    an owner who agreed that this endpoint sees their history, without a need for "oracle". Returns
+    the new rows, in the order of the queries. Raises DomainError where there is nothing to ask
+    about, or the endpoint or a strategy is unknown.
     """
     server = endpoints.get(endpoint)
-    wrong = [name for name in strategies if name not in ANSWERS]
-    if wrong or not strategies:
+    strategies = list(dict.fromkeys(strategies or usual(study)))
+    if not strategies or any(name not in ANSWERS for name in strategies):
         raise DomainError(
             _("Choose among the strategies {names}.").format(names=", ".join(ANSWERS)),
             code="strategy",
         )
     with transaction.atomic():
         _lock(study)
-        queries = Query.objects.filter(study=study, replaced_at=None).exclude(
+        queries = Query.objects.filter(study=study, replaced_at=None, ready=True).exclude(
             persona__dropped_at__isnull=False
         )
-        queries = list(queries.order_by("pk"))
+        queries = list(queries.select_related("owner").order_by("pk"))
         if not queries:
             raise DomainError(_("This study has no queries to answer yet."), code="no_queries")
         versions = _current_versions(queries)
+        can = _Means(study, server, versions)
         rows = [
             _row(query, name, server, versions.get(query.persona_id))
             for query in queries
-            for name in dict.fromkeys(strategies)
-            if not STRATEGIES[name].needs_persona or query.persona_id in versions
+            for name in strategies
+            if can.answer(query, STRATEGIES[name])
         ]
         return _insert(study, server, rows, by)
+
+
+def usual(study: Study) -> tuple[str, ...]:
+    """The strategies that ``study`` uses where nobody names others."""
+    retrieval = Retrieval.objects.filter(study=study).first()
+    return tuple(retrieval.strategies) if retrieval else PERSONA_ANSWERS
+
+
+class _Means:
+    """What there is in a study for a strategy to work with."""
+
+    def __init__(self, study: Study, server: Endpoint, versions: dict):
+        self.study, self.server, self.versions = study, server, versions
+        self.retrieval = Retrieval.objects.filter(study=study).first()
+        self._agreed = {}
+
+    def answer(self, query: Query, strategy) -> bool:
+        """Whether ``strategy`` can answer ``query``."""
+        if strategy.needs_persona and query.persona_id not in self.versions:
+            return False
+        if strategy.searches and self.retrieval is None:
+            return False
+        if strategy.oracle and not (self.retrieval.oracle and query.need):
+            return False
+        return not strategy.history or self._may_see_history(query.owner)
+
+    def _may_see_history(self, owner) -> bool:
+        if owner is None:
+            return False
+        if owner not in self._agreed:
+            self._agreed[owner] = retrieve.agreed(self.study, owner, self.server.name)
+        return self._agreed[owner]
+
+
+def request_text(query: Query, purpose: str, name: str, prompt, *, endpoint="", by=None):
+    """Ask ``endpoint`` for a text about ``query`` that is no answer (claims, rubric); its row.
+
+    ``name`` tells it from others of this query and purpose: asked for again, the row that is there
+    is returned, and tried again where it failed.
+    """
+    server = endpoints.get(endpoint)
+    row = _row(query, f"{purpose}-{name}", server, None)
+    row.purpose = purpose
+    row.prompt, row.template = prompt.messages, prompt.template
+    with transaction.atomic():
+        _lock(query.study)
+        asked = Candidate.every.filter(query=query, strategy=row.strategy, endpoint=server.name)
+        if stored := asked.first():
+            if stored.status == FAILED:
+                _again(Candidate.every.filter(pk=stored.pk))
+            return stored
+        row.save(force_insert=True)
+        audit.record(by, f"{purpose}.request", query, endpoint=server.name)
+        transaction.on_commit(jobs.ring)
+    return row
 
 
 def request_rewrites(
@@ -86,18 +155,22 @@ def request_rewrites(
 def retry(study: Study, *, by=None) -> int:
     """Ask again for every answer of ``study`` that failed; how many."""
     with transaction.atomic():
-        count = Candidate.objects.filter(study=study, status=FAILED).update(
-            status=REQUESTED,
-            # Attempts are never numbered anew: a late one must not pass for the one that holds.
-            tries_from=F("attempts"),
-            next_try_at=None,
-            error_code="",
-            error="",
-        )
+        count = _again(Candidate.every.filter(study=study, status=FAILED))
         if count:
             audit.record(by, "candidates.retry", study, candidates=count)
-            transaction.on_commit(jobs.ring)
     return count
+
+
+def _again(rows) -> int:
+    transaction.on_commit(jobs.ring)
+    return rows.update(
+        status=REQUESTED,
+        # Attempts are never numbered anew: a late one must not pass for the one that holds.
+        tries_from=F("attempts"),
+        next_try_at=None,
+        error_code="",
+        error="",
+    )
 
 
 def _lock(study: Study) -> None:
@@ -116,7 +189,7 @@ def _row(query: Query, strategy: str, server: Endpoint, version) -> Candidate:
     digest = hashlib.sha256(name.encode()).hexdigest()
     if len(name) > 100:
         name = f"{name[:83]}-{digest[:16]}"
-    needs_persona = strategy in STRATEGIES and STRATEGIES[strategy].needs_persona
+    known = STRATEGIES.get(strategy)
     return Candidate(
         study_id=query.study_id,
         query=query,
@@ -124,7 +197,7 @@ def _row(query: Query, strategy: str, server: Endpoint, version) -> Candidate:
         strategy=strategy,
         status=REQUESTED,
         endpoint=server.name,
-        persona_version=version if needs_persona else None,
+        persona_version=version if known and known.needs_persona else None,
         parameters={"seed": int(digest[:8], 16)},
     )
 
@@ -132,20 +205,20 @@ def _row(query: Query, strategy: str, server: Endpoint, version) -> Candidate:
 def _insert(study, server: Endpoint, rows: list[Candidate], by) -> list[Candidate]:
     queries = {row.query_id for row in rows}
     asked = set(
-        Candidate.objects.filter(query__in=queries, endpoint=server.name).values_list(
+        Candidate.every.filter(query__in=queries, endpoint=server.name).values_list(
             "query_id", "strategy"
         )
     )
     new = [row for row in rows if (row.query_id, row.strategy) not in asked]
     names = [row.external_id for row in new]
-    taken = Candidate.objects.filter(study=study, external_id__in=names).first()
+    taken = Candidate.every.filter(study=study, external_id__in=names).first()
     if taken:
         raise Conflict(
             _("The study already has another answer with the id {name}.").format(
                 name=taken.external_id
             )
         )
-    Candidate.objects.bulk_create(new, batch_size=2000)
+    Candidate.every.bulk_create(new, batch_size=2000)
     if new:
         audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
         transaction.on_commit(jobs.ring)
@@ -176,7 +249,10 @@ def _write(candidate: Candidate) -> None:
     server = endpoints.configured(candidate.endpoint)
     if server is None:
         raise CallFailed("no_endpoint")
-    strategy = STRATEGIES[candidate.strategy.split("-")[0]]
+    if candidate.purpose != Candidate.Purpose.ANSWER:
+        _write_text(candidate, server)
+        return
+    strategy = strategy_of(candidate.strategy)
     brief = _brief(candidate, server, strategy)
     draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
     answer = endpoints.call(server, draft.prompt.messages)
@@ -188,6 +264,17 @@ def _write(candidate: Candidate) -> None:
     if before is not None and not keeps_length(before, cleaned.text):
         raise CallFailed("length")
     _store(candidate, server, draft, answer, cleaned)
+
+
+def _write_text(candidate: Candidate, server: Endpoint) -> None:
+    """A text that is no answer: its prompt was made by whoever asked for it."""
+    answer = endpoints.call(server, candidate.prompt)
+    _count_tokens(candidate, server, answer)
+    cleaned = clean.clean(answer.text)
+    if not cleaned.text:
+        raise CallFailed("empty")
+    prompt = Prompt(candidate.template, candidate.prompt)
+    _store(candidate, server, Draft(prompt), answer, cleaned)
 
 
 def _store(candidate, server: Endpoint, draft, answer, cleaned) -> None:
@@ -218,7 +305,7 @@ def _store(candidate, server: Endpoint, draft, answer, cleaned) -> None:
 
 
 def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
-    """What the strategy may see of the row. The gold need is not read here, nor anywhere below."""
+    """What the strategy may see of the row. The gold need is read for "oracle" and nowhere else."""
     version = candidate.persona_version if strategy.needs_persona else None
     memories = (
         Memory.objects.filter(persona=version.persona_id)
@@ -231,7 +318,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
     answer = ""
     if strategy.rewrites:
         answer = (
-            Candidate.objects.filter(pk=source, status=DONE).values_list("text", flat=True).first()
+            Candidate.every.filter(pk=source, status=DONE).values_list("text", flat=True).first()
         )
         if not answer:
             raise CallFailed("no_source")
@@ -240,9 +327,31 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
         profile=version.profile if version else {},
         memories=tuple(memories),
         answer=answer,
+        history=_history(candidate, strategy),
+        sources=_sources(candidate) if strategy.searches else (),
+        need=candidate.query.need if strategy.oracle else "",
         seed=candidate.parameters["seed"],
         small=server.embedded,
     )
+
+
+def _history(candidate: Candidate, strategy) -> tuple[str, ...]:
+    """Texts of the owner's sessions, redacted, as far as the owner agrees at this moment."""
+    if not strategy.history:
+        return ()
+    query = candidate.query
+    return retrieve.history(query, candidate.endpoint, nearest=strategy.selects)
+
+
+def _sources(candidate: Candidate) -> tuple:
+    """What the study's search finds; kept, so that all attempts see the same."""
+    kept = candidate.parameters.get("sources")
+    if kept is None:
+        kept = retrieve.sources(candidate.query, candidate.endpoint)
+        candidate.parameters["sources"] = [asdict(one) for one in kept]
+        jobs.held(candidate).update(parameters=candidate.parameters)
+        return tuple(kept)
+    return tuple(Source(**one) for one in kept)
 
 
 def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
@@ -265,7 +374,7 @@ def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
 
 def _count_tokens(candidate: Candidate, server: Endpoint, answer) -> None:
     """Add what a call cost, whatever becomes of its answer and of this attempt: it was paid for."""
-    Candidate.objects.filter(pk=candidate.pk).update(
+    Candidate.every.filter(pk=candidate.pk).update(
         tokens_in=F("tokens_in") + answer.tokens_in,
         tokens_out=F("tokens_out") + answer.tokens_out,
         cost=F("cost") + server.cost(answer.tokens_in, answer.tokens_out),
@@ -287,7 +396,7 @@ def progress(study: Study) -> dict:
     where ``requested`` counts rows that still wait and ``total`` all of them.
     """
     rows = (
-        Candidate.objects.filter(study=study)
+        Candidate.every.filter(study=study)
         .exclude(endpoint="")
         .order_by("strategy")
         .values("strategy")
@@ -309,5 +418,5 @@ def progress(study: Study) -> dict:
 
 def failures(study: Study) -> list[dict]:
     """Why answers of ``study`` failed: ``{"error_code", "error", "count"}``, the most first."""
-    rows = Candidate.objects.filter(study=study, status=FAILED).values("error_code", "error")
+    rows = Candidate.every.filter(study=study, status=FAILED).values("error_code", "error")
     return list(rows.annotate(count=Count("pk")).order_by("-count", "error"))

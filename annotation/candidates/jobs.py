@@ -64,7 +64,7 @@ def ring() -> int:
 
 def reap() -> None:
     """Give back the rows whose worker stopped without a word; park those that stopped too many."""
-    lost = Candidate.objects.filter(status=RUNNING, lease_expires_at__lt=Now())
+    lost = Candidate.every.filter(status=RUNNING, lease_expires_at__lt=Now())
     worn_out = lost.filter(attempts__gte=F("tries_from") + TRIES)
     for name in list(worn_out.order_by().values_list("endpoint", flat=True).distinct()):
         worn_out.filter(endpoint=name).update(
@@ -80,7 +80,7 @@ def reap() -> None:
 
 def due(study: Study | None = None) -> list[UUID]:
     """Ids of rows that may start now, oldest first, at most the free places of each endpoint."""
-    rows = _is_due(Candidate.objects.filter(status=REQUESTED))
+    rows = _is_due(Candidate.every.filter(status=REQUESTED))
     if study:
         rows = rows.filter(study=study)
     found = []
@@ -108,7 +108,7 @@ def _places(name: str) -> int:
     server = endpoints.configured(name)
     if server is None:
         return 1
-    rows = Candidate.objects.filter(endpoint=name)
+    rows = Candidate.every.filter(endpoint=name)
     waiting = Q(status=REQUESTED, next_try_at__gt=Now())
     count = rows.aggregate(
         running=Count("pk", Q(status=RUNNING, lease_expires_at__gt=Now())),
@@ -123,7 +123,7 @@ def _places(name: str) -> int:
 def claim(candidate_id) -> Candidate | None:
     """Take the row for one attempt: status, lease and attempt number in one conditional update."""
     with transaction.atomic():
-        name = Candidate.objects.filter(pk=candidate_id).values_list("endpoint", flat=True).first()
+        name = Candidate.every.filter(pk=candidate_id).values_list("endpoint", flat=True).first()
         if not name:
             return None
         with connection.cursor() as cursor:  # the places of one endpoint are counted in turn
@@ -132,17 +132,17 @@ def claim(candidate_id) -> Candidate | None:
             )
         if not _places(name):
             return None
-        mine = _is_due(Candidate.objects.filter(pk=candidate_id, status=REQUESTED)).update(
+        mine = _is_due(Candidate.every.filter(pk=candidate_id, status=REQUESTED)).update(
             status=RUNNING, attempts=F("attempts") + 1, lease_expires_at=Now() + LEASE
         )
         if not mine:
             return None
-        return Candidate.objects.select_related("query", "persona_version").get(pk=candidate_id)
+        return Candidate.every.select_related("query", "persona_version").get(pk=candidate_id)
 
 
 def held(candidate: Candidate):
     """The row, as long as this very attempt holds it."""
-    return Candidate.objects.filter(pk=candidate.pk, status=RUNNING, attempts=candidate.attempts)
+    return Candidate.every.filter(pk=candidate.pk, status=RUNNING, attempts=candidate.attempts)
 
 
 def put_off(candidate: Candidate, failure: CallFailed) -> None:

@@ -1,11 +1,23 @@
 import uuid
 
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from pgvector.django import HalfVectorField
 
+from annotation.core.embed import DIMENSIONS
 from annotation.personas.models import PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.models import Study
+
+
+class Answers(models.Manager):
+    """What people may judge: no claims or rubrics, which are written by the same machinery."""
+
+    def get_queryset(self):
+        return super().get_queryset().filter(purpose=Candidate.Purpose.ANSWER)
 
 
 class Candidate(models.Model):
@@ -14,6 +26,11 @@ class Candidate(models.Model):
     The row is the job: ``status``, ``lease_expires_at`` and ``attempts`` say where it stands, so a
     lost broker or a killed worker loses nothing.
     """
+
+    class Purpose(models.TextChoices):
+        ANSWER = "answer"
+        CLAIMS = "claims"
+        RUBRIC = "rubric"
 
     class Status(models.TextChoices):
         REQUESTED = "requested"
@@ -26,6 +43,7 @@ class Candidate(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="candidates")
     query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="candidates")
     external_id = models.CharField(max_length=100)
+    purpose = models.CharField(max_length=6, choices=Purpose, default=Purpose.ANSWER)
     text = models.TextField(blank=True)
     urls = models.JSONField(default=list)
     strategy = models.CharField(max_length=40, blank=True)
@@ -48,6 +66,8 @@ class Candidate(models.Model):
     tokens_out = models.PositiveIntegerField(default=0)
     cost = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     answered_at = models.DateTimeField(null=True)
+    # Of claims and rubrics: when whoever asked took them over.
+    taken_at = models.DateTimeField(null=True)
 
     # The job.
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -57,6 +77,9 @@ class Candidate(models.Model):
     next_try_at = models.DateTimeField(null=True)
     error_code = models.CharField(max_length=40, blank=True)
     error = models.TextField(blank=True)
+
+    objects = Answers()
+    every = models.Manager()  # noqa: DJ012 - it is one
 
     class Meta:
         constraints = [
@@ -78,3 +101,85 @@ class Candidate(models.Model):
 
     def __str__(self):
         return self.external_id
+
+
+class AspectScore(models.Model):
+    """What a reward model or another judge gave an answer on one aspect: a diagnostic, no vote.
+
+    Higher is better; the scale is the source's own. Never edited: another value comes under
+    another source.
+    """
+
+    candidate = models.ForeignKey(
+        Candidate, on_delete=models.CASCADE, related_name="aspect_scores", db_index=False
+    )
+    aspect = models.CharField(max_length=60)
+    score = models.FloatField()
+    source = models.CharField(max_length=60, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["candidate", "aspect", "source"], name="one_score_an_aspect"
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.candidate} {self.aspect}: {self.score:g}"
+
+
+class Retrieval(models.Model):
+    """Where a study's search-augmented answers may look, and how much of it they are shown."""
+
+    class Source(models.TextChoices):
+        HISTORY = "history", _("the owner's own history")
+        DOCUMENTS = "documents", _("the study's document collection")
+        WEB = "web", _("the web")
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="retrieval")
+    sources = models.JSONField(default=list)
+    # Sources shown to the model for one answer, over all kinds.
+    results = models.PositiveSmallIntegerField(default=6)
+    # What is asked for where nobody names strategies (strategies.STRATEGIES).
+    strategies = models.JSONField(default=list)
+    # Whether an experiment may show the gold need to a model: the arm "oracle".
+    oracle = models.BooleanField(default=False)
+
+    def __str__(self):
+        return f"retrieval of {self.study}"
+
+
+class Document(models.Model):
+    """One text of a study's own collection."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="documents")
+    external_id = models.CharField(max_length=200)
+    title = models.CharField(max_length=300, blank=True)
+    url = models.TextField(blank=True)
+    text = models.TextField()
+    added_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "external_id"], name="document_of_study")
+        ]
+
+    def __str__(self):
+        return self.title or self.external_id
+
+
+class DocumentPassage(models.Model):
+    """A part of a document as search sees it: its words, and where it lies among meanings."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="passages")
+    start = models.PositiveIntegerField()
+    length = models.PositiveIntegerField()
+    words = SearchVectorField()
+    embedding = HalfVectorField(dimensions=DIMENSIONS)
+
+    class Meta:
+        indexes = [GinIndex(fields=["words"], name="document_words")]
+
+    def __str__(self):
+        return f"{self.document} from {self.start}"

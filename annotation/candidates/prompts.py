@@ -1,4 +1,5 @@
-"""Messages for every call of generation. Pure; the gold need is a parameter of nothing here.
+"""Messages for every call of generation. Pure; the gold need is a parameter of ``searched_answer``
+alone, for the experiment "oracle".
 
 Each builder returns a Prompt whose ``template`` names the wording and its version: any change of a
 wording gets a new version, because stored candidates name the one that made them. A small model
@@ -95,6 +96,93 @@ def profiler(question: str, about: str, memories: list[str] = (), *, small: bool
         f"nothing has. Do not answer the question. {language(question)}"
     )
     return _prompt("profiler/1", system, user)
+
+
+def searched_answer(
+    question: str,
+    sources: list[tuple[str, str]],
+    about: str = "",
+    need: str = "",
+    *,
+    small: bool = False,
+) -> Prompt:
+    """The question with what a search found: ``sources`` are (title, text).
+
+    ``about`` is what is known of the person: their history or a profile made from it. ``need`` is
+    given in the experiment "oracle" and in no other.
+    """
+    name = "searched" + ("-about" if about else "") + ("-oracle" if need else "")
+    found = "\n\n".join(f"[{n}] {title}\n{text}" for n, (title, text) in enumerate(sources, 1))
+    system = (
+        "Answer the question from the search results below. "
+        if small
+        else (
+            "You answer a question with the help of search results. Rely on the results where they "
+            "bear on the question and on what you know where they do not; say so where they "
+            "contradict each other. Write for the person who asks: as much detail, the tone and "
+            "the organisation that suit them, without listing what you know of them. Begin with "
+            "the answer, use headings or lists only where they help, end without offers. "
+        )
+    )
+    parts = [system + language(question)]
+    if about:
+        parts.append(f"What is known of the person who asks:\n{about}")
+    if need:
+        parts.append(f"What the person really wants to know:\n{need}")
+    parts.append(f"Search results:\n{found or '(nothing was found)'}")
+    return _prompt(f"{name}{'-small' if small else ''}/1", "\n\n".join(parts), question)
+
+
+def static_profile(history: str, *, small: bool = False) -> Prompt:
+    """Ask for a profile of the person behind ``history``, whatever they may ask."""
+    aim = (
+        "Describe the person who had these conversations in a few short lines: what they know, do "
+        "and care about, and how they like to be answered. State only what the texts show."
+    )
+    return _prompt(f"static-profile{'-small' if small else ''}/1", aim, history or "(nothing)")
+
+
+def aware_profile(question: str, history: str, *, small: bool = False) -> Prompt:
+    """Ask what of ``history`` bears on ``question``."""
+    aim = (
+        "From the conversations of a person, write down in a few short lines what bears on their "
+        "new question: what they know already, what they prefer, in which form they like answers. "
+        "State only what the texts show, and do not answer the question."
+    )
+    user = f"The conversations:\n{history or '(nothing)'}\n\nThe new question:\n{question}"
+    return _prompt(f"aware-profile{'-small' if small else ''}/1", aim, user)
+
+
+def claims(question: str, response: str) -> Prompt:
+    """Ask to split a response into atomic claims, one a line."""
+    system = (
+        "Split the response into atomic claims: short statements that can be checked one by one, "
+        "each understandable by itself, none said twice, nothing added. Write one claim a line, "
+        f"without numbers. {language(question)}"
+    )
+    return _prompt("claims/1", system, f"The question:\n{question}\n\nThe response:\n{response}")
+
+
+def rubric(
+    question: str, need: str, judged: list[tuple[str, list[tuple[str, int, str]]]]
+) -> Prompt:
+    """Ask for a rubric of what this person wants, from their own judgments.
+
+    ``judged``: (answer, [(criterion, score from 1 to 5, feedback)]) of each answer they scored.
+    What it says is kept for judges and never goes into an answer's prompt.
+    """
+    system = (
+        "A person scored answers to their question and said why. Write a rubric by which somebody "
+        "else could judge a new answer as this person would: for every criterion two or three "
+        "short lines on what satisfies and what disappoints this person. Name nothing that their "
+        f"words do not show. {language(question)}"
+    )
+    shown = "\n\n".join(
+        f"Answer:\n{answer}\n" + "\n".join(f"{name}: {n} of 5. {said}" for name, n, said in scores)
+        for answer, scores in judged
+    )
+    user = f"The question:\n{question}\n\nThe need behind it:\n{need}\n\n{shown}"
+    return _prompt("rubric/1", system, user)
 
 
 def improve(question: str, answer: str, length: int, *, small: bool = False) -> Prompt:

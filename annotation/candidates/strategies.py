@@ -2,12 +2,13 @@
 
 A strategy gets a Brief and ``ask(name, prompt)``, which calls the model and keeps what it said
 under ``name`` in the candidate's parameters. It returns a Draft: the last prompt, and what it
-chose at random. The Brief is all that a strategy can see; the gold need is not in it.
+chose at random. The Brief is all that a strategy can see; the gold need is in it for the experiment
+"oracle" alone.
 """
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from annotation.candidates import clean, prompts
 from annotation.personas import profile as profiles
@@ -15,18 +16,38 @@ from annotation.personas import profile as profiles
 MASKED = 0.8
 MEMORIES = 6
 MEMORY_CHARACTERS = 400
+# Characters that are shown of the owner's history, and of one source.
+HISTORY, SMALL_HISTORY = 24_000, 2_500
+SOURCE, SMALL_SOURCE = 1_500, 500
+SMALL_SOURCES = 3
 # A rewrite whose word count differs more than this from the original's is refused.
 LENGTH_TOLERANCE = 0.2
 
 
 @dataclass(frozen=True)
+class Source:
+    """One thing that a search found: ``kind`` is history, documents or web."""
+
+    kind: str
+    id: str
+    title: str
+    url: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Brief:
-    """What a strategy may know: the question, the person's profile, the answer to rewrite."""
+    """What a strategy may know: the question, the person, the answer to rewrite, the sources."""
 
     question: str
     profile: dict = field(default_factory=dict)
     memories: tuple[str, ...] = ()
     answer: str = ""
+    # Texts of the owner's own sessions, and what the study's sources hold on the question.
+    history: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+    # The gold need: empty but in the experiment "oracle".
+    need: str = ""
     seed: int = 0
     small: bool = False
 
@@ -50,6 +71,12 @@ class Strategy:
     draft: Callable[[Brief, Ask], Draft]
     needs_persona: bool = False
     rewrites: bool = False
+    # Search-augmented: looks into the study's sources, and shows the owner's history or not.
+    searches: bool = False
+    history: bool = False
+    # Of the history only the sessions nearest to the question.
+    selects: bool = False
+    oracle: bool = False
 
 
 def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
@@ -85,14 +112,67 @@ def _degraded(brief: Brief, ask: Ask) -> Draft:
     return Draft(prompt, {"words_before": length}, tag=prompts.DEGRADED)
 
 
+def _searched(brief: Brief, ask: Ask) -> Draft:
+    return _from_sources(brief, "")
+
+
+def _searched_raw(brief: Brief, ask: Ask) -> Draft:
+    return _from_sources(brief, _joined(brief))
+
+
+def _searched_static(brief: Brief, ask: Ask) -> Draft:
+    about = ask("static_profile", prompts.static_profile(_joined(brief), small=brief.small))
+    return _from_sources(brief, about)
+
+
+def _searched_aware(brief: Brief, ask: Ask) -> Draft:
+    prompt = prompts.aware_profile(brief.question, _joined(brief), small=brief.small)
+    return _from_sources(brief, ask("aware_profile", prompt))
+
+
+def _from_sources(brief: Brief, about: str) -> Draft:
+    room = SMALL_SOURCE if brief.small else SOURCE
+    sources = [replace(one, text=one.text[:room]) for one in brief.sources]
+    sources = sources[: SMALL_SOURCES if brief.small else None]
+    prompt = prompts.searched_answer(
+        brief.question, [(one.title, one.text) for one in sources], about, brief.need,
+        small=brief.small,
+    )  # fmt: skip
+    return Draft(prompt, {"sources": [asdict(one) for one in sources]})
+
+
+def _joined(brief: Brief) -> str:
+    """The sessions one after another, each with an equal share of the room at least."""
+    room = SMALL_HISTORY if brief.small else HISTORY
+    if not brief.history:
+        return ""
+    share = max(200, room // len(brief.history))
+    return "\n\n---\n\n".join(text[:share] for text in brief.history)[:room]
+
+
 STRATEGIES = {
     "A1": Strategy(_core_and_inferred, needs_persona=True),
     "A2": Strategy(_masked, needs_persona=True),
     "A3": Strategy(_question_alone),
     "improve": Strategy(_improved, rewrites=True),
     "degrade": Strategy(_degraded, rewrites=True),
+    "search": Strategy(_searched, searches=True),
+    "search-raw": Strategy(_searched_raw, searches=True, history=True),
+    "search-raw-selected": Strategy(_searched_raw, searches=True, history=True, selects=True),
+    "search-static": Strategy(_searched_static, searches=True, history=True),
+    "search-static-selected": Strategy(_searched_static, searches=True, history=True, selects=True),
+    "search-aware": Strategy(_searched_aware, searches=True, history=True),
+    "search-aware-selected": Strategy(_searched_aware, searches=True, history=True, selects=True),
+    "search-oracle": Strategy(_searched, searches=True, oracle=True),
 }
 ANSWERS = tuple(name for name, strategy in STRATEGIES.items() if not strategy.rewrites)
+# Asked for where nobody names strategies.
+PERSONA_ANSWERS = ("A1", "A2", "A3")
+
+
+def strategy_of(name: str) -> Strategy:
+    """The strategy of a candidate's name, in which a rewrite also names what it rewrites."""
+    return STRATEGIES.get(name) or STRATEGIES[name.split("-")[0]]
 
 
 def keeps_length(before: int, text: str) -> bool:

@@ -1,4 +1,4 @@
-from annotation.candidates import generate, jobs
+from annotation.candidates import erase, generate, jobs
 from annotation.celery import app
 
 
@@ -13,3 +13,9 @@ def write(candidate_id):
 def ring():
     """Every 20 s: rows that are due and nobody rang for, and those whose worker died."""
     jobs.ring()
+
+
+@app.task
+def erase_withdrawn():
+    """Forget what answers keep of histories that were taken back."""
+    erase.erase_withdrawn()

@@ -1,5 +1,5 @@
 from annotation.celery import app
-from annotation.judging import queue
+from annotation.judging import gold, queue
 
 
 @app.task
@@ -7,3 +7,9 @@ def expire_leases():
     """Reopen slots whose lease has run out, until none is left."""
     while queue.expire():
         pass
+
+
+@app.task
+def pull_gold():
+    """Take over the claims and rubrics that models have written."""
+    gold.pull()

@@ -2,21 +2,37 @@
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.core import audit
+from annotation.core.errors import Conflict
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
-FIELDS = ("persona_id", "text", "need", "type", "scenario")
+FIELDS = (
+    "persona_id",
+    "text",
+    "need",
+    "type",
+    "scenario",
+    "owner_id",
+    "language",
+    "guide",
+    "ready",
+)
+# Of queries that curators write: they have no owner.
+PLAIN = {"owner_id": None, "language": "", "guide": {}, "ready": True}
 
 
 @transaction.atomic
 def save(study, external_id: str, *, by=None, **fields) -> Query:
-    """Return the current query of this id that says ``fields`` (``FIELDS``, all of them).
+    """Return the current query of this id that says ``fields`` (``FIELDS``; PLAIN where left out).
 
     It is made where the study has none. Where it says otherwise, it is rewritten as long as it has
-    neither answers nor items, and replaced by a new version after that.
+    neither answers nor items, and replaced by a new version after that. Raises Conflict where the
+    query is somebody else's own.
     """
+    fields = PLAIN | fields
     # Two people who write the first version at once take turns.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     current = (
@@ -24,11 +40,13 @@ def save(study, external_id: str, *, by=None, **fields) -> Query:
         .filter(study=study, external_id=external_id, replaced_at=None)
         .first()
     )
+    if current and current.owner_id != fields["owner_id"]:
+        raise Conflict(_("This is its owner's query: nobody else can change it."), code="owned")
     if current and all(getattr(current, name) == fields[name] for name in FIELDS):
         return current
     if current is None:
         query = Query.objects.create(study=study, external_id=external_id, **fields)
-    elif current.items.exists() or current.candidates.exists():
+    elif frozen(current):
         query = _replace(current, fields)
     else:
         query = current
@@ -37,6 +55,11 @@ def save(study, external_id: str, *, by=None, **fields) -> Query:
         query.save(update_fields=FIELDS)
     audit.record(by, "query.save", query, version=query.version)
     return query
+
+
+def frozen(query: Query) -> bool:
+    """Whether somebody or something has answered it, so that a change is a new version."""
+    return query.items.exists() or query.candidates.exists()
 
 
 def save_all(study, records: list[dict], *, by=None) -> int:
@@ -56,7 +79,7 @@ def save_all(study, records: list[dict], *, by=None) -> int:
     new, changed = [], 0
     for record in records:
         said = {name: record[name] for name in ("text", "need", "type", "scenario")}
-        said["persona_id"] = record["persona"] and personas[record["persona"]]
+        said = PLAIN | said | {"persona_id": record["persona"] and personas[record["persona"]]}
         current = known.get(record["id"])
         if current is None:
             new.append(Query(study=study, external_id=record["id"], **said))

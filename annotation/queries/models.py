@@ -3,6 +3,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.histories.models import Session
 from annotation.personas.models import Persona
 from annotation.studies.models import Study
 
@@ -32,6 +33,10 @@ class Query(models.Model):
     need = models.TextField(blank=True)
     type = models.CharField(max_length=10, choices=Type, default=Type.SPECIFIC)
     scenario = models.CharField(max_length=100, blank=True)
+    # What the owner wrote of the need, part by part (author.PARTS); `need` is all of it.
+    guide = models.JSONField(default=dict)
+    # False while its owner is still writing it.
+    ready = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -49,6 +54,19 @@ class Query(models.Model):
 
     def __str__(self):
         return f"{self.external_id}: {self.text[:60]}"
+
+
+class Ground(models.Model):
+    """A session of the owner's history that a query grew out of."""
+
+    query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="grounds")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="grounds")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["query", "session"], name="one_ground")]
+
+    def __str__(self):
+        return f"{self.query_id} from {self.session_id}"
 
 
 class GoldResponse(models.Model):
@@ -90,3 +108,22 @@ class GoldClaim(models.Model):
 
     def __str__(self):
         return self.text[:60]
+
+
+class Rubric(models.Model):
+    """What this person wants of an answer to a query, in one version; written by a model first."""
+
+    query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="rubrics")
+    version = models.PositiveIntegerField(default=1)
+    text = models.TextField()
+    model = models.CharField(max_length=200, blank=True)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="rubrics"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["query", "version"], name="rubric_version")]
+
+    def __str__(self):
+        return f"rubric {self.version} of {self.query.external_id}"

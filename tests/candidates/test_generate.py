@@ -87,9 +87,8 @@ def test_long_ids_stay_within_the_column_and_apart(tea, cast, fake):
     ("options", "sentence"),
     [
         ({"endpoint": "gone"}, "There is no endpoint “gone”"),
-        ({"strategies": ["A9"]}, "Choose among the strategies A1, A2, A3."),
-        ({"strategies": []}, "Choose among the strategies A1, A2, A3."),
-        ({"strategies": ["improve"]}, "Choose among the strategies A1, A2, A3."),
+        ({"strategies": ["A9"]}, "Choose among the strategies A1, A2, A3"),
+        ({"strategies": ["improve"]}, "Choose among the strategies A1, A2, A3"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_with_a_sentence(asked, tea, options, sentence):
@@ -194,7 +193,7 @@ def test_the_gold_need_is_in_no_request(asked, tea, cast, fake):
             assert written(candidate).status == "done"
     assert len(fake.requests) == 6
     used = {row.strategy.split("-")[0] for row in Candidate.objects.filter(status="done")}
-    assert used == STRATEGIES.keys()
+    assert used == {"A1", "A2", "A3", "improve", "degrade"}
     assert asked.need == "NEED-CANARY-4711"
     assert not any(b"NEED-CANARY" in raw for _, _, raw in fake.requests)
     assert "NEED-CANARY" not in str(list(Candidate.objects.values()))

@@ -6,54 +6,94 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('queries', '0001_initial'),
+        ("queries", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='query',
-            name='language',
+            model_name="query",
+            name="language",
             field=models.CharField(blank=True, max_length=20),
         ),
         migrations.AddField(
-            model_name='query',
-            name='owner',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='queries', to=settings.AUTH_USER_MODEL),
+            model_name="query",
+            name="owner",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="queries",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.CreateModel(
-            name='GoldResponse',
+            name="GoldResponse",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('text', models.TextField()),
-                ('source', models.UUIDField(null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='gold_responses', to=settings.AUTH_USER_MODEL)),
-                ('query', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='gold_responses', to='queries.query')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("text", models.TextField()),
+                ("source", models.UUIDField(null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="gold_responses",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "query",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="gold_responses",
+                        to="queries.query",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='GoldClaim',
+            name="GoldClaim",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('text', models.TextField()),
-                ('model', models.CharField(blank=True, max_length=200)),
-                ('response', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='claims', to='queries.goldresponse')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("text", models.TextField()),
+                ("model", models.CharField(blank=True, max_length=200)),
+                (
+                    "response",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="claims",
+                        to="queries.goldresponse",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['number'],
+                "ordering": ["number"],
             },
         ),
         migrations.AddConstraint(
-            model_name='goldresponse',
-            constraint=models.UniqueConstraint(fields=('query', 'version'), name='gold_response_version'),
+            model_name="goldresponse",
+            constraint=models.UniqueConstraint(
+                fields=("query", "version"), name="gold_response_version"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='goldclaim',
-            constraint=models.UniqueConstraint(fields=('response', 'number'), name='gold_claim_number'),
+            model_name="goldclaim",
+            constraint=models.UniqueConstraint(
+                fields=("response", "number"), name="gold_claim_number"
+            ),
         ),
     ]

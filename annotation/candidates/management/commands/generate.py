@@ -8,7 +8,6 @@ from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
 from annotation.candidates import generate, jobs
-from annotation.candidates.strategies import ANSWERS
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.models import Study
@@ -40,7 +39,7 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no study {study}.")
         try:
-            generate.request(found, endpoint=endpoint, strategies=ANSWERS)
+            generate.request(found, endpoint=endpoint)
         except DomainError as refusal:
             raise CommandError(refusal.sentence) from refusal
         if wait:

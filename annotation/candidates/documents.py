@@ -1,0 +1,191 @@
+"""A study's document collection: taken in as JSON lines, HTML, PDF, Markdown or plain text."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import PurePath
+
+import lxml.etree
+import lxml.html
+import numpy as np
+from django.db import connection, transaction
+from django.utils.translation import gettext as _
+from pypdf import PdfReader
+from pypdf.errors import PyPdfError
+
+from annotation.candidates.models import Document, DocumentPassage
+from annotation.core import audit
+from annotation.core import text as core_text
+from annotation.core.embed import embed
+from annotation.core.errors import DomainError
+from annotation.histories import words
+
+FILE_LIMIT = 50 * 2**20
+TEXT_LIMIT = 2_000_000
+TITLE_LIMIT = 300
+PDF_PAGES = 2_000
+PASSAGE = 1_200
+
+
+@dataclass(frozen=True)
+class Text:
+    """One document as it was read: its id in the file, title, address and plain text."""
+
+    id: str
+    title: str
+    url: str
+    text: str
+
+
+def add(study, name: str, data: bytes, *, by=None) -> dict:
+    """Add the documents of one file to ``study``; ``{"documents", "unchanged", "skipped"}``.
+
+    What the file is, is told by its bytes. A document with a known id and another text replaces the
+    known one; answers keep the sources they were written from. ``skipped`` lists
+    {"where", "reason"}. Raises DomainError with a sentence where the file holds no document at all.
+    """
+    if len(data) > FILE_LIMIT:
+        raise DomainError(
+            _("A file may have %(n)d MB.") % {"n": FILE_LIMIT // 2**20}, code="too_large"
+        )
+    skipped = []
+    texts = {one.id: one for one in _read(PurePath(name).name, data, skipped)}
+    if not texts:
+        raise DomainError(_("There is no readable text in this file."), code="no_text")
+    with transaction.atomic():
+        stored = {one.external_id: one for one in study.documents.select_for_update()}
+        fresh = [one for one in texts.values() if not _same(stored.get(one.id), one)]
+        study.documents.filter(external_id__in=[one.id for one in fresh]).delete()
+        _store(study, fresh)
+        audit.record(by, "documents.add", study, documents=len(fresh))
+    return {"documents": len(fresh), "unchanged": len(texts) - len(fresh), "skipped": skipped}
+
+
+def remove(study, *, by=None) -> int:
+    """Delete the study's documents; how many. Answers keep the sources they were written from."""
+    count = study.documents.count()
+    study.documents.all().delete()
+    audit.record(by, "documents.remove", study, documents=count)
+    return count
+
+
+def _same(stored, one: Text) -> bool:
+    return stored is not None and (stored.title, stored.url, stored.text) == (
+        one.title,
+        one.url,
+        one.text,
+    )
+
+
+def _store(study, texts: list[Text]) -> None:
+    documents = Document.objects.bulk_create(
+        Document(study=study, external_id=one.id, title=one.title, url=one.url, text=one.text)
+        for one in texts
+    )
+    rows = [(study.pk, one.pk, start, part) for one in documents for start, part in parts(one.text)]
+    vectors = embed([part for *_, part in rows]).astype(np.float16)
+    columns = "study_id, document_id, start, length, words, embedding"
+    table = DocumentPassage._meta.db_table
+    with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+        for (study_id, document, start, part), vector in zip(rows, vectors, strict=True):
+            place = f"[{','.join(map(str, vector.tolist()))}]"
+            copy.write_row((study_id, document, start, len(part), words.vector(part), place))
+
+
+def parts(text: str) -> Iterator[tuple[int, str]]:
+    """``text`` in passages of up to PASSAGE characters, cut between paragraphs or words."""
+    start = 0
+    while start < len(text):
+        end = start + PASSAGE
+        if end < len(text):
+            cut = max(text.rfind("\n\n", start, end), text.rfind(". ", start, end))
+            cut = cut if cut > start + PASSAGE // 2 else text.rfind(" ", start, end)
+            end = cut + 1 if cut > start else end
+        if text[start:end].strip():
+            yield start, text[start:end]
+        start = end
+
+
+def _read(name: str, data: bytes, skipped: list) -> Iterator[Text]:
+    if data.startswith(b"%PDF-"):
+        yield from _single(name, *_pdf(data))
+        return
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DomainError(
+            _("The file is neither PDF nor text in UTF-8."), code="encoding"
+        ) from None
+    head = text.lstrip()[:200].lower()
+    if head.startswith("{"):
+        yield from _json_lines(text, skipped)
+    elif head.startswith(("<!doctype", "<html", "<head", "<body", "<?xml", "<!--")):
+        yield from _single(name, *_html(text))
+    else:
+        first = next((line for line in text.splitlines() if line.strip()), "")
+        yield from _single(name, first.lstrip("# ").strip(), text)
+
+
+def _single(name: str, title: str, text: str) -> Iterator[Text]:
+    text = _clean(text)
+    if text:
+        yield Text(name[:200] or "document", _clean(title)[:TITLE_LIMIT] or name, "", text)
+
+
+def _json_lines(text: str, skipped: list) -> Iterator[Text]:
+    """Lines ``{"id"?, "title"?, "url"?, "text"}``."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            skipped.append({"where": f"line {number}", "reason": "this is no JSON"})
+            continue
+        if not isinstance(row, dict) or not isinstance(row.get("text"), str):
+            skipped.append({"where": f"line {number}", "reason": "there is no “text”"})
+            continue
+        body = _clean(row["text"])
+        if not body:
+            skipped.append({"where": f"line {number}", "reason": "the text is empty"})
+            continue
+        title, url = (_clean(str(row.get(key) or ""))[:TITLE_LIMIT] for key in ("title", "url"))
+        digest = hashlib.sha256(body.encode()).hexdigest()[:16]
+        yield Text(_clean(str(row.get("id") or digest))[:200], title or body[:80], url, body)
+
+
+def _html(text: str) -> tuple[str, str]:
+    # Entities of a document type are not resolved and nothing is fetched.
+    parser = lxml.html.HTMLParser(no_network=True, huge_tree=False)
+    try:
+        page = lxml.html.document_fromstring(text.encode(), parser=parser)
+    except lxml.etree.LxmlError:
+        return "", ""
+    for element in page.xpath("//script|//style|//noscript|//nav|//template"):
+        element.drop_tree()
+    for element in page.xpath("//p|//li|//h1|//h2|//h3|//h4|//tr|//br|//div"):
+        element.tail = f"\n{element.tail or ''}"
+    return page.findtext(".//title") or "", page.text_content()
+
+
+def _pdf(data: bytes) -> tuple[str, str]:
+    try:
+        reader = PdfReader(BytesIO(data))
+        if reader.is_encrypted:
+            raise DomainError(_("The PDF is encrypted."), code="encrypted")
+        pages = [page.extract_text() for page in reader.pages[:PDF_PAGES]]
+        title = (reader.metadata or {}).get("/Title") or ""
+    # pypdf meets hostile files with errors of many kinds besides its own.
+    except (PyPdfError, ValueError, KeyError, TypeError, IndexError, RecursionError, OSError):
+        raise DomainError(_("The PDF cannot be read."), code="pdf") from None
+    return str(title), "\n\n".join(pages)
+
+
+def _clean(text: str) -> str:
+    lines = (" ".join(line.split()) for line in core_text.clean(text).splitlines())
+    joined = "\n".join(lines)
+    while "\n\n\n" in joined:
+        joined = joined.replace("\n\n\n", "\n\n")
+    return joined.strip()[:TEXT_LIMIT]

@@ -1,0 +1,152 @@
+"""What a search-augmented answer may rest on: the owner's history, documents of the study, the web.
+
+History leaves the platform only in redacted form, and only where its owner agrees at this moment
+that this endpoint sees it.
+"""
+
+import json
+
+import httpx2
+import numpy as np
+from django.conf import settings
+from django.db import connection
+
+from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
+from annotation.candidates.models import Retrieval
+from annotation.candidates.strategies import Source
+from annotation.core import text as core_text
+from annotation.core.embed import embed
+from annotation.histories import browse, consent, search, words
+from annotation.histories.models import HistoryConsent
+
+SEND = HistoryConsent.Purpose.SEND
+# Reciprocal rank fusion (Cormack et al. 2009) adds 1 / (60 + rank) over two lists.
+FUSION = 60
+# Below this cosine similarity two texts have no more in common than their language.
+NEAR = 0.35
+QUERY_LIMIT = 500
+WEB_SECONDS = 20
+# Sessions of a history that may be shown: the newest, or by "selected" the nearest.
+NEWEST, NEAREST = 40, 5
+
+
+def agreed(study, owner, endpoint: str) -> bool:
+    """Whether ``owner`` agrees that ``endpoint`` sees their kept sessions, for this study."""
+    return consent.allows(owner, study, SEND, endpoint)
+
+
+def history(query, endpoint: str, *, nearest: bool) -> tuple[str, ...]:
+    """Redacted texts of the owner's kept sessions: the newest, or the ``nearest`` to the question.
+
+    Raises CallFailed where the owner does not agree, by now, that ``endpoint`` sees them.
+    """
+    if query.owner is None or not agreed(query.study, query.owner, endpoint):
+        raise CallFailed("no_consent")
+    if nearest:
+        return tuple(one.text for one in _nearest(query, endpoint, NEAREST))
+    kept = browse.sessions(query.owner, query.study).values_list("pk", flat=True)
+    shown = browse.context(query.owner, query.study, SEND, endpoint, only=kept[:NEWEST])
+    return tuple(one.text for one in shown)
+
+
+def _nearest(query, endpoint: str, limit: int) -> list:
+    """Transcripts of the owner's kept sessions that come nearest to the question, best first."""
+    hits = search.find(query.owner, query.text, limit, states=("kept",))
+    order = {hit.session: place for place, hit in enumerate(hits)}
+    found = browse.context(query.owner, query.study, SEND, endpoint, only=order)
+    return sorted(found, key=lambda one: order[one.session])
+
+
+def sources(query, endpoint: str) -> list[Source]:
+    """What the study's sources hold on the question, best first, in turn from each.
+
+    The history is a source only for its owner's own questions, and passed over where the owner
+    does not agree. Raises CallFailed where the web search fails.
+    """
+    retrieval = Retrieval.objects.get(study=query.study_id)
+    lists = [_SOURCES[kind](query, endpoint, retrieval.results) for kind in retrieval.sources]
+    merged = [found[n] for n in range(retrieval.results) for found in lists if n < len(found)]
+    return merged[: retrieval.results]
+
+
+_DOCUMENTS = """
+    WITH by_words AS MATERIALIZED (
+        SELECT id, rank() OVER (ORDER BY score DESC) AS place FROM (
+            SELECT id, ts_rank(words, %(words)s::tsquery) AS score
+            FROM candidates_documentpassage
+            WHERE study_id = %(study)s AND words @@ %(words)s::tsquery
+            ORDER BY score DESC, id LIMIT %(depth)s) w
+    ), by_meaning AS MATERIALIZED (
+        SELECT id, rank() OVER (ORDER BY distance) AS place FROM (
+            SELECT id, embedding <=> %(meaning)s::halfvec AS distance
+            FROM candidates_documentpassage WHERE study_id = %(study)s
+            ORDER BY distance, id LIMIT %(depth)s) m
+        WHERE distance < %(far)s
+    ), best AS (
+        SELECT id, sum(1.0 / (%(fusion)s + place)) AS score
+        FROM (TABLE by_words UNION ALL TABLE by_meaning) b GROUP BY id
+    )
+    SELECT d.external_id, d.title, d.url, substr(d.text, p.start + 1, p.length)
+    FROM best b JOIN candidates_documentpassage p ON p.id = b.id
+    JOIN candidates_document d ON d.id = p.document_id
+    ORDER BY b.score DESC, p.id LIMIT %(limit)s"""
+
+
+def documents(study, text: str, limit: int) -> list[Source]:
+    """Passages of the study's collection that hold the words of ``text`` or come near its meaning.
+
+    The words of a question are looked for one by one (any of them counts): few documents hold all.
+    """
+    text = text[:QUERY_LIMIT]
+    meaning = embed([text])[0].astype(np.float16)
+    values = {
+        "study": study.pk,
+        "words": words.query(text).replace(" & ", " | "),
+        "meaning": f"[{','.join(map(str, meaning.tolist()))}]",
+        "far": 1 - NEAR,
+        "fusion": FUSION,
+        "depth": 4 * limit,
+        "limit": limit,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DOCUMENTS, values)
+        return [Source("documents", *row) for row in cursor.fetchall()]
+
+
+def web(text: str, limit: int) -> list[Source]:
+    """Results of the SearXNG-compatible endpoint ATTUNE_SEARCH_URL (``?q=…&format=json``).
+
+    Raises CallFailed where there is none, it fails, or its answer cannot be read.
+    """
+    if not settings.SEARCH_URL:
+        raise CallFailed("search")
+    server = Endpoint("web search", settings.SEARCH_URL, "search", timeout=WEB_SECONDS)
+    try:
+        with bounded(server) as http:
+            asked = {"q": text[:QUERY_LIMIT], "format": "json"}
+            answer = http.get(settings.SEARCH_URL, params=asked, timeout=WEB_SECONDS)
+            rows = json.loads(answer.text)["results"] if answer.status_code == 200 else None
+            return [_result(row) for row in rows[:limit]]
+    except (httpx2.HTTPError, CallFailed, ValueError, KeyError, TypeError, RecursionError):
+        raise CallFailed("search") from None
+
+
+def _result(row) -> Source:
+    title, url, content = (
+        core_text.clean(str(row.get(name) or ""))[:2_000] for name in ("title", "url", "content")
+    )
+    return Source("web", url, title, url, content)
+
+
+def _of_history(query, endpoint, limit) -> list[Source]:
+    if query.owner is None or not agreed(query.study, query.owner, endpoint):
+        return []
+    found = _nearest(query, endpoint, limit)
+    return [Source("history", str(one.session), one.title, "", one.text) for one in found]
+
+
+_SOURCES = {
+    "history": _of_history,
+    "documents": lambda query, endpoint, limit: documents(query.study, query.text, limit),
+    "web": lambda query, endpoint, limit: web(query.text, limit),
+}

@@ -1,0 +1,161 @@
+"""Aspect scores of answers that a reward model or another judge gave: read, check, store."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from django.db import transaction
+
+from annotation.candidates.models import AspectScore
+from annotation.core.errors import DomainError
+from annotation.core.rows import chunks, silent
+from annotation.studies.bundle import SCORE, check_json
+from annotation.studies.models import Study
+
+CHUNK = 2_000
+REQUIRED = [name for name, field in SCORE.items() if field.required]
+
+
+class ScoresFileError(DomainError):
+    """The file holds no scores at all; the sentence names file and line."""
+
+    code = "scores"
+
+
+@transaction.atomic
+def import_scores(study, path, progress: Callable = silent) -> dict:
+    """Store the scores of the file ``path`` (CSV or JSON lines) for answers of ``study``.
+
+    A row has ``candidate`` (its own id), ``aspect``, ``score`` and, where there are several,
+    ``source``. Returns ``scores`` and ``candidates``: how many scores of the file, of how many
+    answers, the study has now, and ``rejected``: line and reason of every other row. The same file
+    again changes nothing. Raises ScoresFileError where the file is no scores file at all.
+    """
+    # Two imports into one study take turns: each would miss what the other is storing.
+    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    rejected, kept, scored = [], 0, set()
+    for chunk in chunks(progress(read(path), "scores", None), CHUNK):
+        good = [(line, row) for line, row in chunk if not isinstance(row, str)]
+        refused = [(line, row) for line, row in chunk if isinstance(row, str)] + store(study, good)
+        wrong = {line for line, _reason in refused}
+        taken = [row["candidate"] for line, row in good if line not in wrong]
+        kept += len(taken)
+        scored.update(taken)
+        rejected += [{"line": line, "reason": reason} for line, reason in sorted(refused)]
+    return {"scores": kept, "candidates": len(scored), "rejected": rejected}
+
+
+def store(study, rows: Iterable[tuple[int, dict]]) -> list[tuple[int, str]]:
+    """Add the scores of ``rows`` (line, row of bundle.SCORE); line and reason of each refused one.
+
+    A score that the study has already, with the same value, is passed over.
+    """
+    rows = list(rows)
+    named = {row["candidate"] for _line, row in rows}
+    answers = dict(study.candidates.filter(external_id__in=named).values_list("external_id", "pk"))
+    there = AspectScore.objects.filter(candidate__in=answers.values())
+    fields = ("candidate_id", "aspect", "source", "score")
+    known = {tuple(key): score for *key, score in there.values_list(*fields)}
+    new, refused = [], []
+    for line, row in rows:
+        key = (answers.get(row["candidate"]), row["aspect"], row["source"])
+        if key[0] is None:
+            refused.append((line, f"the study has no answer “{row['candidate'][:80]}”"))
+        elif key not in known:
+            known[key] = row["score"]
+            new.append(AspectScore(**dict(zip(fields, (*key, row["score"]), strict=True))))
+        elif known[key] != row["score"]:
+            words = "has another score on this aspect from this source: name another source"
+            refused.append((line, f"the answer “{row['candidate'][:80]}” {words}"))
+    AspectScore.objects.bulk_create(new)
+    return refused
+
+
+def read(path) -> Iterator[tuple[int, dict | str]]:
+    """Line and row of bundle.SCORE of each record of a scores file, or the reason it is none.
+
+    The first character tells JSON lines from CSV. Raises ScoresFileError where the file cannot be
+    read, is empty or lacks a column.
+    """
+    path = Path(path)
+    try:
+        # A byte that is no UTF-8 spoils its own row only.
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
+            first = next((line for line in stream if line.strip()), None)
+            if first is None:
+                raise ScoresFileError(f"{path}, line 1: the file is empty")
+            stream.seek(0)
+            records = _json_records if first.lstrip()[:1] in "{[" else _csv_records
+            for line, record in records(stream, path):
+                yield line, record if isinstance(record, str) else _checked(record)
+    except OSError as error:
+        words = (error.strerror or "it cannot be read").lower()
+        raise ScoresFileError(f"{path}: {words}") from error
+
+
+def _json_records(stream, path) -> Iterator[tuple[int, dict | str]]:
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            check_json(record)
+        except (ValueError, RecursionError) as error:
+            broken = isinstance(error, json.JSONDecodeError | RecursionError)
+            yield number, "the line is not JSON" if broken else f"the line {error}"
+        else:
+            yield number, record if isinstance(record, dict) else "the line is not a JSON object"
+
+
+def _csv_records(stream, path) -> Iterator[tuple[int, dict | str]]:
+    reader = csv.reader(stream, strict=True)
+    header = None
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield line, f"broken CSV ({error})"
+            continue
+        if header is None and row:
+            header = [name.strip() for name in row]
+            _check_header(header, f"{path}, line {line}")
+        elif row and len(row) != len(header):
+            yield line, f"{len(row)} fields where the header has {len(header)}"
+        elif row:
+            record = dict(zip(header, row, strict=True))
+            yield line, record | {"score": _number(record["score"])}
+
+
+def _number(text: str) -> float | str:
+    """The number a text stands for; the text itself where it stands for none."""
+    try:
+        return text if "_" in text else float(text)
+    except ValueError:
+        return text
+
+
+def _check_header(header: list[str], place: str) -> None:
+    for name in SCORE:
+        if header.count(name) > 1:
+            raise ScoresFileError(f"{place}: two columns are called {name}")
+        if name in REQUIRED and name not in header:
+            raise ScoresFileError(f"{place}: there is no column {name}")
+
+
+def _checked(record: dict) -> dict | str:
+    """The record read by bundle.SCORE, or why it is no score."""
+    row = {}
+    for name, field in SCORE.items():
+        value = record.get(name)
+        try:
+            if value is None and field.required:
+                return f"“{name}” is missing"
+            check_json(value)
+            row[name] = field.default if value is None else field.read(value)
+        except ValueError as error:
+            return f"“{name}” {error}"
+    return row

@@ -1,0 +1,72 @@
+"""Gold responses, their claims, and rubrics: in versions, never rewritten."""
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
+
+TEXT_LIMIT = 50_000
+CLAIMS_LIMIT, CLAIM_LIMIT = 200, 2_000
+
+
+def newest(query) -> GoldResponse | None:
+    """The newest version of the query's gold response."""
+    return query.gold_responses.order_by("-version").first()
+
+
+def save(query, author, text: str, *, source=None) -> GoldResponse:
+    """The gold response that says ``text``: the newest one, or a new version where it differs.
+
+    ``source`` is the id of the candidate that it started from. DomainError where there is no text.
+    """
+    text = _checked(text)
+    with transaction.atomic():
+        Query.objects.select_for_update(no_key=True).get(pk=query.pk)
+        known = newest(query)
+        if known and known.text == text:
+            return known
+        version = known.version + 1 if known else 1
+        response = GoldResponse.objects.create(
+            query=query, version=version, text=text, author=author, source=source
+        )
+        audit.record(author, "gold.save", response, version=version)
+    return response
+
+
+def set_claims(response: GoldResponse, texts: list[str], *, model: str = "") -> int:
+    """Store the claims of a response that has none yet; how many there are now."""
+    with transaction.atomic():
+        GoldResponse.objects.select_for_update().get(pk=response.pk)
+        if not response.claims.exists():
+            different = list(dict.fromkeys(text[:CLAIM_LIMIT] for text in texts))[:CLAIMS_LIMIT]
+            GoldClaim.objects.bulk_create(
+                GoldClaim(response=response, number=number, text=text, model=model)
+                for number, text in enumerate(different, start=1)
+            )
+    return response.claims.count()
+
+
+def save_rubric(query, text: str, *, author=None, model: str = "") -> Rubric:
+    """The rubric that says ``text``: the newest one, or a new version where it differs."""
+    text = _checked(text)
+    with transaction.atomic():
+        Query.objects.select_for_update(no_key=True).get(pk=query.pk)
+        known = query.rubrics.order_by("-version").first()
+        if known and known.text == text:
+            return known
+        version = (query.rubrics.aggregate(v=Max("version"))["v"] or 0) + 1
+        return Rubric.objects.create(
+            query=query, version=version, text=text, author=author, model=model
+        )
+
+
+def _checked(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\x00", "").strip()
+    if not text:
+        raise DomainError(_("There is no text to save."), code="text")
+    if len(text) > TEXT_LIMIT:
+        raise DomainError(_("A text has at most %(n)d characters.") % {"n": TEXT_LIMIT})
+    return text

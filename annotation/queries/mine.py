@@ -1,0 +1,124 @@
+"""The annotator's pages of their own queries. Everything typed is saved as it is typed."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.core.errors import DomainError
+from annotation.histories import browse, search
+from annotation.queries import author, own
+from annotation.queries.forms import SCENARIOS
+from annotation.studies.access import study_for
+from annotation.studies.models import Role
+
+HITS = 10
+
+
+def _study(request, slug):
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    if not own.asked_for(study):
+        raise Http404
+    if not study.consented:
+        raise PermissionDenied
+    return study
+
+
+@require_http_methods(["GET", "POST"])
+def queries(request, slug):
+    """The list; POST begins a new query."""
+    study = _study(request, slug)
+    if request.method == "POST":
+        return redirect("own-query", slug, own.begin(study, request.user).external_id)
+    context = {
+        "study": study,
+        "queries": own.of(study, request.user),
+        "kept": browse.sessions(request.user, study).count(),
+    }
+    return render(request, "queries/own.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def query(request, slug, key):
+    """One query; POST saves it, and with ``done`` says that it may be answered."""
+    study = _study(request, slug)
+    found = own.get(study, request.user, key)
+    if request.method == "GET":
+        return _page(request, study, found)
+    try:
+        found = own.write(found, request.user, **_typed(request))
+        if "done" in request.POST:
+            own.finish(found, request.user)
+            messages.success(request, _("Your query is ready to be answered."))
+            return redirect("own-queries", slug)
+    except DomainError as refusal:
+        return _page(request, study, found, refusal)
+    if request.htmx:
+        context = {"saved": True, "oob": True, "grounds": _grounds(found)}
+        return render(request, "queries/own_query.html#kept", context)
+    return redirect("own-query", slug, key)
+
+
+@require_POST
+def change(request, slug, key):
+    """Make the next version of an answered query."""
+    study = _study(request, slug)
+    own.change(own.get(study, request.user, key), request.user)
+    return redirect("own-query", slug, key)
+
+
+@require_safe
+def sessions(request, slug, key):
+    """Own kept sessions that fit the words typed, to ground the query in; a fragment."""
+    study = _study(request, slug)
+    found = own.get(study, request.user, key)
+    text = request.GET.get("find", "").replace("\x00", "")
+    hits = search.find(request.user, text, HITS, states=("kept",))
+    chosen = set(found.grounds.values_list("session_id", flat=True))
+    context = {"hits": [hit for hit in hits if hit.session not in chosen], "asked": text.strip()}
+    return render(request, "queries/own_query.html#hits", context)
+
+
+def _typed(request) -> dict:
+    data = request.POST
+    clean = {name: value.replace("\x00", "").replace("\r\n", "\n") for name, value in data.items()}
+    return {
+        "text": clean.get("text", ""),
+        "guide": {part: clean.get(part, "") for part in own.PARTS},
+        "scenario": clean.get("scenario", "")[:100],
+        "language": clean.get("language", "")[:20],
+        "grounds": [_uuid(value) for value in data.getlist("grounds")],
+    }
+
+
+def _page(request, study, found, refusal=None):
+    typed = _typed(request) if refusal else None
+    guide = typed["guide"] if typed else found.guide
+    context = {
+        "study": study,
+        "query": found,
+        "frozen": author.frozen(found),
+        "refusal": refusal,
+        "text": typed["text"] if typed else found.text,
+        "parts": [(part, asked, guide.get(part, "")) for part, asked in own.PARTS.items()],
+        "grounds": _grounds(found),
+        "scenarios": SCENARIOS,
+    }
+    fragment = "#saved" if request.htmx and refusal else ""
+    status = refusal.status if refusal else 200
+    return render(request, f"queries/own_query.html{fragment}", context, status=status)
+
+
+def _grounds(query):
+    return query.grounds.select_related("session").order_by("pk")
+
+
+def _uuid(value) -> UUID:
+    try:
+        return UUID(value)
+    except ValueError:
+        raise DomainError(_("Choose sessions from the list."), code="grounds") from None

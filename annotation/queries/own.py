@@ -1,0 +1,136 @@
+"""An annotator's own queries: a simple question, the need behind it, sessions it grew out of."""
+
+import secrets
+
+from django.db import transaction
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.histories import browse
+from annotation.queries import author
+from annotation.queries.models import Ground, Query
+
+# The guided need, part by part, and the question that stands over each.
+PARTS = {
+    "want": gettext_lazy("What do you really want to know?"),
+    "known": gettext_lazy("What do you know already, or have tried?"),
+    "form": gettext_lazy("In which form should the answer come?"),
+    "annoy": gettext_lazy("What would annoy you in an answer?"),
+}
+TEXT_LIMIT, NEED_LIMIT = 2_000, 20_000
+GROUNDS_LIMIT = 20
+
+
+def asked_for(study) -> bool:
+    """Whether annotators of ``study`` write queries of their own: a task is for owners alone."""
+    return study.tasks.filter(config__owner_only=True).exists()
+
+
+def of(study, owner):
+    """The owner's current queries with ``answers``, how many were written, newest first."""
+    written = Count("candidates", Q(candidates__purpose="answer", candidates__status="done"))
+    mine = Query.objects.filter(study=study, owner=owner, replaced_at=None)
+    return mine.annotate(answers=written).order_by("-pk")
+
+
+def get(study, owner, external_id: str) -> Query:
+    """The owner's current query of this id; NotFound for anybody else's."""
+    query = of(study, owner).filter(external_id=external_id).first()
+    if query is None:
+        raise NotFound(_("There is no such query of yours."))
+    return query
+
+
+def begin(study, owner) -> Query:
+    """A new query, not ready to be answered; one that is still empty is gone on with."""
+    empty = of(study, owner).filter(ready=False, text="", need="", version=1).first()
+    name = f"own-{secrets.token_hex(6)}"
+    return empty or author.save(study, name, by=owner, **_fields(owner, "", {}, "", ""))
+
+
+def write(
+    query: Query, owner, *, text="", guide=None, scenario="", language="", grounds=None
+) -> Query:
+    """Keep what the owner has typed so far; ``grounds`` are ids of kept sessions.
+
+    Raises Conflict where the query has answers (``change`` makes its next version), DomainError
+    where a text is too long or a session is not one the owner keeps.
+    """
+    if author.frozen(query):
+        raise Conflict(
+            _("Answers to this query were asked for: write a new version of it."), code="frozen"
+        )
+    _check(text, guide or {})
+    fields = _fields(owner, text, guide or {}, scenario, language)
+    with transaction.atomic():
+        saved = author.save(query.study, query.external_id, by=owner, **fields)
+        if grounds is not None:
+            _set_grounds(saved, owner, grounds)
+    return saved
+
+
+def finish(query: Query, owner) -> Query:
+    """Say that the query is ready to be answered; DomainError names what is missing."""
+    if not query.text.strip():
+        raise DomainError(_("Write your question first."), code="text")
+    if not query.guide.get("want", "").strip():
+        raise DomainError(_("Say what you really want to know."), code="need")
+    return author.save(query.study, query.external_id, by=owner, **_said(query) | {"ready": True})
+
+
+def change(query: Query, owner) -> Query:
+    """Make the next version of an answered query, for its owner to write on."""
+    if not author.frozen(query):
+        return query
+    with transaction.atomic():
+        saved = author.save(
+            query.study, query.external_id, by=owner, **_said(query) | {"ready": False}
+        )
+        Ground.objects.bulk_create(
+            Ground(query=saved, session_id=session)
+            for session in query.grounds.values_list("session_id", flat=True)
+        )
+    return saved
+
+
+def _said(query: Query) -> dict:
+    return {name: getattr(query, name) for name in author.FIELDS}
+
+
+def _fields(owner, text: str, guide: dict, scenario: str, language: str) -> dict:
+    guide = {part: guide[part].strip() for part in PARTS if guide.get(part, "").strip()}
+    return {
+        "persona_id": None,
+        "owner_id": owner.pk,
+        "text": text.strip(),
+        "need": "\n\n".join(guide.values()),
+        "guide": guide,
+        "type": Query.Type.SPECIFIC,
+        "scenario": scenario.strip(),
+        "language": language,
+        "ready": False,
+    }
+
+
+def _check(text: str, guide: dict) -> None:
+    if len(text) > TEXT_LIMIT:
+        raise DomainError(_("A question has at most %(n)d characters.") % {"n": TEXT_LIMIT})
+    if sum(map(len, guide.values())) > NEED_LIMIT:
+        raise DomainError(_("The need has at most %(n)d characters.") % {"n": NEED_LIMIT})
+
+
+def _set_grounds(query: Query, owner, wanted) -> None:
+    wanted = set(wanted)
+    kept = set(
+        browse.sessions(owner, query.study).filter(pk__in=wanted).values_list("pk", flat=True)
+    )
+    if wanted - kept or len(wanted) > GROUNDS_LIMIT:
+        raise DomainError(
+            _("Choose up to %(n)d sessions that you keep.") % {"n": GROUNDS_LIMIT}, code="grounds"
+        )
+    query.grounds.exclude(session__in=wanted).delete()
+    Ground.objects.bulk_create(
+        [Ground(query=query, session_id=session) for session in kept], ignore_conflicts=True
+    )
