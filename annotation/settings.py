@@ -105,6 +105,8 @@ NOWHERE = "postgresql:///attune?host=/nonexistent"
 DATABASES = {"default": _database(DATABASE_URL or NOWHERE)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Model servers: [{"name", "base_url", "api_key", "model", ...}]. Only these are ever called.
+# A SearXNG-compatible address for the web source of search-augmented answers; "" means none.
+SEARCH_URL = env.str("ATTUNE_SEARCH_URL", "")
 ENDPOINTS = env.json("ATTUNE_ENDPOINTS", default=None) or SERVICES.get("ATTUNE_ENDPOINTS", [])
 
 # --- Applications ---------------------------------------------------------------------------
@@ -118,6 +120,7 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "csp",
     "django_htmx",
     "template_partials",
@@ -128,12 +131,14 @@ INSTALLED_APPS = [
     "annotation.local",
     "annotation.accounts",
     "annotation.studies",
+    "annotation.histories",
     "annotation.personas",
     "annotation.queries",
     "annotation.candidates",
     "annotation.judging",
     "annotation.agreement",
     "annotation.datasets",
+    "annotation.evaluation",
     "annotation.api",
 ]
 
@@ -148,7 +153,9 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "annotation.accounts.middleware.persons_language",
     "annotation.core.middleware.LoginRequired",
+    "annotation.studies.middleware.SecondFactor",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -167,7 +174,10 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["annotation.core.templatetags.attune"],
+            "builtins": [
+                "annotation.core.templatetags.attune",
+                "annotation.studies.templatetags.study_texts",
+            ],
         },
     }
 ]
@@ -199,6 +209,18 @@ ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Attune] "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXY_COUNT
+# Ours beside allauth's own. A class behind one address types at the same moment; a code of 40 bits
+# still outlasts this rate by thousands of years.
+ACCOUNT_RATE_LIMITS = {"join_code": "300/10m/ip", "crowd_enter": "300/10m/ip"}
+# Whether whoever does more than annotate needs a second factor.
+REQUIRE_MFA = env.bool("ATTUNE_REQUIRE_MFA", False)
+MFA_ADAPTER = "annotation.accounts.adapter.SealedSecrets"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Attune"
+# allauth remembers a used code for one period: with a tolerance it could be used again after it.
+MFA_TOTP_TOLERANCE = 0
+# People come by invitation; without a mail server no address could be confirmed.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 LOGIN_URL = reverse_lazy("account_login")
 LOGIN_REDIRECT_URL = "home"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
@@ -253,7 +275,11 @@ STORAGES = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("ko", "한국어")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_NAME = "__Host-language" if HTTPS else "attune-language"
+LANGUAGE_COOKIE_AGE = 365 * 86_400
 FORMAT_MODULE_PATH = ["annotation.formats"]
+# A sign between thousands would stand in ids and form fields too.
+USE_THOUSAND_SEPARATOR = False
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -294,8 +320,14 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
     "heartbeat": {"task": "annotation.core.tasks.beat", "schedule": 15},
+    "pull-gold": {"task": "annotation.judging.tasks.pull_gold", "schedule": 10},
     "expire-leases": {"task": "annotation.judging.tasks.expire_leases", "schedule": 30},
     "ring-for-candidates": {"task": "annotation.candidates.tasks.ring", "schedule": 20},
+    "erase-from-candidates": {
+        "task": "annotation.candidates.tasks.erase_withdrawn",
+        "schedule": 30,
+    },
+    "ring-for-histories": {"task": "annotation.histories.tasks.ring", "schedule": 20},
     "ring-for-releases": {"task": "annotation.datasets.tasks.ring", "schedule": 20},
     "recompute-agreement": {
         "task": "annotation.agreement.tasks.recompute_due",
@@ -334,6 +366,16 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SCHEMA_PATH_PREFIX": r"/api/v1",
 }
+
+# --- Histories ------------------------------------------------------------------------------
+
+HISTORY_MAX_BYTES = env.int("ATTUNE_HISTORY_MAX_MB", 2048) * 2**20
+FILE_UPLOAD_HANDLERS = [
+    # A history goes straight to its private folder; all other files of forms as usual.
+    "annotation.histories.files.Receiver",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 
 # --- Judging --------------------------------------------------------------------------------
 

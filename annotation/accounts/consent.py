@@ -6,22 +6,30 @@ from django.utils import timezone
 from annotation.accounts.models import Consent, ConsentText
 
 
-def publish(name: str, body: str) -> ConsentText:
-    """Return the newest version of the text ``name``; make a new one where ``body`` differs."""
+def publish(name: str, body: str, translations: dict[str, str] | None = None) -> ConsentText:
+    """Return the newest version of the text ``name``; make a new one where anything differs.
+
+    ``translations`` is {language: body}: a version covers all languages, whichever of them was
+    read. None keeps those of the newest version.
+    """
     try:
-        return _publish(name, body)
+        return _publish(name, body, translations)
     except IntegrityError:
         # Somebody published at the same moment: theirs is the newest now.
-        return _publish(name, body)
+        return _publish(name, body, translations)
 
 
 @transaction.atomic
-def _publish(name: str, body: str) -> ConsentText:
+def _publish(name, body, translations) -> ConsentText:
     newest = ConsentText.objects.filter(name=name).order_by("-version").first()
-    if newest and newest.body == body:
+    if translations is None:
+        translations = newest.translations if newest else {}
+    if newest and (newest.body, newest.translations) == (body, translations):
         return newest
     version = newest.version + 1 if newest else 1
-    return ConsentText.objects.create(name=name, version=version, body=body)
+    return ConsentText.objects.create(
+        name=name, version=version, body=body, translations=translations
+    )
 
 
 def grant(user, text: ConsentText) -> Consent:

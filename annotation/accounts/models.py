@@ -31,6 +31,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     name = models.CharField(_("name"), max_length=120, blank=True)
     # "<study>:<worker>" of a votes file: the same worker is the same person within a study.
     worker = models.CharField(max_length=200, unique=True, null=True)  # noqa: DJ001
+    # The language chosen for the pages; empty: what the browser asks for.
+    language = models.CharField(max_length=10, blank=True)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -83,6 +85,8 @@ class ConsentText(models.Model):
     name = models.CharField(max_length=80)
     version = models.PositiveIntegerField()
     body = models.TextField()
+    # {language: body}: part of the version like the body itself.
+    translations = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -1,14 +1,20 @@
 from datetime import timedelta
 
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from django import forms
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.db.models import Q
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.i18n import set_language
 
-from annotation.accounts.models import ApiToken
+from annotation.accounts.models import ApiToken, User
 from annotation.core import audit
 
 
@@ -43,3 +49,24 @@ def revoke(request, pk):
         token.save(update_fields=["revoked_at"])
         audit.record(request.user, "token.revoke", token)
     return redirect("tokens")
+
+
+@login_not_required
+@require_POST
+def language(request):
+    """Choose the language of the pages: for this browser, and for the person logged in."""
+    chosen = request.POST.get("language")
+    if request.user.is_authenticated and chosen in dict(settings.LANGUAGES):
+        User.objects.filter(pk=request.user.pk).update(language=chosen)
+    return set_language(request)
+
+
+@require_safe
+def totp_picture(request):
+    """The picture that an authenticator app reads, of the secret that is being set up."""
+    secret = request.session.get(SECRET_SESSION_KEY)
+    if not secret:
+        raise Http404
+    adapter = get_adapter()
+    picture = adapter.build_totp_svg(adapter.build_totp_url(request.user, secret))
+    return HttpResponse(picture, content_type="image/svg+xml")

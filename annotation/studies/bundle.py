@@ -1,4 +1,4 @@
-"""Reads a study bundle: a folder of study.json and five optional files of JSON lines.
+"""Reads a study bundle: a folder of study.json and optional files of JSON lines.
 
 Everything is checked before anything is stored. A file is read line by line and only its ids are
 kept, so a bundle may be larger than the memory; the rows are read a second time to be stored.
@@ -19,10 +19,12 @@ LINE_LIMIT = 5_000_000
 DEPTH_LIMIT = 20
 OVERLAP_LIMIT = 1000
 DEFAULT_OVERLAP = 9
+NUMBER_LIMIT = 1e100
 BOM = b"\xef\xbb\xbf"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SLUG = re.compile(r"[-a-zA-Z0-9_]{1,60}")
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}")
 
 
 class BundleError(DomainError):
@@ -115,6 +117,15 @@ def whole(low: int, high: int) -> Callable:
     return read
 
 
+def number(value) -> float:
+    """A number; squares of larger ones would leave what floating point holds."""
+    if type(value) not in (int, float):
+        raise ValueError("must be a number")
+    if not abs(value) <= NUMBER_LIMIT:
+        raise ValueError("is no number of this size")
+    return float(value)
+
+
 def texts(limit: int) -> Callable:
     """A list of text."""
     one = text(limit)
@@ -127,10 +138,63 @@ def texts(limit: int) -> Callable:
     return read
 
 
+def by_language(one: Callable) -> Callable:
+    """What ``one`` reads, or an object of it by language code: {"en": "…", "ko": "…"}."""
+
+    def read(value):
+        if not isinstance(value, dict):
+            return one(value)
+        if not value:
+            raise ValueError("is empty")
+        found = {}
+        for code, said in value.items():
+            if not _LANGUAGE.fullmatch(code):
+                raise ValueError(f"names {_shown(code)}, which is no language code")
+            try:
+                found[code] = one(said)
+            except ValueError as error:
+                raise ValueError(f"in {_shown(code)} {error}") from None
+        return found
+
+    return read
+
+
 def profile(value) -> dict:
     """A persona's profile: a JSON object with at least one key."""
     if not isinstance(value, dict) or not value:
         raise ValueError("must be an object with at least one key")
+    return value
+
+
+def share(value) -> float:
+    """A number from 0 to 1."""
+    if not 0 <= number(value) <= 1:
+        raise ValueError("must be a number from 0 to 1")
+    return float(value)
+
+
+def conversations(value) -> list[list[dict]]:
+    """Conversations, each a list of messages {"role": "user"|"assistant", "text"}."""
+    if not isinstance(value, list) or not all(isinstance(turns, list) for turns in value):
+        raise ValueError("must be a list of conversations, each a list of messages")
+    return [[_message(turn) for turn in turns] for turns in value]
+
+
+def _message(turn) -> dict:
+    if not isinstance(turn, dict) or not isinstance(turn.get("text"), str):
+        raise ValueError("must have messages of a role and a text")
+    if turn.get("role") not in ("user", "assistant"):
+        raise ValueError("has a message whose role is neither user nor assistant")
+    return {"role": turn["role"], "text": turn["text"]}
+
+
+def label(value) -> str:
+    """A label: text, or a whole number that stands for its digits."""
+    return text(20)(str(value) if type(value) is int else value)
+
+
+def anything(value):
+    """Any JSON value."""
     return value
 
 
@@ -156,10 +220,10 @@ def _required(read: Callable) -> Field:
 
 STUDY = {
     "slug": _required(text(60)),
-    "title": _required(text(200)),
-    "description": Field(text(empty=True), ""),
-    "guideline": Field(text(empty=True), ""),
-    "consent": Field(text(empty=True), ""),
+    "title": _required(by_language(text(200))),
+    "description": Field(by_language(text(empty=True)), ""),
+    "guideline": Field(by_language(text(empty=True)), ""),
+    "consent": Field(by_language(text(empty=True)), ""),
     "languages": Field(texts(35), []),
     "tasks": Field(objects, []),
 }
@@ -167,7 +231,7 @@ TASK = {
     "name": _required(text(60)),
     "kind": _required(text(20)),
     "overlap": Field(whole(1, OVERLAP_LIMIT), DEFAULT_OVERLAP),
-    "guideline": Field(text(empty=True), ""),
+    "guideline": Field(by_language(text(empty=True)), ""),
 }
 PERSONA = {"id": _required(identifier(100)), "profile": _required(profile)}
 MEMORY = {"persona": _required(text(100)), "text": _required(text())}
@@ -188,12 +252,37 @@ CANDIDATE = {
     "strategy": Field(text(40, empty=True), ""),
     "urls": Field(texts(4000), []),
 }
+SCORE = {
+    "candidate": _required(text(100)),
+    "aspect": _required(identifier(60)),
+    "score": _required(number),
+    "source": Field(text(60, empty=True), ""),
+}
+ATTRIBUTE = {
+    "id": _required(identifier(100)),
+    "persona": _required(text(100)),
+    "text": _required(text()),
+    "confidence": Field(share),
+    "model": Field(text(200, empty=True), ""),
+    "conversations": Field(conversations, []),
+}
+# What a model says of an item: evaluation.verdicts.
+VERDICT = {
+    "task": _required(text(200)),
+    "model": _required(identifier(200)),
+    "label": _required(label),
+}
+# What an item must have besides, its task's kind says: see ``check_item``.
 ITEM = {
     "id": _required(identifier(200)),
     "task": _required(text(60)),
-    "query": _required(text(100)),
-    "candidates": _required(texts(100)),
+    "query": Field(text(100)),
+    "attribute": Field(text(100)),
+    "candidates": Field(texts(100), []),
     "overlap": Field(whole(1, OVERLAP_LIMIT)),
+    "purpose": Field(one_of("work", "training", "gold"), "work"),
+    "expected": Field(anything),
+    "explanation": Field(text(empty=True), ""),
 }
 
 
@@ -206,11 +295,17 @@ class Task:
     overlap: int
     guideline: str
     config: dict
+    # {language: {"guideline", "question"}}
+    translations: dict = field(default_factory=dict)
 
 
 @dataclass
 class Bundle:
-    """A checked bundle. ``rows(name)`` reads a file again, one record a line."""
+    """A checked bundle. ``rows(name)`` reads a file again, one record a line.
+
+    ``study`` is study.json without its tasks, its texts in the study's own language; besides,
+    "translations" {language: {"title", "description"}} and "consent_translations" {language: text}.
+    """
 
     folder: Path
     study: dict
@@ -229,22 +324,27 @@ _FILES = {
     "memories": ("memories.jsonl", MEMORY),
     "queries": ("queries.jsonl", QUERY),
     "candidates": ("candidates.jsonl", CANDIDATE),
+    "scores": ("scores.jsonl", SCORE),
+    "attributes": ("attributes.jsonl", ATTRIBUTE),
     "items": ("items.jsonl", ITEM),
 }
 
 
-def read_bundle(folder, *, check_slug: Callable, check_task: Callable) -> Bundle:
+def read_bundle(
+    folder, *, check_slug: Callable, check_task: Callable, check_item: Callable
+) -> Bundle:
     """Read and check the bundle in ``folder``.
 
-    ``check_slug(slug)`` and ``check_task(kind, config) -> config`` know what the platform allows
-    and raise DomainError otherwise. Raises BundleError with up to 20 faults.
+    ``check_slug(slug)``, ``check_task(kind, config) -> config`` and ``check_item(task, row)`` know
+    what the platform allows and raise DomainError otherwise. Raises BundleError with up to 20
+    faults.
     """
     folder, report = Path(folder), Report()
     if not folder.is_dir():
         raise BundleError([f"{folder}: there is no such folder"])
     study, tasks = _read_study(folder, report, check_slug, check_task)
     bundle = Bundle(folder, study, tasks)
-    _check_rows(bundle, report)
+    _check_rows(bundle, report, check_item)
     report.finish()
     bundle.warnings = list(report.warnings.values())
     return bundle
@@ -256,6 +356,24 @@ def read_personas(stream, name: str) -> list[dict]:
     found = _read_list(stream, name, PERSONA, report)
     report.finish()
     return [record for _, record in found]
+
+
+def read_attributes(stream, name: str, personas) -> list[dict]:
+    """Records of an uploaded attributes file; ``personas`` are the ids that it may name."""
+    report = Report()
+    found = _read_list(stream, name, ATTRIBUTE, report)
+    for line, record in found:
+        _known(record["persona"], personas, "persona", f"{name}, line {line}", report)
+    report.finish()
+    return [record for _, record in found]
+
+
+def read_verdicts(stream, name: str) -> list[tuple[int, dict]]:
+    """Line and record of every verdict of a file (binary ``stream``); BundleError with faults."""
+    report = Report()
+    found = list(_records(stream, name, VERDICT, report))
+    report.finish()
+    return found
 
 
 def read_queries(stream, name: str, personas) -> list[dict]:
@@ -308,13 +426,49 @@ def _read_study(folder, report, check_slug, check_task) -> tuple[dict, list[Task
     if study is None:
         report.finish()
     _asked(check_slug, study["slug"], place=place("slug"), report=report)
-    tasks = {}
+    guideline, tasks = study["guideline"], {}
+    study |= _own_texts(study, study["languages"], place, report)
     for given in study.pop("tasks"):
-        _read_task(given, study["guideline"], tasks, place, report, check_task)
+        _read_task(given, guideline, study["languages"], tasks, place, report, check_task)
     return study, list(tasks.values())
 
 
-def _read_task(given, guideline, tasks, place, report, check_task) -> None:
+def _own_texts(study, languages, place, report) -> dict:
+    """The study's texts in its own language, and all others as the models keep them."""
+    found, others = {}, {}
+    names = ("title", "description", "guideline", "consent")
+    for name in names:
+        found[name], others[name] = _split(study[name], name, languages, place(name), report)
+    found["consent_translations"] = others["consent"]
+    found["translations"] = _by_language(others, "title", "description")
+    # A study that names no languages has those that its texts are in.
+    in_use = [code for name in names if isinstance(study[name], dict) for code in study[name]]
+    found["languages"] = languages or list(dict.fromkeys(in_use))
+    return found
+
+
+def _split(value, name, languages, place, report) -> tuple[str, dict[str, str]]:
+    """A text in the first of ``languages`` that it has, and its texts in the others."""
+    if isinstance(value, str):
+        return value, {}
+    for code in value:
+        if languages and code not in languages:
+            words = f"{_shown(name)} is in {_shown(code)}, which “languages” does not name"
+            report.fault(place, words)
+    own = next((code for code in languages if code in value), next(iter(value)))
+    return value[own], {code: said for code, said in value.items() if code != own and said}
+
+
+def _by_language(others: dict[str, dict], *names) -> dict[str, dict]:
+    """{name: {language: text}} turned into {language: {name: text}}."""
+    found = {}
+    for name in names:
+        for code, said in others.get(name, {}).items():
+            found.setdefault(code, {})[name] = said
+    return found
+
+
+def _read_task(given, guideline, languages, tasks, place, report, check_task) -> None:
     named = given.get("name")
 
     def here(key):
@@ -330,9 +484,27 @@ def _read_task(given, guideline, tasks, place, report, check_task) -> None:
     elif task["name"] in tasks:
         report.fault(where, "the name is used twice")
     config = {key: value for key, value in given.items() if key not in TASK}
+    translations = _task_texts(task, config, guideline, languages, where, report)
     config = _asked(check_task, task["kind"], config, place=where, report=report)
-    task["guideline"] = task["guideline"] or guideline
-    tasks[task["name"]] = Task(**task, config=config or {})
+    tasks[task["name"]] = Task(**task, config=config or {}, translations=translations)
+
+
+def _task_texts(task, config, guideline, languages, place, report) -> dict:
+    """Leave guideline and question in the study's own language; return those in the others."""
+    others = {}
+    # What is wrong with the study's own guideline has been said.
+    said = report if task["guideline"] else Report()
+    task["guideline"], others["guideline"] = _split(
+        task["guideline"] or guideline, "guideline", languages, place, said
+    )
+    if isinstance(config.get("question"), dict):
+        try:
+            asked = by_language(text(5_000))(config["question"])
+        except ValueError as error:
+            report.fault(place, f"“question” {error}")
+            return {}
+        config["question"], others["question"] = _split(asked, "question", languages, place, report)
+    return _by_language(others, "guideline", "question")
 
 
 def _asked(check, *values, place, report):
@@ -353,9 +525,11 @@ class _Ids(dict):
     missing = ""
 
 
-def _check_rows(bundle: Bundle, report: Report) -> None:
+def _check_rows(bundle: Bundle, report: Report, check_item: Callable) -> None:
     """Check every row and reference, keeping ids only."""
     ids = {name: _Ids() for name in _FILES}
+    # The persona of each query and attribute.
+    personas = {"queries": {}, "attributes": {}}
     # The query's line of each candidate.
     answered = {}
     tasks = _Ids((task.name, task) for task in bundle.tasks)
@@ -371,16 +545,33 @@ def _check_rows(bundle: Bundle, report: Report) -> None:
                 _once(row["id"], line, ids[name], file, report)
             _known(row.get("persona"), ids["personas"], "persona", place, report)
             _known(row.get("query"), ids["queries"], "query", place, report)
+            _known(row.get("candidate"), ids["candidates"], "candidate", place, report)
             if name == "candidates" and row["query"] in ids["queries"]:
                 answered[row["id"]] = ids["queries"][row["query"]]
             elif name == "items":
                 _known(row["task"], tasks, "task", place, report)
-                _check_item(row, place, tasks.get(row["task"]), ids, answered, report)
+                task = tasks.get(row["task"])
+                _known(row["attribute"], ids["attributes"], "attribute", place, report)
+                _check_persona(row, place, personas, report)
+                _check_candidates(row, place, ids, answered, report)
+                # One with a fault has no settings to check by.
+                if task and task.config:
+                    _asked(check_item, task, row, place=place, report=report)
+            if name in personas and row["persona"] in ids["personas"]:
+                personas[name][row["id"]] = row["persona"]
         # What is missing after a fault here would only be named a second time.
         ids[name].complete = len(report.faults) == before
 
 
-def _check_item(row, place, task, ids, answered, report) -> None:
+def _check_persona(row, place, personas, report) -> None:
+    asks = personas["queries"].get(row["query"])
+    has = personas["attributes"].get(row["attribute"])
+    if asks and has and asks != has:
+        words = f"the attribute is of {_shown(has)}, and the query of {_shown(asks)}"
+        report.fault(place, words)
+
+
+def _check_candidates(row, place, ids, answered, report) -> None:
     query = ids["queries"].get(row["query"])
     for candidate in row["candidates"]:
         _known(candidate, ids["candidates"], "candidate", place, report)
@@ -388,10 +579,6 @@ def _check_item(row, place, task, ids, answered, report) -> None:
             report.fault(place, f"the candidate {_shown(candidate)} answers another query")
     if len(set(row["candidates"])) < len(row["candidates"]):
         report.fault(place, "a candidate is named twice")
-    wanted = task and task.config.get("options")
-    if wanted and len(row["candidates"]) != wanted:
-        words = f"compares {wanted} candidates, not {len(row['candidates'])}"
-        report.fault(place, f"the task {_shown(task.name)} {words}")
 
 
 def _rows_of(folder, file, fields, report) -> Iterator[tuple[int, dict]]:
@@ -512,7 +699,8 @@ def _known(key, known, what, place, report) -> bool:
     if missing := getattr(known, "missing", ""):
         # Once: every further reference would only say it again.
         known.complete = False
-        report.fault(missing, f"there is no such file, and {place} names a {what}")
+        article = "an" if what[0] in "aeiou" else "a"
+        report.fault(missing, f"there is no such file, and {place} names {article} {what}")
         return False
     report.fault(place, f"there is no {what} {_shown(key)}")
     return False

@@ -1,5 +1,7 @@
 """Join, change a role, leave: what happens to a membership."""
 
+from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -45,8 +47,7 @@ def accept(key: str, user) -> Membership:
     invitation = Invitation.objects.select_for_update(of=["self"]).get(pk=standing(key).pk)
     if invitation.accepted_at or invitation.revoked_at:
         raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
-    if invitation.email and invitation.email != (user.email or "").lower():
-        raise DomainError(_("This invitation was made out to another e-mail address."), status=403)
+    _check_address(invitation, user)
     membership = Membership.objects.filter(study=invitation.study, user=user).first()
     if membership and membership.left_at is None:
         raise Conflict(_("You are a member of this study already."))
@@ -58,6 +59,27 @@ def accept(key: str, user) -> Membership:
     invitation.save(update_fields=["accepted_by", "accepted_at"])
     audit.record(user, "invitation.accept", invitation, role=invitation.role)
     return membership
+
+
+def _check_address(invitation: Invitation, user) -> None:
+    """Refuse an account whose address is not, or not provably, the invitation's.
+
+    Anybody can sign up with anybody's address. Proof is that the link itself was mailed to it, or
+    that the address is confirmed. Without a mail server neither can be: then the administrator
+    handed the link over, and vouches for whoever holds it.
+    """
+    if not invitation.email:
+        return
+    if invitation.email != (user.email or "").lower():
+        raise DomainError(_("This invitation was made out to another e-mail address."), status=403)
+    if invitation.mailed_at or not settings.EMAIL_URL:
+        return
+    own = EmailAddress.objects.filter(user=user, email__iexact=invitation.email, verified=True)
+    if not own.exists():
+        raise DomainError(
+            _("Confirm your e-mail address first (under your account), then open this link again."),
+            status=403,
+        )
 
 
 @transaction.atomic

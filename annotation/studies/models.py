@@ -3,10 +3,11 @@ import secrets
 from datetime import timedelta
 
 from django.conf import settings
-from django.core.validators import RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 
 from annotation.accounts.models import Consent, ConsentText
@@ -56,9 +57,41 @@ class Study(models.Model):
     title = models.CharField(_("title"), max_length=200)
     description = models.TextField(_("description"), blank=True)
     languages = models.JSONField(_("languages"), default=list)
+    # {language: {"title", "description"}}, read by texts.localized; so in the other models too.
+    translations = models.JSONField(default=dict, blank=True)
     status = models.CharField(max_length=10, choices=Status, default=Status.DRAFT)
     consent_text = models.ForeignKey(
         ConsentText, on_delete=models.PROTECT, null=True, blank=True, related_name="studies"
+    )
+    edit_hours = models.PositiveSmallIntegerField(
+        _("hours in which a judgment may be changed"),
+        default=24,
+        validators=[MaxValueValidator(24 * 365)],
+        help_text=_("0: never. The first answer and every change are kept."),
+    )
+    pay_per_hour = models.DecimalField(
+        _("pay an hour"),
+        max_digits=8,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=_("Left empty, annotators see no estimate of their pay."),
+    )
+    pay_per_judgment = models.DecimalField(
+        _("pay a judgment"),
+        max_digits=8,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+    )
+    currency = models.CharField(
+        _("currency"),
+        max_length=3,
+        blank=True,
+        validators=[RegexValidator(r"^[A-Z]{3}$", _("Use the three letters, like EUR or KRW."))],
+        help_text=_("Three letters, like EUR or KRW."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -96,6 +129,8 @@ class Invitation(models.Model):
     role = models.CharField(max_length=15, choices=Role)
     # Where set, only the account of this address can use the link.
     email = models.EmailField(blank=True)
+    # The link went to that address by mail and was shown to nobody: whoever has it, reads its mail.
+    mailed_at = models.DateTimeField(null=True)
     digest = models.CharField(max_length=64, unique=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -139,6 +174,8 @@ class TaskDefinition(models.Model):
     kind = models.CharField(max_length=20)
     overlap = models.PositiveSmallIntegerField(default=9)
     guideline = models.TextField(blank=True)
+    # {language: {"guideline", "question"}}
+    translations = models.JSONField(default=dict, blank=True)
     # What the kind needs, checked by judging.kinds.<kind>: options, tie, none, reason, ...
     config = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -151,3 +188,157 @@ class TaskDefinition(models.Model):
 
     def __str__(self):
         return f"{self.name} v{self.version}"
+
+
+class JoinCode(models.Model):
+    """A short code that makes up to ``uses`` people annotators. The code itself is not stored."""
+
+    # Crockford's: no letter that could be read as another sign.
+    ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    LENGTH = 8
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="codes")
+    digest = models.CharField(max_length=64, unique=True)
+    uses = models.PositiveIntegerField()
+    used = models.PositiveIntegerField(default=0)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(used__lte=F("uses")), name="code_never_over_uses"),
+        ]
+
+    def __str__(self):
+        return f"code of {self.study}, {self.used} of {self.uses}"
+
+    @staticmethod
+    def digests_of(code: str) -> list[str]:
+        """Digests of ``code`` in any spelling: under the secret key, then under its fallbacks.
+
+        Forty bits could be guessed from a plain digest; this one needs the key.
+        """
+        plain = code.upper().translate(str.maketrans("OIL", "011", " -\u2013\t"))
+        keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+        return [
+            salted_hmac("annotation.studies.JoinCode", plain, key, algorithm="sha256").hexdigest()
+            for key in keys
+        ]
+
+    @classmethod
+    def issue(cls, study, *, uses: int, days: int, by=None) -> tuple["JoinCode", str]:
+        """Make a code for ``uses`` people, valid ``days`` days, and the code as people read it."""
+        signs = "".join(secrets.choice(cls.ALPHABET) for _ in range(cls.LENGTH))
+        code = cls.objects.create(
+            study=study,
+            digest=cls.digests_of(signs)[0],
+            uses=uses,
+            created_by=by,
+            expires_at=timezone.now() + timedelta(days=days),
+        )
+        return code, f"{signs[:4]}-{signs[4:]}"
+
+
+class CrowdSource(models.Model):
+    """A link for a crowd platform's participants, and what they take back when they are done."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="sources")
+    name = models.CharField(_("name"), max_length=100)
+    completion_code = models.CharField(_("completion code"), max_length=64)
+    # May hold {code}; empty: the code alone is shown.
+    return_url = models.CharField(_("address to go back to"), max_length=500, blank=True)
+    places = models.PositiveIntegerField(_("places"), null=True, blank=True)
+    quota = models.PositiveIntegerField(_("judgments a person"), null=True, blank=True)
+    # The platform's own id of the study, where only this one may arrive.
+    submission_study = models.CharField(_("study id on the platform"), max_length=64, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    closed_at = models.DateTimeField(null=True)
+
+    def __str__(self):
+        return f"{self.name} of {self.study}"
+
+
+class CrowdEntry(models.Model):
+    """One participant of a crowd source. Their platform id is stored here and nowhere else."""
+
+    # Beside the source's own, for the constraint: nobody takes part twice by two links.
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="crowd_entries")
+    source = models.ForeignKey(CrowdSource, on_delete=models.CASCADE, related_name="entries")
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="crowd_entry"
+    )
+    participant = models.CharField(max_length=64)
+    submission_study = models.CharField(max_length=64)
+    # Digest of the platform's session id: it lets the same submission in from another browser.
+    session = models.CharField(max_length=64)
+    arrived_at = models.DateTimeField(auto_now_add=True)
+    completed_at = models.DateTimeField(null=True)
+    returned_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "crowd entries"
+        constraints = [
+            models.UniqueConstraint(fields=["study", "participant"], name="one_entry_a_participant")
+        ]
+
+    def __str__(self):
+        return f"{self.participant} through {self.source}"
+
+
+class Message(models.Model):
+    """A message between a study's curators and its annotators."""
+
+    class Audience(models.TextChoices):
+        ANNOTATORS = "annotators", _("all annotators")
+        PERSON = "person", _("one annotator")
+        CURATORS = "curators", _("the curators")
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="messages")
+    sender = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="messages_sent"
+    )
+    audience = models.CharField(max_length=10, choices=Audience)
+    recipient = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="messages_received",
+    )
+    body = models.TextField()
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(audience="person", recipient__isnull=False)
+                | (~Q(audience="person") & Q(recipient=None)),
+                name="message_has_its_recipient",
+            )
+        ]
+        indexes = [models.Index(fields=["study", "-at"], name="message_of_study")]
+
+    def __str__(self):
+        return f"message {self.pk} in {self.study}"
+
+
+class MessageRead(models.Model):
+    """That a person has read a message."""
+
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="reads")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="messages_read"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["message", "user"], name="read_once")]
+
+    def __str__(self):
+        return f"{self.message} read by {self.user}"

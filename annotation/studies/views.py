@@ -1,74 +1,32 @@
-from django import forms
-from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
+"""A study's own pages: settings, texts, consent, messages."""
+
+from django.contrib import messages as notes
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.db import transaction
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.utils import timezone
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts import consent as consents
-from annotation.accounts.adapter import INVITED
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.studies import members
-from annotation.studies.access import may_create, study_for
-from annotation.studies.models import RESERVED_SLUGS, Invitation, Membership, Role, Study
+from annotation.studies import members, messages, wording
+from annotation.studies.access import MANAGERS, may_create, study_for
+from annotation.studies.forms import (
+    CuratorsMessageForm,
+    MessageForm,
+    SettingsForm,
+    StudyForm,
+    TextsForm,
+    language_name,
+)
+from annotation.studies.models import Role, Study
 
 ADMINISTRATORS = (Role.ADMINISTRATOR,)
-
-
-class StudyForm(forms.ModelForm):
-    languages = forms.MultipleChoiceField(
-        label=gettext_lazy("Languages"),
-        choices=[("en", "English"), ("zh", "中文"), ("ko", "한국어")],
-        initial=["en"],
-        widget=forms.CheckboxSelectMultiple,
-    )
-    consent = forms.CharField(
-        label=gettext_lazy("Consent text (Markdown)"),
-        help_text=gettext_lazy("People agree to it before any work. A change asks them again."),
-        widget=forms.Textarea(attrs={"rows": 8}),
-        max_length=50_000,
-    )
-
-    class Meta:
-        model = Study
-        fields = ["title", "slug", "description", "languages"]
-        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
-
-    def clean_slug(self):
-        slug = self.cleaned_data["slug"]
-        if slug in RESERVED_SLUGS:
-            raise forms.ValidationError(_("This address is taken by a page of the site."))
-        return slug
-
-    def fields_to_store(self) -> dict:
-        data = dict(self.cleaned_data)
-        body = data.pop("consent").replace("\r\n", "\n")
-        return data | {
-            "consent_text": consents.publish(data.get("slug") or self.instance.slug, body)
-        }
-
-
-class InvitationForm(forms.Form):
-    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices)
-    email = forms.EmailField(
-        label=gettext_lazy("Only for this e-mail address"),
-        required=False,
-        help_text=gettext_lazy("Left empty, whoever opens the link first can use it, once."),
-    )
-
-
-@require_safe
-def home(request):
-    """Everybody's desk: the studies they are in, and what they can do there."""
-    studies = Study.objects.visible_to(request.user).with_standing(request.user).order_by("title")
-    context = {"studies": studies[:200], "may_create": may_create(request.user)}
-    return render(request, "studies/home.html", context)
+MESSAGES_A_PAGE = 50
 
 
 @require_http_methods(["GET", "POST"])
@@ -87,18 +45,44 @@ def new(request):
 @transaction.atomic
 def settings(request, slug):
     study = study_for(request.user, slug, ADMINISTRATORS)
-    body = study.consent_text.body if study.consent_text else ""
-    form = StudyForm(request.POST or None, instance=study, initial={"consent": body})
-    del form.fields["slug"]
+    text = study.consent_text
+    form = SettingsForm(
+        request.POST or None, instance=study, initial={"consent": text.body if text else ""}
+    )
     if request.method == "POST" and form.is_valid():
         study.consent_text = form.fields_to_store()["consent_text"]
         # Not the whole row: its state may have been changed meanwhile.
-        study.save(update_fields=["title", "description", "languages", "consent_text"])
+        study.save(update_fields=[*SettingsForm.Meta.fields, "consent_text"])
         audit.record(request.user, "study.change", study)
-        messages.success(request, _("The settings are saved."))
+        notes.success(request, _("The settings are saved."))
+        if study.consent_text != text and study.consent_text.translations:
+            notes.warning(
+                request, _("The consent text in other languages was kept as it is: check it.")
+            )
         return redirect("settings", slug)
-    context = {"form": form, "study": study}
+    context = {
+        "form": form,
+        "study": study,
+        "languages": [(code, language_name(code)) for code in study.languages],
+    }
     return render(request, "studies/settings.html", context, status=400 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def texts(request, slug, language):
+    """Enter the study's texts in one of its languages."""
+    study = study_for(request.user, slug, ADMINISTRATORS)
+    if language not in study.languages:
+        raise Http404
+    tasks = wording.newest_tasks(study)
+    shown = wording.stored(study, tasks, language)
+    form = TextsForm(request.POST or None, tasks=tasks, language=language, initial=shown)
+    if request.method == "POST" and form.is_valid():
+        wording.save(study, language, form.cleaned_data, request.user)
+        notes.success(request, _("The texts are saved."))
+        return redirect("settings", slug)
+    context = {"form": form, "study": study, "name": language_name(language)}
+    return render(request, "studies/texts.html", context, status=400 if form.errors else 200)
 
 
 @require_POST
@@ -116,94 +100,70 @@ def status(request, slug):
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
-def consent(request, slug):
-    """Read and agree to the study's text, or withdraw the agreement."""
+def consent(request, slug, withdraw):
+    """Read and agree to the study's text, or withdraw the agreement.
+
+    ``withdraw(study, user)`` of the app that holds the judgments takes them back as well.
+    """
     study = study_for(request.user, slug)
     if request.method == "POST" and study.consent_text:
-        return _decide(request, study)
+        if request.POST.get("decision") != "withdraw":
+            return _agree(request, study)
+        withdraw(study, request.user)
+        notes.success(
+            request, _("Your consent is withdrawn, and what you judged here is taken out.")
+        )
+        return redirect("home")
     return render(request, "studies/consent.html", {"study": study})
 
 
-def _decide(request, study):
-    if request.POST.get("decision") == "withdraw":
-        consents.withdraw(request.user, study.consent_text)
-        audit.record(request.user, "consent.withdraw", study.consent_text)
-        messages.success(
-            request, _("Your consent is withdrawn. Nothing more is asked of you here.")
-        )
-        return redirect("home")
+def _agree(request, study):
     if request.POST.get("text") != str(study.consent_text.pk) or not request.POST.get("agree"):
         context = {"study": study, "refused": True}
         return render(request, "studies/consent.html", context, status=400)
     consents.grant(request.user, study.consent_text)
-    audit.record(request.user, "consent.grant", study.consent_text)
+    # Which of the version's languages was on the page.
+    audit.record(request.user, "consent.grant", study.consent_text, language=get_language())
     return redirect("judge", study.slug) if study.role == Role.ANNOTATOR else redirect("home")
 
 
 @require_http_methods(["GET", "POST"])
-@transaction.atomic
-def people(request, slug):
-    """Members and invitations; a new invitation's link is shown this once."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
-    form = InvitationForm(request.POST or None)
-    link = ""
-    if request.method == "POST" and form.is_valid():
-        invitation, key = Invitation.issue(study, by=request.user, **form.cleaned_data)
-        audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
-        link = request.build_absolute_uri(reverse("invitation", args=[key]))
-        form = InvitationForm()
+def messages_(request, slug):
+    """What the curators and the annotators of a study write to each other."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR, *MANAGERS))
+    writes_to_all = study.role != Role.ANNOTATOR
+    kind, extra = (CuratorsMessageForm, {"study": study}) if writes_to_all else (MessageForm, {})
+    form = kind(request.POST or None, **extra)
+    if request.method == "POST" and form.is_valid() and _sent(request, study, form):
+        return redirect("messages", slug)
+    found = messages.visible(request.user, study).select_related("sender", "recipient")
     context = {
         "study": study,
         "form": form,
-        "link": link,
-        "roles": Role.choices,
-        "members": study.memberships.filter(left_at=None).select_related("user").order_by("pk"),
-        "invitations": study.invitations.filter(
-            accepted_at=None, revoked_at=None, expires_at__gt=timezone.now()
-        ).order_by("-pk"),
+        "manages": writes_to_all,
+        "page": Paginator(found, MESSAGES_A_PAGE).get_page(request.GET.get("page")),
+        "newest": messages.unread(request.user, study).first(),
     }
-    return render(request, "studies/people.html", context, status=400 if form.errors else 200)
+    return render(request, "studies/messages.html", context, status=400 if form.errors else 200)
+
+
+def _sent(request, study, form) -> bool:
+    """Send what the form holds; False, with the reason on the form, where it is refused."""
+    try:
+        messages.write(study, request.user, **form.cleaned_data)
+    except DomainError as refusal:
+        form.add_error(None, refusal.sentence)
+        return False
+    notes.success(request, _("The message is sent."))
+    return True
 
 
 @require_POST
-def member(request, slug, pk):
-    """Change one member's role, or end the membership."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
-    membership = get_object_or_404(Membership, study=study, pk=pk, left_at=None)
-    role = request.POST.get("role", "")
-    if role and role not in Role.values:
-        messages.error(request, _("There is no such role."))
-        return redirect("people", slug)
-    try:
-        members.change_role(membership, role, request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    return redirect("people", slug)
-
-
-@require_POST
-@transaction.atomic
-def revoke(request, slug, pk):
-    study = study_for(request.user, slug, ADMINISTRATORS)
-    invitation = get_object_or_404(Invitation, study=study, pk=pk, accepted_at=None)
-    invitation.revoked_at = timezone.now()
-    invitation.save(update_fields=["revoked_at"])
-    audit.record(request.user, "invitation.revoke", invitation)
-    return redirect("people", slug)
-
-
-@login_not_required
-@require_http_methods(["GET", "POST"])
-def invitation(request, key):
-    """Show what an invitation is for; the logged-in person joins by POST."""
-    try:
-        found = members.standing(key)
-        if request.method == "POST" and request.user.is_authenticated:
-            members.accept(key, request.user)
-            request.session.pop(INVITED, None)
-            return redirect("consent", found.study.slug)
-    except DomainError as refusal:
-        context = {"title": _("Invitation"), "sentence": refusal.sentence}
-        return render(request, "core/error.html", context, status=refusal.status)
-    request.session[INVITED] = True
-    return render(request, "studies/invitation.html", {"invitation": found})
+def messages_read(request, slug):
+    """Note that everything up to the message shown last has been read."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR, *MANAGERS))
+    up_to = request.POST.get("up_to", "")
+    # As many digits as an id can have.
+    if up_to.isascii() and up_to.isdigit() and len(up_to) < 19:
+        messages.mark_read(request.user, study, int(up_to))
+    return redirect("messages", slug)

@@ -1,0 +1,20 @@
+from django.conf import settings
+from django.utils import translation
+
+
+def persons_language(get_response):
+    """Answer in the language that the logged-in person chose, in whatever browser.
+
+    Others get what LocaleMiddleware found: the cookie's language, or the browser's.
+    """
+
+    def middleware(request):
+        # Without a session nobody is logged in: programs and probes ask the database nothing here.
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+            chosen = getattr(request.user, "language", "")
+            if chosen in dict(settings.LANGUAGES):
+                translation.activate(chosen)
+                request.LANGUAGE_CODE = chosen
+        return get_response(request)
+
+    return middleware

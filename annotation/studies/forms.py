@@ -1,0 +1,226 @@
+from django import forms
+from django.conf import settings as site
+from django.core.validators import URLValidator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.accounts import consent as consents
+from annotation.accounts.models import User
+from annotation.studies import messages
+from annotation.studies.models import RESERVED_SLUGS, CrowdSource, Role, Study
+
+CONSENT_LIMIT = 50_000
+LANGUAGES = [("en", "English"), ("zh", "中文"), ("ko", "한국어")]
+PROLIFIC = "https://app.prolific.com/submissions/complete?cc={code}"
+
+
+def language_name(code: str) -> str:
+    """The name of a study's language, in that language; an unknown code as it is."""
+    return dict(LANGUAGES).get(code, code)
+
+
+class StudyForm(forms.ModelForm):
+    languages = forms.MultipleChoiceField(
+        label=gettext_lazy("Languages"),
+        choices=LANGUAGES,
+        initial=["en"],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    consent = forms.CharField(
+        label=gettext_lazy("Consent text (Markdown)"),
+        help_text=gettext_lazy("People agree to it before any work. A change asks them again."),
+        widget=forms.Textarea(attrs={"rows": 8}),
+        max_length=CONSENT_LIMIT,
+    )
+
+    class Meta:
+        model = Study
+        fields = ["title", "slug", "description", "languages"]
+        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # A bundle may have brought other languages: saving must not lose them.
+        others = [code for code in self.instance.languages if code not in dict(LANGUAGES)]
+        self.fields["languages"].choices = LANGUAGES + [(code, code) for code in others]
+
+    def clean_slug(self):
+        slug = self.cleaned_data["slug"]
+        if slug in RESERVED_SLUGS:
+            raise forms.ValidationError(_("This address is taken by a page of the site."))
+        return slug
+
+    def fields_to_store(self) -> dict:
+        data = dict(self.cleaned_data)
+        body = data.pop("consent").replace("\r\n", "\n")
+        return data | {
+            "consent_text": consents.publish(data.get("slug") or self.instance.slug, body)
+        }
+
+
+class SettingsForm(StudyForm):
+    """What can be changed while the study runs."""
+
+    class Meta(StudyForm.Meta):
+        # Without the address, which links and bundles name.
+        fields = [
+            *("title", "description", "languages"),
+            *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency"),
+        ]
+
+    def clean_currency(self):
+        return self.cleaned_data["currency"].upper()
+
+    def clean(self):
+        data = super().clean()
+        paid = data.get("pay_per_hour") is not None or data.get("pay_per_judgment") is not None
+        if paid and not data.get("currency") and "currency" not in self.errors:
+            self.add_error("currency", _("Name the currency of the pay."))
+        return data
+
+
+class TextsForm(forms.Form):
+    """A study's texts in one language; what is left empty is shown as the study has it."""
+
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=200, required=False)
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        widget=forms.Textarea(attrs={"rows": 3}),
+        max_length=20_000,
+        required=False,
+    )
+    consent = forms.CharField(
+        label=gettext_lazy("Consent text (Markdown)"),
+        help_text=gettext_lazy(
+            "A change in any language is a new version: people are asked again."
+        ),
+        widget=forms.Textarea(attrs={"rows": 8}),
+        max_length=CONSENT_LIMIT,
+        required=False,
+    )
+
+    def __init__(self, *args, tasks, language, **kwargs):
+        super().__init__(*args, **kwargs)
+        for task in tasks:
+            self._add(task, "guideline", gettext_lazy("Guideline of “%(task)s” (Markdown)"), 8)
+            if task.config.get("question"):
+                self._add(task, "question", gettext_lazy("Question of “%(task)s”"), 2)
+        for field in self.fields.values():
+            field.widget.attrs |= {"lang": language, "dir": "auto"}
+
+    def _add(self, task, field, label, rows):
+        self.fields[f"{field}-{task.name}"] = forms.CharField(
+            label=label % {"task": task.name},
+            widget=forms.Textarea(attrs={"rows": rows}),
+            max_length=CONSENT_LIMIT,
+            required=False,
+        )
+
+    def clean(self):
+        # Browsers send line ends as CRLF; a version must not differ by them.
+        return {name: text.replace("\r\n", "\n") for name, text in super().clean().items()}
+
+
+class InvitationForm(forms.Form):
+    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices)
+    email = forms.EmailField(label=gettext_lazy("Only for this e-mail address"), required=False)
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["email"].help_text = (
+            _("The link is mailed there. Left empty, you get a link that one person can use.")
+            if site.EMAIL_URL
+            else _(
+                "Left empty, whoever opens the link first can use it, once. No mail server is set: "
+                "an address cannot be confirmed, so hand the link over yourself."
+            )
+        )
+
+
+class CodeForm(forms.Form):
+    uses = forms.IntegerField(
+        label=gettext_lazy("For how many people"), min_value=1, max_value=10_000, initial=30
+    )
+    days = forms.IntegerField(
+        label=gettext_lazy("Valid for how many days"), min_value=1, max_value=365, initial=7
+    )
+
+
+class JoinForm(forms.Form):
+    code = forms.CharField(
+        label=gettext_lazy("Code"),
+        max_length=40,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "autocapitalize": "characters", "spellcheck": "false"}
+        ),
+    )
+
+
+class SourceForm(forms.ModelForm):
+    """A crowd source."""
+
+    class Meta:
+        model = CrowdSource
+        fields = [
+            *("name", "completion_code", "return_url"),
+            *("places", "quota", "submission_study"),
+        ]
+        help_texts = {
+            "name": gettext_lazy("For your own list, such as the round or the country."),
+            "completion_code": gettext_lazy("As the platform gave it to you."),
+            "return_url": gettext_lazy(
+                "{code} stands for the completion code. Left empty, only the code is shown."
+            ),
+            "places": gettext_lazy("Left empty, as many as come."),
+            "quota": gettext_lazy("Left empty, until nothing is left to judge."),
+            "submission_study": gettext_lazy(
+                "Left empty, any study of the platform may send people."
+            ),
+        }
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["return_url"].initial = PROLIFIC
+        for name in ("places", "quota"):
+            self.fields[name].min_value = 1
+            self.fields[name].widget.attrs["min"] = 1
+
+    def clean_return_url(self):
+        url = self.cleaned_data["return_url"].strip()
+        if url:
+            words = _("Give an address that begins with https://.")
+            check = URLValidator(schemes=["https"], message=words)
+            check(url.replace("{code}", "code"))
+        return url
+
+    def clean(self):
+        data = super().clean()
+        for name in ("places", "quota"):
+            if data.get(name) == 0:
+                self.add_error(name, _("Give a number of 1 or more, or nothing."))
+        return data
+
+
+class MessageForm(forms.Form):
+    body = forms.CharField(
+        label=gettext_lazy("Message (Markdown)"),
+        widget=forms.Textarea(attrs={"rows": 5}),
+        max_length=messages.LENGTH_LIMIT,
+    )
+
+
+class CuratorsMessageForm(MessageForm):
+    recipient = forms.ModelChoiceField(
+        label=gettext_lazy("To"),
+        queryset=User.objects.none(),
+        required=False,
+        empty_label=gettext_lazy("all annotators"),
+    )
+    field_order = ["recipient", "body"]
+
+    def __init__(self, *args, study, **kwargs):
+        super().__init__(*args, **kwargs)
+        members = messages.recipients(study).values("user")
+        self.fields["recipient"].queryset = User.objects.filter(pk__in=members).order_by(
+            "name", "pk"
+        )

@@ -1,0 +1,90 @@
+"""Messages between a study's curators and its annotators.
+
+An annotator sees what was written to all of them since they joined, or to them, and what they
+wrote; the curators see all of their study's. Nobody learns who else got or read what.
+"""
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.core import audit
+from annotation.core.errors import DomainError, NotFound
+from annotation.studies.access import MANAGERS
+from annotation.studies.models import Membership, Message, MessageRead, Role
+
+LENGTH_LIMIT = 10_000
+
+Audience = Message.Audience
+
+
+def visible(user, study) -> QuerySet[Message]:
+    """The messages of ``study`` (with ``role``, see access) that ``user`` may read, newest first.
+
+    Each has ``read``: whether this person has read it, wrote it, or it is for others.
+    """
+    manages = _manages(user, study)
+    marked = MessageRead.objects.filter(message=OuterRef("pk"), user=user)
+    read = Exists(marked) | Q(sender=user)
+    if manages:
+        read |= ~Q(audience=Audience.CURATORS)
+    found = study.messages.annotate(read=read).order_by("-pk")
+    return found if manages else found.filter(_for_annotator(user, study))
+
+
+def unread(user, study) -> QuerySet[Message]:
+    """What is visible, addressed to ``user`` and not read yet, newest first."""
+    return visible(user, study).filter(read=False)
+
+
+def _manages(user, study) -> bool:
+    return study.role in MANAGERS or (user.is_superuser and study.role != Role.ANNOTATOR)
+
+
+def _for_annotator(user, study) -> Q:
+    joined = Membership.objects.filter(study=study, user=user).values("joined_at")[:1]
+    to_all = Q(audience=Audience.ANNOTATORS, at__gte=joined)
+    return to_all | Q(audience=Audience.PERSON, recipient=user) | Q(sender=user)
+
+
+def recipients(study) -> QuerySet[Membership]:
+    """The annotators of ``study``, one of whom a message can be for."""
+    found = study.memberships.filter(role=Role.ANNOTATOR, left_at=None)
+    return found.select_related("user").order_by("pk")
+
+
+@transaction.atomic
+def write(study, sender, body: str, recipient=None) -> Message:
+    """Send a message: from a curator to ``recipient`` (None: all annotators), else to the curators.
+
+    Raises DomainError for an empty or too long text, NotFound where the recipient does not
+    annotate the study.
+    """
+    body = body.replace("\r\n", "\n").replace("\x00", "").strip()
+    if not body or len(body) > LENGTH_LIMIT:
+        raise DomainError(_("Write up to %(n)d characters.") % {"n": LENGTH_LIMIT})
+    audience = Audience.CURATORS
+    if _manages(sender, study):
+        audience = Audience.PERSON if recipient else Audience.ANNOTATORS
+        if recipient and not recipients(study).filter(user=recipient).exists():
+            raise NotFound(_("There is no such annotator in this study."))
+    message = Message.objects.create(
+        study=study,
+        sender=sender,
+        audience=audience,
+        recipient=recipient if audience == Audience.PERSON else None,
+        body=body,
+    )
+    audit.record(sender, "message.write", message, audience=audience)
+    return message
+
+
+def mark_read(user, study, up_to: int) -> None:
+    """Note that ``user`` has read everything up to the message ``up_to``; twice is once."""
+    MessageRead.objects.bulk_create(
+        [
+            MessageRead(message=message, user=user)
+            for message in unread(user, study).filter(pk__lte=up_to)
+        ],
+        ignore_conflicts=True,
+    )

@@ -1,0 +1,53 @@
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from annotation.studies.models import Membership, Role
+
+# What somebody needs to set a second factor up, or to go away.
+OPEN = {
+    *("mfa_index", "mfa_activate_totp", "totp-picture", "mfa_reauthenticate"),
+    *("account_reauthenticate", "account_logout", "language", "live", "ready"),
+}
+
+
+class SecondFactor:
+    """Where ATTUNE_REQUIRE_MFA is set, staff without a second factor reach only its set-up."""
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        return self.get_response(request)
+
+    def process_view(self, request, view_func, args, kwargs):
+        """Let the view answer (None), or send the person to the set-up page."""
+        if not settings.REQUIRE_MFA or request.resolver_match.view_name in OPEN:
+            return None
+        # Programs carry a token, which a person with a second factor made.
+        if settings.SESSION_COOKIE_NAME not in request.COOKIES or not _lacks_factor(request.user):
+            return None
+        page = f"{reverse('mfa_activate_totp')}?required=1"
+        if request.path.startswith("/api/"):
+            return _problem()
+        if request.headers.get("HX-Request"):
+            return HttpResponse(headers={"HX-Redirect": page})
+        return redirect(page)
+
+
+def _lacks_factor(user) -> bool:
+    if not user.is_authenticated:
+        return False
+    staff = user.is_superuser or (
+        Membership.objects.filter(user=user, left_at=None).exclude(role=Role.ANNOTATOR).exists()
+    )
+    return staff and not Authenticator.objects.filter(user=user, type="totp").exists()
+
+
+def _problem():
+    title = _("Set up a second factor first")
+    problem = {"type": "about:blank", "title": title, "status": 403, "detail": title}
+    return JsonResponse(problem, status=403, content_type="application/problem+json")

@@ -1,0 +1,39 @@
+"""A study's texts in the reader's language."""
+
+from django.utils.translation import get_language
+
+
+def localized(thing, field: str, language: str | None = None) -> str:
+    """``field`` of a study, task or consent text in ``language`` (None: the page's own).
+
+    ``thing.translations`` is {language: {field: text}}, for a consent text {language: text}. The
+    same language in another script or country stands in for one that is missing; without either
+    the study's own text is returned.
+    """
+    wanted = (language or get_language() or "").lower()
+    for matches in (wanted.__eq__, _of_the_language(wanted)):
+        for code, said in thing.translations.items():
+            text = said if isinstance(said, str) else said.get(field)
+            if text and matches(code.lower()):
+                return text
+    return _own(thing, field)
+
+
+def _of_the_language(wanted: str):
+    primary = wanted.partition("-")[0]
+    return lambda code: code.partition("-")[0] == primary
+
+
+def _own(thing, field: str) -> str:
+    if hasattr(thing, field):
+        return getattr(thing, field)
+    # What a kind of task asks is among its settings.
+    return thing.config.get(field, "")
+
+
+def changed(translations: dict, language: str, texts: dict[str, str]) -> dict:
+    """A copy of ``translations`` with ``texts`` of one language; an empty text is left out."""
+    kept = {**translations.get(language, {}), **texts}
+    kept = {field: text for field, text in kept.items() if text}
+    rest = {code: said for code, said in translations.items() if code != language}
+    return {**rest, language: kept} if kept else rest

@@ -1,0 +1,77 @@
+"""The study "tea" as BESPOKE runs it: Ann and Bo own histories, ask, and judge the answers.
+
+Ann keeps a session about trains with a canary in it and one of Bo's tells of boats. Both asked a
+question whose need holds a canary, too.
+"""
+
+import pytest
+from django.utils import timezone
+
+from annotation.candidates import documents, generate
+from annotation.candidates.models import Retrieval
+from annotation.histories import consent, search
+from annotation.histories.models import HistoryConsent, Message, Session, Upload
+from annotation.queries import own
+from annotation.studies.models import TaskDefinition
+from tests.candidates.conftest import Reply, fake  # noqa: F401 - a fixture
+
+SEND = HistoryConsent.Purpose.SEND
+NEED = "NEED-CANARY"
+
+
+def keep(owner, title, *texts):
+    """A kept session of ``owner`` with these messages, found by search."""
+    upload = Upload.objects.create(owner=owner, size=1, status="done")
+    session = Session.objects.create(
+        owner=owner, upload=upload, kind="chat", provider="chatgpt", external_id=title,
+        title=title, state="kept", marked_at=timezone.now(), length=len(texts),
+    )  # fmt: skip
+    rows = [(session.pk, None, title)]
+    for position, text in enumerate(texts):
+        role = ("user", "assistant")[position % 2]
+        message = Message.objects.create(session=session, position=position, role=role, text=text)
+        rows.append((session.pk, message.pk, text))
+    search.index(owner, rows)
+    return session
+
+
+def ask(study, owner, text="Which train goes to the sea?", want=NEED):
+    """A query of ``owner``, ready to be answered."""
+    query = own.write(own.begin(study, owner), owner, text=text, guide={"want": want})
+    return own.finish(query, owner)
+
+
+@pytest.fixture
+def bespoke(cast, tea, fake):  # noqa: F811
+    """The study with a task for owners, sources, and Ann's consent that "fake" sees her history."""
+    for name, kind in (("score", "feedback"), ("claims", "claims")):
+        config = {"owner_only": True, "tags": True}
+        TaskDefinition.objects.create(
+            study=tea, name=name, kind=kind, overlap=1, config=checked(kind, config)
+        )
+    Retrieval.objects.create(
+        study=tea, sources=["history", "documents"], strategies=["search", "search-aware-selected"]
+    )
+    lines = b'{"id": "d1", "title": "Lines", "text": "The night train reaches the sea at six."}\n'
+    documents.add(tea, "lines.jsonl", lines)
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    keep(ann, "Trains", "I love night trains. ANN-CANARY", "They are slow, and calm.")
+    keep(bo, "Boats", "I love the sea and boats. BO-CANARY", "Take a ferry.")
+    consent.grant(ann, tea, SEND, "fake")
+    return tea
+
+
+def checked(kind, config):
+    from annotation.judging.kinds import kind_of
+
+    return kind_of(kind).check_config(config)
+
+
+def answered(study, fake, *texts, strategies=()):  # noqa: F811
+    """Ask for answers and have them written; the candidates."""
+    fake.replies = [Reply(text) for text in texts or ["Take the night train."]]
+    rows = generate.request(study, endpoint="fake", strategies=strategies)
+    for row in rows:
+        generate.write_one(row.pk)
+        row.refresh_from_db()
+    return rows

@@ -1,0 +1,136 @@
+"""From scored answers to gold information and a rubric."""
+
+import pytest
+
+from annotation.candidates import generate
+from annotation.candidates.models import Candidate
+from annotation.judging import gold as work
+from annotation.judging import queue, submit
+from annotation.judging.models import Item, Slot
+from annotation.judging.open import open_batch
+from annotation.queries import gold
+from tests.bespoke.conftest import answered, ask
+from tests.candidates.conftest import Reply
+
+CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
+
+
+def scores(slot, score, words="Because it fits."):
+    item = Slot.objects.get(pk=slot).item
+    return {
+        "answers": {
+            str(option.candidate_id): {
+                name: {"score": score, "feedback": f"{name}: {words}"} for name in CRITERIA
+            }
+            for option in item.options.all()
+        }
+    }
+
+
+@pytest.fixture
+def judged(cast, bespoke, fake):
+    """Ann's query with two answers, the second scored better than the first."""
+    ann = cast.person("Ann")
+    query = ask(bespoke, ann)
+    answered(bespoke, fake, "A profile.", "The first.", "The second.")
+    open_batch(bespoke, bespoke.tasks.get(name="score"))
+    for score in (2, 5):
+        slot = queue.claim(bespoke, ann)
+        submit.submit(bespoke, slot, ann, scores(slot, score), key=f"s{score}")
+    return query
+
+
+def test_only_the_owner_is_handed_the_answers(cast, bespoke, judged):
+    assert Item.objects.count() == 2
+    assert queue.claim(bespoke, cast.person("Bo")) is None
+    assert queue.claim(bespoke, cast.person("Ann")) is None
+
+
+def test_the_best_scored_answer_comes_first(cast, judged):
+    found = work.scored(judged, cast.person("Ann"))
+    assert [one["mean"] for one in found] == [5, 2]
+    assert found[0]["scores"][0] == ("Need Alignment", 5, "Need Alignment: Because it fits.")
+
+
+def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke, judged, fake):
+    ann = cast.person("Ann")
+    response = gold.save(judged, ann, "Take the night train at ten. It has beds.")
+    row = work.request_claims(response, endpoint="fake", by=ann)
+    fake.replies = [Reply("Claims:\n1. The night train leaves at ten.\n- It has beds.\n\n* Cheap.")]
+    generate.write_one(row.pk)
+    assert work.pull() == 1
+    texts = [claim.text for claim in response.claims.all()]
+    assert texts == ["The night train leaves at ten.", "It has beds.", "Cheap."]
+    slot = queue.claim(bespoke, ann)
+    first, second, third = response.claims.all()
+    said = {
+        str(first.pk): {"verdict": "keep"},
+        str(second.pk): {"verdict": "edit", "text": "It has twelve beds."},
+        str(third.pk): {"verdict": "drop"},
+    }
+    submit.submit(bespoke, slot, ann, {"claims": said}, key="claims")
+    assert work.information(response, ann) == [
+        "The night train leaves at ten.",
+        "It has twelve beds.",
+    ]
+    assert work.pull() == 0
+
+
+def test_a_claim_without_a_verdict_is_named(cast, bespoke, judged):
+    ann = cast.person("Ann")
+    response = gold.save(judged, ann, "Take it.")
+    gold.set_claims(response, ["One.", "Two."])
+    open_batch(bespoke, bespoke.tasks.get(name="claims"))
+    slot = queue.claim(bespoke, ann)
+    said = {str(response.claims.first().pk): {"verdict": "keep"}}
+    with pytest.raises(submit.DomainError, match="Decide on claim 2"):
+        submit.submit(bespoke, slot, ann, {"claims": said}, key="k")
+
+
+def test_the_rubric_is_written_from_the_judgments_and_edited(cast, judged, fake):
+    ann = cast.person("Ann")
+    row = work.request_rubric(judged, ann, endpoint="fake", by=ann)
+    fake.requests.clear()
+    fake.replies = [Reply("Tone: calm.")]
+    generate.write_one(row.pk)
+    assert "Tone: Because it fits." in fake.requests[0][2].decode()
+    work.pull()
+    assert judged.rubrics.get().text == "Tone: calm."
+    gold.save_rubric(judged, "Tone: calm and short.", author=ann)
+    assert [rubric.version for rubric in judged.rubrics.order_by("version")] == [1, 2]
+
+
+def test_claims_and_rubrics_are_no_answers_to_judge(cast, bespoke, judged, fake):
+    ann = cast.person("Ann")
+    work.request_rubric(judged, ann, endpoint="fake")
+    response = gold.save(judged, ann, "Take it.")
+    work.request_claims(response, endpoint="fake")
+    assert Candidate.objects.count() == 2
+    assert Candidate.every.count() == 4
+    assert judged.candidates.count() == 2
+
+
+def test_asked_twice_it_is_one_request(cast, judged):
+    ann = cast.person("Ann")
+    first = work.request_rubric(judged, ann, endpoint="fake")
+    assert work.request_rubric(judged, ann, endpoint="fake") == first
+
+
+def test_the_page_shows_versions_and_what_changed(cast, bespoke, judged, login):
+    ann = cast.person("Ann")
+    page = login(ann)
+    url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
+    assert "The second." in page.get(url).content.decode()
+    page.post(url, {"text": "The second, but better."})
+    text = page.get(url).content.decode()
+    assert "<ins>" in text
+    assert gold.newest(judged).text == "The second, but better."
+    assert gold.newest(judged).source == work.scored(judged, ann)[0]["candidate"].pk
+    assert login(cast.person("Bo")).get(url).status_code == 404
+
+
+def test_an_empty_gold_response_is_refused_with_the_page(cast, bespoke, judged, login):
+    url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
+    answer = login(cast.person("Ann")).post(url, {"text": "  "})
+    assert answer.status_code == 400
+    assert "There is no text to save." in answer.content.decode()

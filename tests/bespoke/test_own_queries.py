@@ -1,0 +1,99 @@
+"""Writing one's own query: saved as it is typed, frozen by its answers, nobody else's to see."""
+
+import pytest
+
+from annotation.core.errors import Conflict, DomainError
+from annotation.queries import author, own
+from annotation.queries.models import Query
+from tests.bespoke.conftest import answered, ask, keep
+
+
+@pytest.fixture
+def ann(cast):
+    return cast.person("Ann")
+
+
+def url(study, key="", what=""):
+    return f"/studies/{study.slug}/my-queries/" + (f"{key}/" if key else "") + what
+
+
+def test_what_is_typed_is_saved_without_being_ready(bespoke, ann, login):
+    query = own.begin(bespoke, ann)
+    page = login(ann)
+    data = {"text": "Which train?", "want": "One that I can sleep in.", "form": "A list."}
+    answer = page.post(url(bespoke, query.external_id), data, headers={"HX-Request": "true"})
+    assert "Saved." in answer.content.decode()
+    stored = own.of(bespoke, ann).get(external_id=query.external_id)
+    assert (stored.text, stored.ready) == ("Which train?", False)
+    assert stored.need == "One that I can sleep in.\n\nA list."
+    assert stored.guide == {"want": "One that I can sleep in.", "form": "A list."}
+
+
+def test_an_empty_query_is_begun_once(bespoke, ann):
+    assert own.begin(bespoke, ann) == own.begin(bespoke, ann)
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({"guide": {"want": "x"}}, "Write your question first."),
+        ({"text": "What?"}, "Say what you really want to know."),
+    ],
+)
+def test_an_incomplete_query_is_not_ready(bespoke, ann, typed, sentence):
+    query = own.write(own.begin(bespoke, ann), ann, **typed)
+    with pytest.raises(DomainError, match=sentence):
+        own.finish(query, ann)
+
+
+def test_answers_freeze_the_query_and_a_change_is_a_new_version(bespoke, ann, fake):
+    query = ask(bespoke, ann)
+    answered(bespoke, fake, strategies=["search"])
+    with pytest.raises(Conflict):
+        own.write(query, ann, text="Other words")
+    again = own.change(query, ann)
+    assert (again.version, again.ready, again.text) == (2, False, query.text)
+    own.finish(own.write(again, ann, text="Other words", guide=again.guide), ann)
+    versions = Query.objects.filter(external_id=query.external_id).order_by("version")
+    assert [one.text for one in versions] == [query.text, "Other words"]
+
+
+def test_grounds_are_sessions_that_the_owner_keeps(bespoke, ann, cast):
+    mine = keep(ann, "Sleepers", "In a sleeper")
+    theirs = keep(cast.person("Bo"), "Ferries", "On a ferry")
+    query = own.write(own.begin(bespoke, ann), ann, text="x", grounds=[mine.pk])
+    assert [ground.session for ground in query.grounds.all()] == [mine]
+    with pytest.raises(DomainError):
+        own.write(query, ann, text="x", grounds=[theirs.pk])
+    assert [ground.session for ground in query.grounds.all()] == [mine]
+
+
+def test_search_offers_only_what_the_owner_keeps(bespoke, ann, login):
+    query = own.begin(bespoke, ann)
+    found = login(ann).get(url(bespoke, query.external_id, "sessions/"), {"find": "sea boats"})
+    assert "BO-CANARY" not in found.content.decode()
+    found = login(ann).get(url(bespoke, query.external_id, "sessions/"), {"find": "night trains"})
+    assert "Trains" in found.content.decode()
+
+
+def test_somebody_elses_query_is_not_found(bespoke, ann, cast, login):
+    query = ask(bespoke, ann)
+    bo = login(cast.person("Bo"))
+    assert bo.get(url(bespoke, query.external_id)).status_code == 404
+    assert bo.post(url(bespoke, query.external_id), {"text": "mine"}).status_code == 404
+    assert bo.post(url(bespoke, query.external_id, "change/")).status_code == 404
+    assert not own.of(bespoke, cast.person("Bo")).exists()
+    assert "NEED-CANARY" not in bo.get(url(bespoke)).content.decode()
+
+
+def test_a_curator_cannot_rewrite_an_owners_query(bespoke, ann, cast):
+    query = ask(bespoke, ann)
+    said = {"persona_id": None, "text": "x", "need": "", "type": "general", "scenario": ""}
+    with pytest.raises(Conflict):
+        author.save(bespoke, query.external_id, by=cast.person("Carol"), **said)
+    query.refresh_from_db()
+    assert query.owner == ann
+
+
+def test_a_study_without_a_task_for_owners_has_no_such_page(cast, tea, login):
+    assert login(cast.person("Ann")).get(url(tea)).status_code == 404

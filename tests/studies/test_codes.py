@@ -1,0 +1,179 @@
+"""Join codes: typed by a class, counted exactly, guessed by nobody."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.accounts.models import User
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.studies import codes
+from annotation.studies.models import JoinCode, Membership
+
+JOIN, STUDY = "/join/", "/join/study/"
+
+
+@pytest.fixture
+def code(tea):
+    return JoinCode.issue(tea, uses=2, days=7)
+
+
+def test_a_code_is_eight_signs_that_nobody_confuses(tea):
+    for _ in range(50):
+        _row, signs = JoinCode.issue(tea, uses=1, days=1)
+        assert len(signs) == 9 and signs[4] == "-"
+        assert not set(signs) & set("ILOU")
+
+
+def test_a_code_is_found_in_any_spelling(tea, monkeypatch):
+    monkeypatch.setattr("secrets.choice", lambda alphabet: next(signs))
+    signs = iter("01AB9XYZ")
+    row, shown = JoinCode.issue(tea, uses=1, days=1)
+    assert shown == "01AB-9XYZ"
+    for spelling in ("01AB-9XYZ", "01ab9xyz", " oi aB–9x yz ", "OLAB 9XYZ"):
+        assert codes.find(spelling) == row
+    with pytest.raises(NotFound):
+        codes.find("01AB-9XY0")
+
+
+def test_a_code_is_not_in_the_database_and_not_a_plain_digest(tea, code):
+    import hashlib
+
+    row, signs = code
+    plain = signs.replace("-", "")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT t::text FROM studies_joincode t")
+        stored = cursor.fetchone()[0]
+    assert signs not in stored and plain not in stored
+    assert row.digest != hashlib.sha256(plain.encode()).hexdigest()
+
+
+def test_a_code_outlives_a_change_of_the_secret_key(settings, code):
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key that is long enough to be one, and more than that"
+    assert codes.find(code[1]) == code[0]
+
+
+def test_somebody_new_joins_by_a_code_alone(client, tea, code):
+    assert client.post(JOIN, {"code": code[1]}).url == STUDY
+    assert b"You are invited" in client.get(STUDY).content
+    new = {"email": "new@example.org", "password1": "a long enough secret"}
+    assert client.post(f"/accounts/signup/?next={STUDY}", new).url == STUDY
+    assert not Membership.objects.filter(user__email=new["email"]).exists()
+    assert client.post(STUDY).url == reverse("consent", args=["tea"])
+    member = Membership.objects.get(user__email=new["email"])
+    assert (member.role, member.study, JoinCode.objects.get().used) == ("annotator", tea, 1)
+
+
+def test_a_link_fills_the_code_in_and_looks_nothing_up(client, code, django_assert_num_queries):
+    with django_assert_num_queries(0):
+        good = client.get(reverse("join-link", args=[code[1]]))
+        bad = client.get(reverse("join-link", args=["WRNG-WRNG"]))
+    assert code[1] in good.content.decode()
+    assert (good.status_code, bad.status_code) == (200, 200)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"revoked_at": timezone.now()},
+        {"expires_at": timezone.now() - timedelta(seconds=1)},
+        {"used": 2},
+    ],
+)
+def test_a_code_that_ended_opens_nothing_also_where_it_was_typed_before(login, cast, code, end):
+    client = login(cast.person("Noor"))
+    client.post(JOIN, {"code": code[1]})
+    JoinCode.objects.update(**end)
+    assert client.post(JOIN, {"code": code[1]}).status_code == 400
+    assert client.post(STUDY).status_code == 404
+    assert not cast.person("Noor").memberships.exists()
+
+
+def test_without_a_code_there_is_no_study_and_no_sign_up(client, db):
+    assert client.get(STUDY).url == JOIN
+    client.post(JOIN, {"code": "WRNG-WRNG"})
+    client.post("/accounts/signup/", {"email": "n@example.org", "password1": "a long secret"})
+    assert not User.objects.exists()
+
+
+def test_members_and_former_members_use_nothing_up(tea, cast, code):
+    with pytest.raises(Conflict):
+        codes.join(code[0], cast.person("Carol"))
+    tea.memberships.filter(user=cast.person("Ann")).update(left_at=timezone.now())
+    with pytest.raises(Conflict):
+        codes.join(code[0], cast.person("Ann"))
+    assert JoinCode.objects.get().used == 0
+    assert tea.memberships.get(user=cast.person("Carol")).role == "curator"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fifty_parallel_joins_never_exceed_the_uses(tea):
+    code, _ = JoinCode.issue(tea, uses=7, days=1)
+    people = [User.objects.create(name=f"n{number}") for number in range(25)]
+
+    def join(user):
+        try:
+            return codes.join(code, user).pk
+        except DomainError as refusal:
+            return refusal.status
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(16) as pool:
+        # Everybody twice: nobody joins or counts twice.
+        found = list(pool.map(join, people * 2))
+    assert len([one for one in found if one not in (404, 409)]) == 7
+    assert tea.memberships.filter(user__in=people).count() == 7
+    assert JoinCode.objects.get().used == 7
+
+
+def test_guessing_ends_soon_whatever_address_a_header_names(settings, db):
+    settings.ACCOUNT_RATE_LIMITS = {"join_code": "5/m/ip"}
+    statuses = [
+        Client()
+        .post(JOIN, {"code": "WRNG"}, headers={"X-Forwarded-For": f"10.0.0.{n}"})
+        .status_code
+        for n in range(9)
+    ]
+    assert statuses == [400] * 5 + [429] * 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_parallel_guesses_pass_no_limit(settings):
+    settings.ACCOUNT_RATE_LIMITS = {"join_code": "5/m/ip"}
+
+    def guess(_):
+        try:
+            return Client().post(JOIN, {"code": "WRNG"}).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(16) as pool:
+        statuses = list(pool.map(guess, range(50)))
+    assert statuses.count(400) <= 5
+    assert statuses.count(400) + statuses.count(429) == 50
+
+
+def test_an_administrator_makes_shows_once_and_revokes_a_code(login, tea, dora):
+    client = login(dora)
+    page = client.post(reverse("code-make", args=["tea"]), {"uses": 30, "days": 2})
+    code = JoinCode.objects.get()
+    signs = page.context["signs"]
+    assert (code.uses, code.created_by, codes.find(signs)) == (30, dora, code)
+    assert signs in page.content.decode()
+    assert signs not in client.get(reverse("people", args=["tea"])).content.decode()
+    client.post(reverse("code-revoke", args=["tea", code.pk]))
+    with pytest.raises(NotFound):
+        codes.find(signs)
+
+
+@pytest.mark.parametrize("wrong", [{"uses": 0}, {"uses": "x"}, {"days": 0}, {"days": 9999}])
+def test_a_code_that_cannot_be_is_refused_and_the_page_stays(login, tea, dora, wrong):
+    data = {"uses": 3, "days": 3, **wrong}
+    response = login(dora).post(reverse("code-make", args=["tea"]), data)
+    assert (response.status_code, JoinCode.objects.count()) == (400, 0)

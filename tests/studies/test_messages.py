@@ -1,0 +1,149 @@
+"""Messages between curators and annotators: who sees what, and what counts as read."""
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.core.errors import DomainError, NotFound
+from annotation.studies import messages
+from annotation.studies.models import Message, Study
+
+PAGE = "/studies/tea/messages/"
+
+
+def of(name, cast, slug="tea"):
+    """The person and the study as a view gives it to them."""
+    person = cast.person(name)
+    return person, Study.objects.with_standing(person).get(slug=slug)
+
+
+def bodies(name, cast, which=messages.visible):
+    return [message.body for message in which(*of(name, cast))]
+
+
+@pytest.fixture
+def written(cast, tea):
+    """One message of each way."""
+    carol, study = of("Carol", cast)
+    messages.write(study, carol, "to all")
+    messages.write(study, carol, "to Ann", cast.person("Ann"))
+    ann, annotated = of("Ann", cast)
+    messages.write(annotated, ann, "from Ann")
+    return study
+
+
+def test_everybody_sees_their_own_part_and_no_more(cast, written):
+    assert bodies("Ann", cast) == ["from Ann", "to Ann", "to all"]
+    assert bodies("Bo", cast) == ["to all"]
+    assert bodies("Carol", cast) == ["from Ann", "to Ann", "to all"]
+
+
+def test_unread_is_what_came_and_was_not_marked(cast, written):
+    assert bodies("Ann", cast, messages.unread) == ["to Ann", "to all"]
+    assert bodies("Bo", cast, messages.unread) == ["to all"]
+    assert bodies("Carol", cast, messages.unread) == ["from Ann"]
+    ann, study = of("Ann", cast)
+    for _ in range(2):
+        messages.mark_read(ann, study, Message.objects.get(body="to all").pk)
+    assert bodies("Ann", cast, messages.unread) == ["to Ann"]
+    assert bodies("Bo", cast, messages.unread) == ["to all"]
+
+
+def test_marking_reads_nothing_that_came_meanwhile_or_belongs_to_others(cast, written):
+    bo, study = of("Bo", cast)
+    messages.mark_read(bo, study, 2**60)
+    assert list(Message.objects.filter(reads__user=bo).values_list("body", flat=True)) == ["to all"]
+
+
+def test_who_joins_later_has_no_old_messages_to_read(cast, written):
+    cast.member("Noor", written, "annotator")
+    assert bodies("Noor", cast) == []
+
+
+def test_an_annotator_writes_to_the_curators_only_whatever_is_asked(login, cast, tea):
+    client = login(cast.person("Ann"))
+    sent = {"body": "A question.", "recipient": cast.person("Bo").pk, "audience": "annotators"}
+    assert client.post(PAGE, sent).status_code == 302
+    message = Message.objects.get()
+    assert (message.audience, message.recipient, message.study) == ("curators", None, tea)
+    assert bodies("Bo", cast) == []
+
+
+def test_a_curator_writes_to_all_or_to_one_annotator_of_this_study(login, cast, tea):
+    client = login(cast.person("Carol"))
+    client.post(PAGE, {"body": "Hello all."})
+    client.post(PAGE, {"body": "Hello Ann.", "recipient": cast.person("Ann").pk})
+    found = Message.objects.order_by("pk").values_list("audience", "recipient__name")
+    assert list(found) == [("annotators", None), ("person", "Ann")]
+    cast.member("Zoe", cast.study("rain"), "annotator")
+    for wrong in (cast.person("Zoe").pk, cast.person("Rui").pk, "x", "0"):
+        assert client.post(PAGE, {"body": "Psst.", "recipient": wrong}).status_code == 400
+    assert Message.objects.count() == 2
+    with pytest.raises(NotFound):
+        messages.write(of("Carol", cast)[1], cast.person("Carol"), "Psst.", cast.person("Zoe"))
+
+
+def test_annotators_learn_no_name_of_a_curator_or_of_each_other(login, cast, written):
+    _, study = of("Bo", cast)
+    messages.write(study, cast.person("Bo"), "from Bo")
+    page = login(cast.person("Ann")).get(PAGE).content.decode()
+    assert all(word in page for word in ("to all", "to Ann", "from Ann"))
+    assert not any(word in page for word in ("Carol", "carol@", "Bo", "bo@"))
+    page = login(cast.person("Carol")).get(PAGE).content.decode()
+    assert "From Bo to the curators" in page
+
+
+def test_another_study_has_nothing_of_it(cast, written, login):
+    rain = cast.study("rain")
+    curt = cast.member("Curt", rain, "curator")
+    cast.member("Ann", rain, "annotator")
+    assert [m.body for m in messages.visible(*of("Ann", cast, "rain"))] == []
+    assert [m.body for m in messages.visible(*of("Curt", cast, "rain"))] == []
+    client = login(curt)
+    assert client.get(PAGE).status_code == 404
+    assert client.post(PAGE, {"body": "x"}).status_code == 404
+
+
+def test_rights_end_with_the_membership(login, cast, written):
+    client = login(cast.person("Ann"))
+    written.memberships.filter(user=cast.person("Ann")).update(left_at=timezone.now())
+    assert client.get(PAGE).status_code == 404
+
+
+@pytest.mark.parametrize("body", ["", "  \n", "x" * 10_001])
+def test_an_empty_or_endless_message_is_refused_and_kept_on_the_page(login, cast, tea, body):
+    response = login(cast.person("Ann")).post(PAGE, {"body": body})
+    assert (response.status_code, Message.objects.count()) == (400, 0)
+    with pytest.raises(DomainError):
+        messages.write(of("Ann", cast)[1], cast.person("Ann"), body)
+
+
+@pytest.mark.parametrize("up_to", ["", "x", "-1", "1e9", "9" * 40, "²"])
+def test_an_odd_mark_is_passed_over(login, cast, written, up_to):
+    response = login(cast.person("Ann")).post(
+        reverse("messages-read", args=["tea"]), {"up_to": up_to}
+    )
+    assert response.status_code == 302
+    assert bodies("Ann", cast, messages.unread) == ["to Ann", "to all"]
+
+
+def test_a_message_is_shown_by_the_one_renderer(login, cast, tea):
+    carol, study = of("Carol", cast)
+    messages.write(study, carol, "**Read** <script>alert(1)</script> ![x](https://evil.example/x)")
+    page = login(cast.person("Ann")).get(PAGE).content.decode()
+    assert "<strong>Read</strong>" in page
+    assert "<script>alert" not in page
+    assert 'src="https://evil' not in page
+
+
+def test_the_desks_fragment_shows_what_is_unread_and_marks_it(login, cast, written, rf):
+    from django.template.loader import render_to_string
+
+    ann, study = of("Ann", cast)
+    context = {"unread": messages.unread(ann, study), "study": study, "user": ann}
+    page = render_to_string("studies/_messages.html", context)
+    newest = Message.objects.get(body="to Ann").pk
+    assert "to Ann" in page and "to all" in page and f'value="{newest}"' in page
+    login(ann).post(reverse("messages-read", args=["tea"]), {"up_to": newest})
+    empty = {"unread": messages.unread(ann, study), "study": study}
+    assert render_to_string("studies/_messages.html", empty).strip() == ""
