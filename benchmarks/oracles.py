@@ -1,7 +1,7 @@
 """An environment of its own for libraries that must not be dependencies (copyleft, or huge).
 
-    python -m benchmarks.oracles            # krippendorff
-    python -m benchmarks.oracles pingouin crowd-kit
+    python -m benchmarks.oracles               # all three
+    python -m benchmarks.oracles krippendorff
 
 makes ``var/oracles`` (or the folder in ATTUNE_ORACLES). `make bench` uses what it finds there and
 leaves the comparison out where it finds nothing. Each library runs in that environment's own
@@ -18,6 +18,23 @@ from pathlib import Path
 
 import numpy as np
 
+# What is compared of each library, and all that it imports: crowd-kit declares transformers too,
+# which take half a gigabyte and which aggregation never loads.
+LIBRARIES = {
+    "krippendorff": ("numpy",),
+    "pingouin": (
+        "matplotlib",
+        "numpy",
+        "pandas",
+        "pandas-flavor",
+        "scikit-learn",
+        "scipy",
+        "seaborn",
+        "statsmodels",
+        "tabulate",
+    ),
+    "crowd-kit": ("attrs", "nltk", "numpy", "pandas", "scikit-learn", "scipy", "tqdm"),
+}
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path(os.environ.get("ATTUNE_ORACLES") or ROOT / "var" / "oracles")
 
@@ -44,11 +61,13 @@ def python():
     return found if found.exists() else None
 
 
-def create(packages):
-    """Make the environment if need be and install ``packages`` into it."""
+def create(names):
+    """Make the environment if need be and install the libraries ``names`` into it."""
     if python() is None:
         venv.create(FOLDER, with_pip=True)
-    subprocess.run([python(), "-m", "pip", "install", "--quiet", "numpy", *packages], check=True)
+    install = [python(), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*install, *{part for name in names for part in LIBRARIES[name]}], check=True)
+    subprocess.run([*install, "--no-deps", *names], check=True)
 
 
 def timed(prepare, call, data, *, value="float(found)", rounds=3):
@@ -74,5 +93,5 @@ def timed(prepare, call, data, *, value="float(found)", rounds=3):
 
 
 if __name__ == "__main__":
-    create(sys.argv[1:] or ["krippendorff"])
+    create(sys.argv[1:] or list(LIBRARIES))
     sys.stdout.write(f"{FOLDER}\n")

@@ -20,7 +20,9 @@ class VotesCommand(BaseCommand, ABC):
             "--votes", metavar="FILE", help="CSV or JSON lines with task, worker, label"
         )
         parser.add_argument(
-            "--task", default="", help="a study's task (default: its pairs, or else its triples)"
+            "--task",
+            default="",
+            help="a study's task (default: its pairs, or else its triples); scores: NAME:CRITERION",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -33,13 +35,17 @@ class VotesCommand(BaseCommand, ABC):
             raise CommandError(str(error)) from error
 
     timed = False
+    # Whether other kinds than selections have what the command computes.
+    every_kind = False
 
     def votes(self, options):
         """The votes the arguments name, and the study's reading they are of (None: a file's)."""
         if options["votes"]:
             return read_votes(options["votes"], timed=self.timed), None
-        from .reading import study_votes
+        # Not above: a file's votes need no models.
+        from . import kinds, reading
 
+        study_votes = kinds.study_votes if self.every_kind else reading.study_votes
         study = study_votes(options["study"], options["task"])
         self.stderr.write(f"The votes of task {study.task}; --task names another.")
         return study.votes, study

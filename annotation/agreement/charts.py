@@ -164,6 +164,54 @@ def heat(
     return _svg(key, title, desc, size * tall + 58, parts)
 
 
+def grid(
+    key: str,
+    title: str,
+    desc: str,
+    names: list[str],
+    heads: list[str],
+    cells: dict[tuple[int, int], float | None],
+) -> SafeString:
+    """A whole matrix of values: ``cells`` (row, column), rows ``names``, columns ``heads``."""
+    wide = (100 - NAMES) / len(heads)
+    parts = [_labels(names)]
+    for (row, column), value in sorted(cells.items()):
+        left, top = NAMES + column * wide, row * ROW
+        words = f"{names[row]} × {heads[column]}: {number(value)}"
+        parts.append(_rect(shade(value), left, top, wide * 0.96, ROW - 1.5, words))
+        kind = "on-dark" if value is not None and value >= SHADES[3] else "on-light"
+        parts.append(_text(left + wide * 0.48, top + 16, _two(value), "middle", kind))
+    for column, head in enumerate(heads):
+        # Every second one a line lower: on a phone neighbours would run into one another.
+        place, line = NAMES + (column + 0.48) * wide, 14 + 14 * (column % 2)
+        parts.append(_text(place, len(names) * ROW + line, head, "middle"))
+    parts.append(_legend(len(names) * ROW + 40))
+    return _svg(key, title, desc, len(names) * ROW + 72, parts)
+
+
+def stacked(
+    key: str, title: str, desc: str, rows: list[tuple[str, list[int], str]], heads: list[str]
+) -> SafeString:
+    """Lying bars cut into shares: ``rows`` of (label, counts by head, words at the end)."""
+    wide = 100 - NAMES - VALUES
+    parts = [_labels([label for label, _counts, _words in rows])]
+    for place, (label, counts, words) in enumerate(rows):
+        left = NAMES
+        for shade_, (head, count) in enumerate(zip(heads, counts, strict=True)):
+            share = wide * count / (sum(counts) or 1)
+            said = f"{label}, {head}: {number(count)}"
+            parts.append(_rect(f"heat-{shade_}", left, place * ROW + 4, share, ROW - 8, said))
+            left += share
+        parts.append(_text(100, place * ROW + 16, words, "end"))
+    entries = [(f"heat-{n}", head) for n, head in enumerate(heads)]
+    parts.append(_key(entries, len(rows) * ROW + 6))
+    return _svg(key, title, desc, len(rows) * ROW + 38, parts)
+
+
+def _two(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
 def _svg(key, title, desc, height, parts) -> SafeString:
     return format_html(
         '<svg class="chart" role="img" width="100%" height="{height}" '
@@ -272,7 +320,11 @@ def _dot(row, y, across) -> SafeString:
 
 
 def _legend(top) -> SafeString:
-    entries = [("heat-below", "< 0"), *((shade(edge), f"≥ {edge:g}") for edge in SHADES)]
+    return _key([("heat-below", "< 0"), *((shade(edge), f"≥ {edge:g}") for edge in SHADES)], top)
+
+
+def _key(entries, top) -> SafeString:
+    """What the shades ``entries`` (class, words) mean, in one row."""
     wide = (100 - NAMES) / len(entries)
     parts = []
     for place, (kind, words) in enumerate(entries):

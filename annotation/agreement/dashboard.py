@@ -1,12 +1,14 @@
 """The figures of one task of a study: its rows as arrays, and what the statistics say of them.
 
 Progress and vote patterns are added up by the database. The rest is computed from single votes,
-of at most ``CAP`` of them: the votes of the study's first items.
+of at most ``CAP`` of them: the votes of the study's first items. Reading many single votes takes
+longer than all that is computed from them, so the recomputation leaves them ready.
 """
 
+import io
 import itertools
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, fields
+from datetime import date, timedelta
 from functools import cached_property
 
 import numpy as np
@@ -20,16 +22,19 @@ from annotation.agreement import charts, flags, pairwise, position, reading, sta
 from annotation.agreement.bradley_terry import bradley_terry
 from annotation.agreement.charts import Dot
 from annotation.agreement.intervals import clopper_pearson
+from annotation.agreement.models import StoredVotes
+from annotation.agreement.sentences import said
 from annotation.agreement.tiers import TIERS
 from annotation.judging.models import ItemOption
 
 CAP = 200_000
+# So few are read when a page asks, and the page is up to date.
+READ_AT_ONCE = 20_000
 MOST_RATERS = 40
 MOST_POINTS = 20
 TABLE_ROWS = 50
 FILLED_DAYS = timedelta(days=120)
 EDGES = (0, 5, 10, 20, 30, 60, 120, 300, 600)
-COUNTERS = {"1": "votes_1", "2": "votes_2", "3": "votes_3", "tie": "ties", "none": "nones"}
 HOLM = 0.05
 
 
@@ -102,26 +107,49 @@ class Rows:
     def __len__(self):
         return len(self.item)
 
+    def pack(self) -> bytes:
+        """The rows as bytes, from which ``unpack`` makes the same rows again."""
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **vars(self))
+        return packed.getvalue()
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "Rows":
+        """The rows that were packed."""
+        with np.load(io.BytesIO(packed), allow_pickle=False) as stored:
+            found = {one.name: stored[one.name] for one in fields(cls)}
+        lists = {name: found[name].tolist() for name in ("items", "workers")}
+        return cls(**(found | lists))
+
 
 class Board:
-    """One task of a study. What several figures need is read once."""
+    """One task of a study. What several figures need is read once.
 
-    def __init__(self, study, definition):
-        self.study, self.definition = study, definition
+    ``afresh``: from the votes themselves, however many there are.
+    """
+
+    def __init__(self, study, definition, *, afresh=False):
+        self.study, self.definition, self.afresh = study, definition, afresh
         self.task = definition.name
         self.labels = reading.labels(definition)
-        self.items = study.items.filter(batch__task__name=self.task)
+        self.counts = [f"given_{label}" for label in self.labels]
+        self.items = reading.items(study, self.task)
 
     @cached_property
     def totals(self) -> dict:
         """Votes there are, without those of people who left, and wanted; all items."""
-        found = self.items.aggregate(
-            votes=Sum("done", default=0),
+        return self.items.aggregate(
+            votes=Sum("given", default=0),
             wanted=Sum("overlap", default=0),
             items=Count("pk"),
         )
-        left = reading.left_out(self.study).get(self.task, 0)
-        return found | {"votes": found["votes"] - left}
+
+    @cached_property
+    def stored(self) -> StoredVotes | None:
+        """The votes as of the last recomputation, where there are too many to read them again."""
+        if self.afresh or self.totals["votes"] <= READ_AT_ONCE:
+            return None
+        return StoredVotes.objects.filter(result__study=self.study, result__task=self.task).first()
 
     @cached_property
     def last(self) -> int | None:
@@ -131,14 +159,49 @@ class Board:
     @cached_property
     def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:
         """(votes by label, whether the item is complete, items) of every pattern there is."""
-        names = [COUNTERS[label] for label in self.labels]
-        rows = self.items.filter(done__gt=0).values_list(*names, "done", "overlap")
-        found = rows.annotate(n=Count("pk")).order_by(*names, "done", "overlap")
-        return [(row[:-3], row[-3] == row[-2], row[-1]) for row in found]
+        names = (*self.counts, "given", "overlap")
+        rows = self.items.filter(given__gt=0).values_list(*names)
+        found = rows.annotate(n=Count("pk")).order_by(*names)
+        return [(row[:-3], row[-3] >= row[-2], row[-1]) for row in found]
+
+    @cached_property
+    def days(self) -> list[tuple[str, int]]:
+        """(day in ISO 8601, judgments) of every day (UTC) with judgments, added up by SQL."""
+        if self.stored:
+            return [tuple(row) for row in self.stored.progress["days"]]
+        found = reading.selections(self.study, self.task)
+        found = found.annotate(day=TruncDate("submitted_at")).values_list("day")
+        return [(day.isoformat(), n) for day, n in found.annotate(n=Count("pk")).order_by("day")]
+
+    @cached_property
+    def raters(self) -> list[tuple[str, int, float | None]]:
+        """(annotator, judgments, median of their seconds), most judgments first, by SQL."""
+        if self.stored:
+            return [tuple(row) for row in self.stored.progress["raters"]]
+        found = reading.selections(self.study, self.task)
+        found = found.values_list("annotator_id", "annotator__worker")
+        found = found.annotate(n=Count("pk"), median=Median("seconds"))
+        return [
+            (reading.worker_name(user, worker), n, median)
+            for user, worker, n, median in found.order_by("-n", "annotator_id")
+        ]
+
+    def keep(self, result) -> None:
+        """Store what takes long to read beside the ``result`` of a recomputation."""
+        if self.totals["votes"] <= READ_AT_ONCE:
+            StoredVotes.objects.filter(result=result).delete()
+            return
+        progress = {"days": self.days, "raters": self.raters}
+        StoredVotes.objects.update_or_create(
+            result=result, defaults={"rows": self.rows.pack(), "progress": progress}
+        )
 
     @cached_property
     def rows(self) -> Rows:
         """The single votes, as numbers only: making objects of them would take most of the time."""
+        return Rows.unpack(self.stored.rows) if self.stored else self._read_rows()
+
+    def _read_rows(self) -> Rows:
         code = Case(When(outcome="tie", then=-1), When(outcome="none", then=-2), default=0)
         found = reading.selections(self.study, self.task, self.last).annotate(
             number=Coalesce("choice__number", code),
@@ -180,21 +243,31 @@ class Board:
         return np.argsort(-votes, kind="stable")[:MOST_RATERS]
 
     @cached_property
-    def options(self) -> dict:
-        """{item's position: {number: strategy and endpoint or model}}, in one query."""
+    def origins(self) -> dict[str, tuple[list[str], np.ndarray]]:
+        """Names, in order, of the answers' strategies and models, and a code for every answer.
+
+        The codes are (items, options), items as in ``rows``; -1 where an item has no such answer.
+        """
         found = ItemOption.objects.filter(item__in=self.items)
         if self.last is not None:
             found = found.filter(item__position__lte=self.last)
-        options = {}
         fields = ("item__position", "number", "candidate__strategy")
-        for item, number, strategy, endpoint, model in found.values_list(
-            *fields, "candidate__endpoint", "candidate__model"
-        ).iterator(20_000):
-            options.setdefault(item, {})[number] = {
-                "strategies": strategy,
-                "models": endpoint or model,
-            }
-        return options
+        rows = found.values_list(*fields, "candidate__endpoint", "candidate__model")
+        place = {position: n for n, position in enumerate(self.rows.items)}
+        shown = [row for row in rows.iterator(20_000) if row[0] in place]
+        at = [place[row[0]] for row in shown], [row[1] - 1 for row in shown]
+        texts = {
+            "strategies": [row[2] or _("not named") for row in shown],
+            "models": [row[3] or row[4] or _("not named") for row in shown],
+        }
+        return {key: self._coded(at, named) for key, named in texts.items()}
+
+    def _coded(self, at, named) -> tuple[list[str], np.ndarray]:
+        names = sorted(set(named))
+        code = {name: n for n, name in enumerate(names)}
+        table = np.full((len(self.rows.items), self.definition.config["options"]), -1)
+        table[at] = [code[name] for name in named]
+        return names, table
 
     def figure(self, key: str) -> Figure:
         """Compute one figure; KeyError where there is none of this name."""
@@ -210,19 +283,18 @@ class Board:
 
     def disputed(self):
         """Items with two votes or more, the most disputed first: lowest own kappa, most votes."""
-        n = Cast("done", FloatField())
+        n = Cast("given", FloatField())
         same = sum(
-            Cast(name, FloatField()) * (Cast(name, FloatField()) - 1)
-            for name in (COUNTERS[label] for label in self.labels)
+            Cast(name, FloatField()) * (Cast(name, FloatField()) - 1) for name in self.counts
         )
         k = float(len(self.labels))
         own = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
-        found = self.items.filter(done__gte=2).annotate(kappa=own)
-        return found.select_related("tier").order_by("kappa", "-done", "position")
+        found = self.items.filter(given__gte=2).annotate(kappa=own)
+        return found.select_related("tier").order_by("kappa", "-given", "position")
 
     def votes_of(self, item) -> str:
         """The votes of an item by label, as they stand in a table."""
-        votes = ((label, getattr(item, COUNTERS[label])) for label in self.labels)
+        votes = ((label, getattr(item, f"given_{label}")) for label in self.labels)
         return ", ".join(f"{label}: {n}" for label, n in votes if n)
 
 
@@ -324,9 +396,8 @@ def _words_of_votes() -> dict[str, tuple]:
 
 
 def by_day(board, about) -> dict:
-    """Judgments a day (UTC), added up by the database."""
-    found = reading.selections(board.study, board.task).annotate(day=TruncDate("submitted_at"))
-    counts = dict(found.values_list("day").annotate(n=Count("pk")).order_by("day"))
+    """Judgments a day (UTC); days without any are days too, unless there are very many."""
+    counts = {date.fromisoformat(day): n for day, n in board.days}
     first, last = min(counts), max(counts)
     if last - first <= FILLED_DAYS:
         every = (first + timedelta(days=n) for n in range((last - first).days + 1))
@@ -343,11 +414,8 @@ def by_day(board, about) -> dict:
 
 
 def by_rater(board, about) -> dict:
-    """Judgments an annotator with the median time, added up by the database."""
-    found = reading.selections(board.study, board.task)
-    found = found.values_list("annotator_id", "annotator__worker")
-    found = found.annotate(n=Count("pk"), median=Median("seconds")).order_by("-n", "annotator_id")
-    rows = [(reading.worker_name(user, worker), n, median) for user, worker, n, median in found]
+    """Judgments an annotator, with the median time."""
+    rows = board.raters
     svg = charts.bars(
         "raters", about["title"], about["lead"], [row[:2] for row in rows[:MOST_RATERS]]
     )
@@ -366,7 +434,7 @@ def over_time(board, about) -> dict:
         counts += stats.count_votes(rows.item[part], rows.category[part], *shape)
         patterns, start = stats.patterns_of(counts), end
         kappa = stats.symmetric_kappa(patterns)
-        table.append((end, patterns.items, kappa.value, kappa.low, kappa.high, kappa.reason or ""))
+        table.append((end, patterns.items, kappa.value, kappa.low, kappa.high, said(kappa.reason)))
     points = [(row[0], *row[2:5]) for row in table]
     svg = charts.band("time", about["title"], about["lead"], points)
     header = (_("Votes"), _("Items"), _("Symmetric kappa"), _("low"), _("high"), _("Reason"))
@@ -395,7 +463,11 @@ def tier_rows(result) -> list[tuple[str, dict, str]]:
     """A result's tiers from clear to disputed: name, figures, and what is to be said of them."""
     rows = [(name, result.tiers["tiers"][name]) for name in TIERS]
     return [
-        (name, tier, "; ".join(filter(None, (tier["note"], tier["symmetric_kappa"].get("reason")))))
+        (
+            name,
+            tier,
+            said("; ".join(filter(None, (tier["note"], tier["symmetric_kappa"].get("reason"))))),
+        )
         for name, tier in rows
     ]
 
@@ -462,7 +534,7 @@ def sides(board, about) -> dict:
     share, p = position.side_bias(item, first)
     table = [
         (_("all"), len(first), int(first.sum()), share.value, share.low, share.high, p, None,
-         share.reason or "")
+         said(share.reason))
     ]  # fmt: skip
     found = position.annotator_side_bias(worker, first, len(rows.workers))
     for code in (code for code in board.busiest if found["votes"][code]):
@@ -512,22 +584,17 @@ def seconds(board, about) -> dict:
 
 def wins(board, about) -> dict:
     """Share of an item's votes that each strategy won, as the mean over the items offering it."""
-    rows, options = board.rows, board.options
-    shape = (len(rows.items), len(board.labels))
-    counts = stats.count_votes(rows.item, rows.category, *shape)
-    own = {}
-    for item, votes in zip(rows.items, counts.tolist(), strict=True):
-        offered = options[item]
-        for name in {one["strategies"] for one in offered.values()}:
-            mine = (votes[n - 1] for n, one in offered.items() if one["strategies"] == name)
-            own.setdefault(name, []).append((sum(mine), sum(votes)))
+    rows, (names, codes) = board.rows, board.origins["strategies"]
+    counts = stats.count_votes(rows.item, rows.category, len(rows.items), len(board.labels))
     table = []
-    for name, pairs in own.items():
-        share = stats.mean_share(stats.patterns_of([[w, n - w] for w, n in pairs]), 0)
-        votes = sum(n for _w, n in pairs)
-        table.append(
-            (name or _("not named"), len(pairs), votes, share.value, share.low, share.high)
-        )
+    for code, name in enumerate(names):
+        own = codes == code
+        offering = own.any(axis=1)
+        all_votes = counts[offering].sum(axis=1)
+        won = (counts[:, : codes.shape[1]] * own)[offering].sum(axis=1)
+        share = stats.mean_share(stats.patterns_of(np.stack([won, all_votes - won], axis=1)), 0)
+        votes, items = int(all_votes.sum()), int(offering.sum())
+        table.append((name, items, votes, share.value, share.low, share.high))
     table.sort(key=lambda row: (-row[3], row[0]))
     marks = [Dot(row[0], *row[3:6]) for row in table]
     even = 1 / board.definition.config["options"]
@@ -541,10 +608,8 @@ def ranking(board, about) -> dict:
     key, rows = about["key"], board.rows
     if board.definition.config["options"] != 2:
         return {"reason": _("Strengths are estimated from pairs; this task shows three answers.")}
-    pair = [[board.options[item][n][key] or _("not named") for n in (1, 2)] for item in rows.items]
-    names = sorted({name for two in pair for name in two})
-    code = {name: n for n, name in enumerate(names)}
-    pair = np.array([[code[name] for name in two] for two in pair]).reshape(-1, 2)[rows.item]
+    names, codes = board.origins[key]
+    pair = codes[rows.item]
     tie = rows.category == board.labels.index("tie") if "tie" in board.labels else False
     mine = (pair[:, 0] != pair[:, 1]) & ((rows.number > 0) | tie)
     if not mine.any():
@@ -559,7 +624,7 @@ def ranking(board, about) -> dict:
     one, other = coded[: len(one)], coded[len(one) :]
     found = bradley_terry(one, other, score, len(used), item=rows.item[mine], order=order)
     if found.strength is None:
-        return {"reason": found.reason}
+        return {"reason": said(found.reason)}
     votes = np.bincount(one, minlength=len(used)) + np.bincount(other, minlength=len(used))
     return _ranked(about, found, [names[n] for n in used], votes, rows.item[mine])
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.agreement.sentences import said
 from annotation.agreement.tiers import DEFAULT, STOPS, TierRule
 
 NUMBER = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
@@ -54,7 +55,7 @@ class RuleForm(forms.Form):
                     **{**data, "stop_below": data["stop_below"] or None}, version="preview"
                 )
             except ValueError as error:
-                raise forms.ValidationError(str(error)) from error
+                raise forms.ValidationError(said(str(error))) from error
         return data
 
 

@@ -35,6 +35,22 @@ class AgreementResult(models.Model):
         return [(key, formula.name, found[key]) for key, formula in FORMULAS.items()]
 
 
+class StoredVotes(models.Model):
+    """The single votes behind the charts of a result that has very many, ready to be computed from.
+
+    ``rows`` are ``dashboard.Rows`` packed, ``progress`` judgments by day and by annotator.
+    """
+
+    result = models.OneToOneField(
+        AgreementResult, on_delete=models.CASCADE, related_name="stored_votes"
+    )
+    rows = models.BinaryField()
+    progress = models.JSONField()
+
+    def __str__(self):
+        return f"votes of {self.result}"
+
+
 class ItemTier(models.Model):
     """The tier the rule gives one item; derived, never edited."""
 

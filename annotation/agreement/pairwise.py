@@ -1,5 +1,6 @@
 """Cohen's kappa, plain and weighted, for every two annotators who share items."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +45,7 @@ def confusions(item, worker, category, workers, categories):
     if (size * (size - 1) // 2).sum() > MAX_PAIRS:
         raise ValueError(f"more than {MAX_PAIRS:,} pairs of votes on the same items")
     base = workers * categories
-    keys, tally = _tally(_pair_keys(code, size, base), base**2)
+    keys, tally = _tally(code, size, base)
     left, right = _split(keys, base)
     a, row = _split(left, categories)
     b, column = _split(right, categories)
@@ -71,33 +72,52 @@ def confusion_of_two(first, second, categories):
     return Confusions(np.array([0]), np.array([1]), n, pair, row, column, tally[cells], categories)
 
 
-def _pair_keys(code, size, base):
-    """Keys low * base + high of every two votes on one item; ``code`` is grouped by item.
+def _tally(code, size, base):
+    """Distinct keys low * base + high of every two votes on one item, rising, and how many.
 
-    Items with equal numbers of votes are done together, so the loops are over places in an item.
+    ``code`` is grouped by item, ``size`` says how many votes each item has.
     """
-    begin = np.cumsum(size) - size
-    keys = np.empty((size * (size - 1) // 2).sum(), dtype=np.int64)
-    done = 0
-    for n in np.unique(size[size > 1]):
-        votes = code[begin[size == n] + np.arange(n)[:, None]]
-        for distance in range(1, n):
-            one, other = votes[:-distance], votes[distance:]
-            block = keys[done : done + one.size].reshape(one.shape)
-            np.minimum(one, other, out=block)
-            block *= base
-            block += np.maximum(one, other)
-            done += one.size
-    return keys
-
-
-def _tally(keys, cells):
-    """Distinct keys, rising, and how often each occurs."""
-    if cells > DENSE_CELLS:
+    if base**2 > DENSE_CELLS:
+        none = np.zeros(0, dtype=np.int64)
+        keys = np.concatenate([none, *(_pair_keys(one, base) for one in _tables(code, size))])
+        low, high = _split(keys, base)
+        keys = np.minimum(low, high) * base + np.maximum(low, high)
         return np.unique(keys, return_counts=True)
-    table = np.bincount(keys, minlength=1)
+
+    def count(votes):
+        return np.bincount(_pair_keys(votes, base), minlength=base**2)
+
+    table = np.zeros(base**2, dtype=np.int64)
+    with ThreadPoolExecutor(2) as pool:
+        halves = (half for votes in _tables(code, size) for half in np.array_split(votes, 2, 1))
+        for part in pool.map(count, halves):
+            table += part
+    table = table.reshape(base, base)
+    # A pair of votes was counted in the order that they stand in: both orders are one key.
+    table = np.triu(table + table.T)
+    np.fill_diagonal(table, np.diagonal(table) // 2)
+    table = table.ravel()
     found = np.flatnonzero(table)
     return found, table[found]
+
+
+def _tables(code, size):
+    """The codes of items with equally many votes as tables (votes, items), from two votes on."""
+    begin = np.cumsum(size) - size
+    for n in np.unique(size[size > 1]):
+        yield code[begin[size == n] + np.arange(n)[:, None]]
+
+
+def _pair_keys(votes, base):
+    """Keys one * base + other of every two of the ``votes`` (n, items) on one item."""
+    n, items = votes.shape
+    scaled = votes * base
+    keys = np.empty((n * (n - 1) // 2, items), dtype=np.int64)
+    done = 0
+    for distance in range(1, n):
+        np.add(scaled[:-distance], votes[distance:], out=keys[done : done + n - distance])
+        done += n - distance
+    return keys.ravel()
 
 
 def _split(keys, base):

@@ -2,15 +2,21 @@
 
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, F, Sum, Window
+import numpy as np
+from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from annotation.accounts.models import Consent
 from annotation.agreement import tiers
 from annotation.agreement.votes import Votes, VotesError, votes_from_columns
-from annotation.judging.models import Selection
+from annotation.judging.models import Batch, Judgment, Selection
 from annotation.studies.models import Study
 
-LABELS = ("1", "2", "3", "tie", "none")
+# Every label of a selection, and the item's counter of it.
+COUNTERS = {"1": "votes_1", "2": "votes_2", "3": "votes_3", "tie": "ties", "none": "nones"}
+LABELS = tuple(COUNTERS)
+# The task of two answers that audits the easy tier (``easy``): its items give no pairs.
+AUDIT_TASK = "easy-audit"
 
 
 @dataclass(frozen=True)
@@ -23,15 +29,58 @@ class StudyVotes:
     votes: Votes
 
 
+def items(study, task: str = "", kind: str = "selection"):
+    """The items that people work on (checks are none), with the counts of the votes that count.
+
+    ``given`` is how many, ``given_1`` … ``given_none`` how many for each of LABELS: the item's own
+    counters without the votes of people who left. ``kind`` "" stands for tasks of every kind.
+    """
+    found = study.items.filter(batch__purpose=Batch.Purpose.WORK)
+    if task:
+        found = found.filter(batch__task__name=task)
+    if kind:
+        found = found.filter(batch__task__kind=kind)
+    counted = {"given": "done"} | {f"given_{label}": COUNTERS[label] for label in LABELS}
+    gone = withdrawn_from(study)
+    theirs = Judgment.objects.standing().filter(slot__study=study, annotator__in=gone)
+    if not gone or not theirs.exists():
+        return found.annotate(**{name: F(counter) for name, counter in counted.items()})
+    return found.annotate(
+        **{
+            name: F(counter) - _left(gone, name.removeprefix("given").removeprefix("_"))
+            for name, counter in counted.items()
+        }
+    )
+
+
+def _left(gone, label: str):
+    """Number of an item's judgments by these people: of all of them, or of those for a label."""
+    theirs = Judgment.objects.standing().filter(slot__item=OuterRef("pk"), annotator__in=gone)
+    if label.isdigit():
+        theirs = theirs.filter(selection__choice__number=int(label))
+    elif label:
+        theirs = theirs.filter(selection__outcome=label)
+    count = theirs.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(count), 0)
+
+
+def progress(study) -> dict[str, int]:
+    """How far a study is, over tasks of every kind: items, complete ones, done and wanted votes."""
+    return items(study, kind="").aggregate(
+        items=Count("pk"),
+        complete=Count("pk", filter=Q(given__gte=F("overlap"))),
+        done=Sum("given", default=0),
+        wanted=Sum("overlap", default=0),
+    )
+
+
 def voted_tasks(study) -> dict[str, int]:
-    """Names of the study's tasks that have votes, with their number of votes, in order of name.
+    """Names of the study's selection tasks that have votes, with their number of votes, by name.
 
     Votes of people who left do not count.
     """
-    rows = study.items.values_list("batch__task__name").annotate(n=Sum("done"))
-    left = left_out(study)
-    votes = {name: n - left.get(name, 0) for name, n in rows.order_by("batch__task__name")}
-    return {name: n for name, n in votes.items() if n}
+    rows = items(study).values_list("batch__task__name").annotate(n=Sum("given"))
+    return {name: n for name, n in rows.order_by("batch__task__name") if n}
 
 
 def withdrawn_from(study) -> list[int]:
@@ -42,15 +91,6 @@ def withdrawn_from(study) -> list[int]:
     standing = given.filter(withdrawn_at=None)
     left = given.exclude(user__in=standing.values("user"))
     return sorted(left.values_list("user", flat=True).distinct())
-
-
-def left_out(study) -> dict[str, int]:
-    """{task: votes of people who withdrew their consent}, which nothing is computed from."""
-    withdrawn = withdrawn_from(study)
-    if not withdrawn:
-        return {}
-    found = Selection.objects.filter(slot__study=study, annotator__in=withdrawn)
-    return dict(found.values_list("slot__item__batch__task__name").annotate(n=Count("pk")))
 
 
 def closed_batches(study) -> list[int]:
@@ -64,7 +104,7 @@ def closed_batches(study) -> list[int]:
 def collecting(study, task: str) -> frozenset[str]:
     """The task's items, by their own ids, that still wait for votes (``tiers.is_closed``)."""
     closed = set(closed_batches(study))
-    rows = study.items.filter(batch__task__name=task)
+    rows = study.items.filter(batch__task__name=task, batch__purpose=Batch.Purpose.WORK)
     return frozenset(
         name
         for name, done, overlap, batch in rows.values_list(
@@ -87,22 +127,34 @@ def study_votes(slug: str, task: str = "") -> StudyVotes:
     named = voted_tasks(study)
     if task and task not in named:
         raise VotesError(f"Study “{slug}” has no votes in a task “{task}”.")
-    definitions = {}
-    for definition in study.tasks.filter(name__in=[task] if task else named).order_by("version"):
-        definitions[definition.name] = definition
-    if not definitions:
+    if not named:
         raise VotesError(f"Study “{slug}” has no votes yet.")
-    chosen = min(definitions.values(), key=lambda one: (one.config["options"], one.name))
+    found = newest(study, [task] if task else named)
+    # The audit of the easy tier is about pairs that were made from other votes.
+    chosen = min(found, key=lambda one: (one.name == AUDIT_TASK, one.config["options"], one.name))
     return read(study, chosen)
 
 
-def selections(study, task: str, last: int | None = None):
-    """The judgments of a task, of all its versions; only of items placed up to ``last``.
+def newest(study, names) -> list:
+    """The newest definition of each selection task of these names, in order of name."""
+    found = study.tasks.filter(name__in=names, kind="selection").order_by("name", "-version")
+    return list(found.distinct("name"))
 
-    Those of people who withdrew their consent are left out.
+
+def judgments(study, model=Selection):
+    """The judgments of one kind (rows of ``model``) that count, of all tasks of a study.
+
+    That is the newest of each slot of work, unless it was voided or its author left.
     """
-    found = Selection.objects.filter(slot__study=study, slot__item__batch__task__name=task)
-    found = found.exclude(annotator__in=withdrawn_from(study))
+    found = model.objects.standing().filter(
+        slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK
+    )
+    return found.exclude(annotator__in=withdrawn_from(study))
+
+
+def selections(study, task: str, last: int | None = None):
+    """The votes of a task, of all its versions; only of items placed up to ``last``."""
+    found = judgments(study).filter(slot__item__batch__task__name=task)
     return found if last is None else found.filter(slot__item__position__lte=last)
 
 
@@ -112,12 +164,13 @@ def last_position(study, task: str, most: int) -> int | None:
     None where all the task's votes are: whole items are read or left out, so that what is left
     out has nothing to do with how its votes fell.
     """
-    items = study.items.filter(batch__task__name=task)
-    if (items.aggregate(n=Sum("done"))["n"] or 0) <= most:
+    found = items(study, task)
+    if (found.aggregate(n=Sum("given"))["n"] or 0) <= most:
         return None
-    upto = items.annotate(upto=Window(Sum("done"), order_by=F("position").asc()))
-    within = upto.filter(upto__lte=most).order_by("-position")
-    return within.values_list("position", flat=True).first() or 0
+    rows = found.order_by("position").values_list("position", "given")
+    places, given = np.array(list(rows.iterator(chunk_size=20_000))).T
+    within = places[np.cumsum(given) <= most]
+    return int(within[-1]) if len(within) else 0
 
 
 def worker_name(user: int, worker: str | None) -> str:
@@ -164,7 +217,9 @@ def labels(definition) -> list[str]:
 
     A tie that an older version allowed stays a label: its votes are votes.
     """
-    versions = definition.study.tasks.filter(name=definition.name, batches__isnull=False)
+    versions = definition.study.tasks.filter(
+        name=definition.name, kind="selection", batches__isnull=False
+    )
     configs = list(versions.values_list("config", flat=True)) or [definition.config]
     found = {label for config in configs for label in declared(config)}
     return sorted(found, key=LABELS.index)

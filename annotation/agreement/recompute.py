@@ -6,10 +6,11 @@ import json
 from django.db import connection, transaction
 
 from annotation.agreement import reading
+from annotation.agreement.dashboard import Board
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.report import agreement_report
 from annotation.agreement.tiers import DEFAULT, tiers_report
-from annotation.judging.models import Item
+from annotation.judging.models import Item, Judgment
 from annotation.studies.models import Study
 
 
@@ -30,15 +31,21 @@ def due() -> list[tuple[Study, str]]:
 def digests(study) -> dict[str, str]:
     """{task: digest of all that its result depends on} of the tasks that have votes.
 
-    That is the number of votes, the labels that could be given, the tier rule, what is closed and
-    who withdrew.
+    That is the number of votes, the labels that could be given, the tier rule, what is closed,
+    who withdrew or was excluded, and how often answers were revised.
     """
-    shared = [DEFAULT.as_json(), reading.closed_batches(study), reading.withdrawn_from(study)]
+    shared = [
+        DEFAULT.as_json(),
+        reading.closed_batches(study),
+        reading.withdrawn_from(study),
+        sorted(study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)),
+        Judgment.objects.filter(replaces__isnull=False, slot__study=study).count(),
+    ]
+    votes = reading.voted_tasks(study)
     found = {}
-    for task, votes in reading.voted_tasks(study).items():
-        definition = study.tasks.filter(name=task).order_by("-version").first()
-        basis = json.dumps([votes, reading.labels(definition), *shared])
-        found[task] = hashlib.sha256(basis.encode()).hexdigest()
+    for definition in reading.newest(study, votes):
+        basis = json.dumps([votes[definition.name], reading.labels(definition), *shared])
+        found[definition.name] = hashlib.sha256(basis.encode()).hexdigest()
     return found
 
 
@@ -79,6 +86,8 @@ def recompute(study, task: str) -> AgreementResult | None:
             "tiers": tiers,
         },
     )
+    definition = reading.newest(study, [task])[0]
+    Board(study, definition, afresh=True).keep(result)
     return result
 
 

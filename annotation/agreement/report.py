@@ -1,6 +1,7 @@
 """The agreement report of a set of votes, in the contract's form."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -29,10 +30,13 @@ def agreement_report(votes, level="nominal", declared=None, resamples=RESAMPLES,
         raise VotesError(f"{votes.where(0)}: {error}") from error
     patterns = stats.patterns_of(counts)
     values = None if level == "nominal" else known
+    with ThreadPoolExecutor(1) as pool:
+        resampled = pool.submit(coefficients, patterns, level, values, resamples, seed)
+        cohen = cohen_report(votes, category, known, values)
     return {
         **counts_report(patterns, len(votes.workers), known),
-        **coefficients(patterns, level, values, resamples, seed),
-        "cohen_kappa": cohen_report(votes, category, known, values),
+        **resampled.result(),
+        "cohen_kappa": cohen,
         "icc": icc_report(votes, category, patterns, values),
     }
 
@@ -133,25 +137,30 @@ class PairRows:
         return np.where(np.isfinite(column), column.astype(object), None).tolist()
 
     def json(self):
-        """The rows as JSON text, written a column at a time."""
-        if not len(self):
-            return "[]"
-        names = from_text([json.dumps(name) for name in self.workers])
-        pieces = []
-        for field in self.FIELDS:
-            column = self.columns[field]
-            if field in "ab":
-                text = names.take(from_numpy(column))
-            elif column is None:
-                text = constant("null")
-            else:
-                text = pc.cast(from_numpy(column), pa.string())
-                text = pc.replace_substring(text, "nan", "null")
-            lead = "{" if field == "a" else ", "
-            pieces += [constant(f'{lead}"{field}": '), text]
-        rows = pc.binary_join_element_wise(*pieces, constant("}, "), constant(""))
+        """The rows as JSON text, written a column at a time in two parts at once."""
+        middle = len(self) // 2
+        with ThreadPoolExecutor(2) as pool:
+            parts = pool.map(self._text, (slice(0, middle), slice(middle, None)))
+            return "[" + ", ".join(filter(None, parts)) + "]"
+
+    def _text(self, part):
+        first = from_text(['{"a": ' + json.dumps(name) + ', "b": ' for name in self.workers])
+        other = from_text([json.dumps(name) + ', "n": ' for name in self.workers])
+        pieces = [first.take(from_numpy(self.columns["a"][part]))]
+        pieces.append(other.take(from_numpy(self.columns["b"][part])))
+        pieces.append(pc.cast(from_numpy(self.columns["n"][part]), pa.string()))
+        lead = ""
+        for field in self.FIELDS[3:]:
+            lead += f', "{field}": '
+            if self.columns[field] is None:
+                lead += "null"
+                continue
+            text = pc.cast(from_numpy(self.columns[field][part]), pa.string())
+            pieces += [constant(lead), pc.replace_substring(text, "nan", "null")]
+            lead = ""
+        rows = pc.binary_join_element_wise(*pieces, constant(lead + "}, "), constant(""))
         # An Arrow column of text is one run of bytes: the rows need not become Python objects.
-        return "[" + rows.buffers()[2].to_pybytes().decode().rstrip(", \0") + "]"
+        return str(rows.buffers()[2] or b"", "utf-8").rstrip(", \0")
 
 
 def plain(report):

@@ -1,10 +1,15 @@
 from django.urls import path
 
-from annotation.agreement import views
+from annotation.agreement import raterpages, views
 
 urlpatterns = [
     path("studies/<slug:slug>/", views.study, name="study"),
+    path("studies/<slug:slug>/raters/", raterpages.overview, name="raters"),
+    path("studies/<slug:slug>/raters/<int:user>/", raterpages.rater, name="rater"),
     path("studies/<slug:slug>/planner/", views.planner, name="planner"),
+    path("studies/<slug:slug>/audit/", views.audit, name="audit"),
+    path("studies/<slug:slug>/audit/open/", views.open_audit, name="audit-open"),
+    path("studies/<slug:slug>/ratings/<slug:task>/", views.ratings, name="ratings"),
     path("studies/<slug:slug>/results/<slug:task>/", views.results, name="results"),
     path("studies/<slug:slug>/results/<slug:task>/rule/", views.rule, name="rule-preview"),
     path(

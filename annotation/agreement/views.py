@@ -3,20 +3,25 @@
 import csv
 from collections import Counter
 
+from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, F, Q, Sum
-from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_safe
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
 
-from annotation.agreement import formulas, planning, reading, tiers
+from annotation.agreement import easy, formulas, planning, reading, scoring, tiers
 from annotation.agreement.dashboard import CAP, FIGURES, Board, tier_rows
 from annotation.agreement.forms import PlanForm, RuleForm
+from annotation.agreement.score_figures import rating_figures, spread_figure
+from annotation.agreement.sentences import said
 from annotation.core.cells import disarmed
+from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.judging.models import Handback, Slot
-from annotation.studies.access import READERS, study_for
+from annotation.studies.access import MANAGERS, READERS, study_for
 
 PAGE = 25
 
@@ -27,17 +32,16 @@ def study(request, slug):
     found = study_for(request.user, slug, READERS)
     context = {
         "study": found,
-        "progress": found.items.aggregate(
-            items=Count("pk"),
-            complete=Count("pk", filter=Q(done=F("overlap"))),
-            done=Sum("done", default=0),
-            wanted=Sum("overlap", default=0),
-        ),
+        "progress": reading.progress(found),
         "held": Slot.objects.filter(study=found, status="held").count(),
         "results": [
             (result, tier_rows(result)) for result in found.agreement_results.order_by("task")
         ],
         "worker_alive": worker_alive(),
+        "audit_task": reading.AUDIT_TASK,
+        "has_triples": found.tasks.filter(kind="selection", config__options=3).exists(),
+        "has_scores": scoring.any_scores(found),
+        "scored": scoring.scored_tasks(found),
     }
     template = "agreement/study.html#live" if request.htmx else "agreement/study.html"
     return render(request, template, context)
@@ -53,13 +57,16 @@ def results(request, slug, task):
     found = study_for(request.user, slug, READERS)
     board = Board(found, _definition(found, task))
     if request.GET.get("format") == "csv":
-        return _download(board, request.GET.get("chart", ""))
+        key = request.GET.get("chart", "")
+        return _download(board.figure(key) if key in FIGURES else None, found, task)
     if request.htmx and request.GET.get("votes") == str(board.totals["votes"]):
         return HttpResponse(status=204)
     page = Paginator(board.disputed(), PAGE).get_page(request.GET.get("page"))
     context = {
         "study": found,
         "board": board,
+        "address": reverse("results", args=[slug, task]),
+        "has_scores": scoring.any_scores(found),
         "figures": [board.figure(key) for key in FIGURES],
         "capped": CAP if board.last is not None else None,
         "page": page,
@@ -73,6 +80,65 @@ def results(request, slug, task):
     response = render(request, f"agreement/results.html{part}", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+@require_safe
+def ratings(request, slug, task):
+    """Scores of answers: of a selection task against its choices, of a feedback task by criterion.
+
+    One figure as CSV, or the ratings as JSON, on request.
+    """
+    found = study_for(request.user, slug, READERS)
+    definition = found.tasks.filter(name=task).order_by("-version").first()
+    if definition is None or definition.kind not in ("selection", "feedback"):
+        raise Http404
+    rated = scoring.rated(found, task) if definition.kind == "selection" else None
+    if rated and request.GET.get("format") == "json":
+        return JsonResponse({"study": slug, "task": task, **rated.as_json()})
+    figures = rating_figures(rated) if rated else list(filter(None, [spread_figure(found, task)]))
+    if request.GET.get("format") == "csv":
+        wanted = (one for one in figures if one.key == request.GET.get("chart"))
+        return _download(next(wanted, None), found, task)
+    context = {
+        "study": found,
+        "task": task,
+        "definition": definition,
+        "figures": figures,
+        "address": reverse("ratings", args=[slug, task]),
+    }
+    return render(request, "agreement/ratings.html", context)
+
+
+@require_safe
+def audit(request, slug):
+    """The audit of the easy tier: which pairs are drawn, their votes, and the verdict."""
+    found = study_for(request.user, slug, READERS)
+    seen = easy.audit_of(found)
+    context = {
+        "study": found,
+        "audit": seen,
+        "page": Paginator(seen.drawn, PAGE).get_page(request.GET.get("page")),
+        "task": reading.AUDIT_TASK,
+        "overlap": tiers.DEFAULT.panel,
+        "manages": found.role in MANAGERS or request.user.is_superuser,
+        "votes": sum(pair.truth + pair.against for pair in seen.drawn),
+        "complete": sum(pair.complete for pair in seen.drawn),
+    }
+    return render(request, "agreement/audit.html", context)
+
+
+@require_POST
+def open_audit(request, slug):
+    """Draw the pairs that the audit still wants and open them."""
+    found = study_for(request.user, slug, MANAGERS)
+    try:
+        drawn = easy.open_audit(found, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        words = ngettext("%(n)d pair is drawn and open.", "%(n)d pairs are drawn and open.", drawn)
+        messages.success(request, words % {"n": drawn})
+    return redirect("audit", slug)
 
 
 @require_safe
@@ -139,7 +205,7 @@ def planner(request, slug):
         try:
             context["plan"] = planning.plan(form.cleaned_data, board)
         except ValueError as error:
-            form.add_error(None, str(error))
+            form.add_error(None, said(str(error)))
     status = 400 if form.errors else 200
     return render(request, "agreement/planner.html", context, status=status)
 
@@ -153,12 +219,11 @@ def _definition(study, task):
     return definition
 
 
-def _download(board, key) -> HttpResponse:
-    if key not in FIGURES:
+def _download(figure, study, task) -> HttpResponse:
+    if figure is None:
         raise Http404
-    figure = board.figure(key)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
-    name = f"{board.study.slug}-{board.task}-{key}.csv"
+    name = f"{study.slug}-{task}-{figure.key}.csv"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     writer = csv.writer(response)
     writer.writerow(figure.header or (figure.reason,))

@@ -16,8 +16,10 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement import dashboard, recompute
+from annotation.accounts import consent
+from annotation.agreement import dashboard, reading, recompute
 from annotation.agreement.dashboard import FIGURES, Board
+from annotation.agreement.models import StoredVotes
 from annotation.judging.models import Item, Selection
 
 VOTES = {"Ann": "1121", "Bo": "1122", "Chen": "122"}
@@ -36,7 +38,7 @@ def give(item, user, label, **fields):
     Selection.objects.create(
         slot=slot, annotator=user, outcome=outcome, choice=choice, **(common | fields)
     )
-    counter = dashboard.COUNTERS[label]
+    counter = reading.COUNTERS[label]
     Item.objects.filter(pk=item.pk).update(done=F("done") + 1, **{counter: F(counter) + 1})
 
 
@@ -178,7 +180,7 @@ def test_three_answers_have_places_and_no_strengths(cast, tea):
     board = Board(tea, tea.tasks.get())
     assert board.figure("sides").rows == [(1, 0, 0.0), (2, 0, 0.0), (3, 1, 1.0)]
     assert "three answers" in board.figure("strategies").reason
-    assert board.votes_of(tea.items.get()) == "2: 1, tie: 1"
+    assert board.votes_of(board.items.get()) == "2: 1, tie: 1"
 
 
 def test_a_tie_that_the_task_allowed_before_is_counted_still(cast, tea):
@@ -393,3 +395,65 @@ def test_every_coefficient_of_the_overview_leads_to_its_formula(judged, page):
     anchors = set(re.findall(r'id="(how-\w+)"', page("results/better/").content.decode()))
     assert len(named) == 6
     assert named <= anchors
+
+
+def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch):
+    """What a page computes from the stored votes is what it would compute from the votes."""
+    monkeypatch.setattr(dashboard, "READ_AT_ONCE", 5)
+    recompute.recompute(judged, "better")
+    definition = judged.tasks.get(name="better")
+    kept, afresh = Board(judged, definition), Board(judged, definition, afresh=True)
+    for key in FIGURES:
+        assert kept.figure(key) == afresh.figure(key), key
+    with CaptureQueriesContext(connection) as asked:
+        again = Board(judged, definition)
+        [again.figure(key) for key in FIGURES]
+    assert not any("judging_selection" in one["sql"] for one in asked)
+
+
+def test_votes_are_not_kept_where_there_are_few(judged, monkeypatch):
+    monkeypatch.setattr(dashboard, "READ_AT_ONCE", 5)
+    recompute.recompute(judged, "better")
+    assert StoredVotes.objects.count() == 1
+    monkeypatch.setattr(dashboard, "READ_AT_ONCE", 11)
+    recompute.recompute(judged, "better")
+    assert StoredVotes.objects.count() == 0
+
+
+def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
+    consent.withdraw(cast.person("Chen"), judged.consent_text)
+    board = Board(judged, judged.tasks.get(name="better"))
+    assert board.totals == {"votes": 8, "wanted": 12, "items": 4}
+    disputed = [(item.position, item.given, board.votes_of(item)) for item in board.disputed()]
+    assert disputed[0][1:] == (2, "1: 1, 2: 1")
+    assert sum(n * sum(votes) for votes, _done, n in board.patterns) == 8
+    for key in ("days", "raters", "time"):
+        assert board.figure(key).votes == 8
+    assert ">8 <" in page("").content.decode()
+    first = judged.items.order_by("position").first()
+    assert ">2 <" in page(f"results/better/items/{first.pk}/").content.decode()
+
+
+def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
+    recompute.recompute(judged, "better")
+    old = Selection.objects.get(annotator__name="Ann", slot__item__position=1)
+    other = old.slot.item.options.get(number=2)
+    same = {"slot": old.slot, "annotator": old.annotator, "submitted_at": old.submitted_at}
+    Selection.objects.create(
+        **same, key="again", digest="", revision=2, replaces=old, outcome="choice", choice=other
+    )
+    Item.objects.filter(pk=old.slot.item_id).update(votes_1=F("votes_1") - 1, votes_2=1)
+    assert recompute.due() == [(judged, "better")]
+    result = recompute.recompute(judged, "better")
+    assert result.votes == 11
+    board = Board(judged, judged.tasks.get(name="better"))
+    assert sum(row[1] for row in board.figure("raters").rows) == 11
+    assert [row[0] for row in board.figure("patterns").rows] == ["3–0", "2–1"]
+
+
+def test_more_votes_than_are_read_leave_out_the_last_items_whole(judged, monkeypatch, page):
+    monkeypatch.setattr(dashboard, "CAP", 8)
+    monkeypatch.setattr("annotation.agreement.views.CAP", 8)
+    board = Board(judged, judged.tasks.get(name="better"))
+    assert (board.last, len(board.rows)) == (2, 6)
+    assert "first 2 items" in page("results/better/").content.decode()

@@ -12,7 +12,7 @@ from annotation.agreement import reading, recompute
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.votes import VotesError
 from annotation.judging import queue, submit
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Judgment, Selection, Slot
 
 
 @pytest.fixture
@@ -105,9 +105,10 @@ def test_the_order_in_which_votes_arrive_changes_nothing(judged):
     votes = list(Selection.objects.order_by("pk").values())
     found = []
     for seed in range(5):
-        Selection.objects.all().delete()
+        Judgment.objects.all().delete()
         random.Random(seed).shuffle(votes)  # noqa: S311
-        Selection.objects.bulk_create(Selection(**{**vote, "id": None}) for vote in votes)
+        for vote in votes:
+            Selection.objects.create(**{**vote, "id": None, "judgment_ptr_id": None})
         recompute.recompute(judged, "better")
         result = AgreementResult.objects.values("agreement", "tiers", "votes").get()
         tiers = list(ItemTier.objects.order_by("item__position").values("tier", "winner", "share"))

@@ -28,11 +28,16 @@ class Command(VotesCommand):
     """Print percent agreement, kappas, alphas, Cohen's kappas and intraclass correlations."""
 
     help = "Agreement between annotators: of a study, or of a file of votes."
+    every_kind = True
 
     def add_arguments(self, parser):
         """Add level, declared labels and bootstrap draws."""
         super().add_arguments(parser)
-        parser.add_argument("--level", choices=LEVELS, default="nominal", help="the labels' scale")
+        parser.add_argument(
+            "--level",
+            choices=LEVELS,
+            help="the labels' scale (default: nominal; a study's preferences and scores: ordinal)",
+        )
         parser.add_argument(
             "--labels", type=label_list, help="all possible labels: a,b,c (default: those seen)"
         )
@@ -47,7 +52,8 @@ class Command(VotesCommand):
     def answer(self, votes, study, options):
         """The report of these votes as JSON or as a table."""
         labels = options["labels"] or (study and study.declared)
-        report = agreement_report(votes, options["level"], labels, options["bootstrap"])
+        level = options["level"] or getattr(study, "level", "nominal")
+        report = agreement_report(votes, level, labels, options["bootstrap"])
         return as_json(report) if options["json"] else readable(report)
 
 

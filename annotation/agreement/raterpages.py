@@ -1,0 +1,98 @@
+"""The pages on raters: everybody at a glance, and one person with the evidence."""
+
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import Http404
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation.agreement import raters
+from annotation.core.models import AuditEvent
+from annotation.judging import checks, labels
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Batch, Handback, Judgment
+from annotation.studies.access import MANAGERS, READERS, study_for
+
+PAGE = 50
+SHOWN = 50
+
+
+@require_safe
+def overview(request, slug):
+    """Everybody who annotates, those with signs first."""
+    study = study_for(request.user, slug, READERS)
+    page = Paginator(raters.raters(study), PAGE).get_page(request.GET.get("page"))
+    return render(request, "agreement/raters.html", {"study": study, "page": page})
+
+
+@require_safe
+def rater(request, slug, user):
+    """One annotator: signs with their rules, answers to checks, skips, and what was done."""
+    study = study_for(request.user, slug, READERS)
+    person = raters.person(study, user)
+    if person is None:
+        raise Http404
+    one = next(one for one in raters.raters(study, also=person) if one.user == person)
+    context = {
+        "study": study,
+        "rater": one,
+        "manages": request.user.is_superuser or study.role in MANAGERS,
+        "gold": _answered(study, person, Batch.Purpose.GOLD),
+        "training": _answered(study, person, Batch.Purpose.TRAINING),
+        "repeats": _answered(study, person, Batch.Purpose.REPEAT),
+        "last": _last(study, person),
+        "skips": Handback.objects.filter(
+            item__study=study, annotator=person, cause=Handback.Cause.SKIPPED
+        )
+        .select_related("item")
+        .order_by("-at")[:SHOWN],
+        "bonuses": study.bonus_notes.filter(annotator=person).select_related("by").order_by("-pk"),
+        "record": _record(one.desk),
+    }
+    return render(request, "agreement/rater.html", context)
+
+
+def _answered(study, person, purpose) -> list[dict]:
+    """The person's answers to checks of one purpose, the last first."""
+    found = checks.outcomes(study, purpose, annotator=person)[::-1][:SHOWN]
+    return [
+        {
+            "outcome": one,
+            "said": _words(one.judgment),
+            "expected": labels.words(one.item, one.expected),
+        }
+        for one in found
+    ]
+
+
+def _last(study, person) -> list[dict]:
+    """The person's last judgments of work."""
+    found = Judgment.objects.filter(
+        slot__study=study,
+        annotator=person,
+        replaced_by=None,
+        slot__item__batch__purpose=Batch.Purpose.WORK,
+    )
+    rows = found.select_related("slot__item__batch__task").order_by("-pk")[:SHOWN]
+    return [{"judgment": row, "said": _words(_typed(row))} for row in rows]
+
+
+def _typed(judgment: Judgment):
+    """The judgment as a row of its own kind's table, with what was fetched of its item."""
+    kind = kind_of(judgment.slot.item.batch.task.kind)
+    typed = kind.MODEL.objects.get(pk=judgment.pk)
+    typed.slot = judgment.slot
+    return typed
+
+
+def _words(judgment) -> list[str]:
+    item = judgment.slot.item
+    return labels.words(item, kind_of(item.batch.task.kind).answer_of(judgment).label)
+
+
+def _record(desk):
+    """What was done about this person: the log's events of their desk."""
+    if desk.pk is None:
+        return []
+    events = AuditEvent.objects.filter(Q(target="desk", target_id=str(desk.pk)))
+    return events.order_by("-pk")[:SHOWN]

@@ -1,0 +1,195 @@
+"""Scores of answers, whoever gave them: how they go with the choices, how they spread."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from django.core.cache import cache
+from django.db.models import Avg, Count, Max
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from annotation.agreement import ratings, reading
+from annotation.agreement.models import ItemTier
+from annotation.agreement.tiers import TIERS
+from annotation.candidates.models import AspectScore
+from annotation.judging.models import Feedback, ItemOption, Score
+
+SCALE = (1, 2, 3, 4, 5)
+ALL = "all"
+CHOICE = "choice"
+CACHED_SECONDS = 3600
+
+
+def people_scores(study):
+    """What people gave in the study's feedback tasks: rows of Score that count."""
+    return Score.objects.filter(feedback__in=reading.judgments(study, Feedback))
+
+
+def scores(study) -> dict[tuple[str, str], dict]:
+    """{(source, aspect): {candidate's id: score}} of every score an answer of the study has.
+
+    Imported scores have the source they were imported with; people's are the mean of those who
+    judged the answer, and each feedback task is a source.
+    """
+    found = defaultdict(dict)
+    fields = ("source", "aspect", "candidate_id", "score")
+    imported = AspectScore.objects.filter(candidate__study=study).order_by(*fields[:2])
+    for source, aspect, candidate, score in imported.values_list(*fields).iterator(20_000):
+        found[source or _("imported"), aspect][candidate] = score
+    given = people_scores(study).values_list(
+        "feedback__slot__item__batch__task__name", "criterion", "option__candidate_id"
+    )
+    for task, criterion, candidate, score in given.annotate(mean=Avg("score")).order_by():
+        found[_("people (%(task)s)") % {"task": task}, criterion][candidate] = score
+    return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of answers of one task: the one that won its item, and one that it won against.
+
+    Codes of the ``item`` from 0 and names of its ``tier`` (pairs,); ids of the candidates.
+    """
+
+    item: np.ndarray
+    tier: np.ndarray
+    chosen: list
+    other: list
+
+    def differences(self, given: dict) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the pairs whose two answers have a score in ``given``; chosen minus other."""
+        known = [
+            (n, given[one] - given[two])
+            for n, (one, two) in enumerate(zip(self.chosen, self.other, strict=True))
+            if one in given and two in given
+        ]
+        places, difference = np.array(known, dtype=float).reshape(-1, 2).T
+        return places.astype(int), difference
+
+
+def decided_pairs(study, task: str) -> Pairs:
+    """Pairs of every item with a winner, as last recomputed: the winner with each other answer."""
+    won = ItemTier.objects.filter(item__in=reading.items(study, task)).exclude(winner=None)
+    tiers = {
+        item: (tier, winner) for item, tier, winner in won.values_list("item", "tier", "winner")
+    }
+    options = ItemOption.objects.filter(item__in=won.values("item"))
+    answers = defaultdict(dict)
+    rows = options.values_list("item_id", "number", "candidate_id")
+    for item, number, candidate in rows.order_by("item__position", "number").iterator(20_000):
+        answers[item][number] = candidate
+    found = [
+        (n, tiers[item][0], shown[tiers[item][1]], candidate)
+        for n, (item, shown) in enumerate(answers.items())
+        for number, candidate in shown.items()
+        if number != tiers[item][1]
+    ]
+    item, tier, chosen, other = zip(*found, strict=True) if found else ((), (), (), ())
+    return Pairs(np.array(item, dtype=int), np.array(tier, dtype=str), list(chosen), list(other))
+
+
+@dataclass(frozen=True)
+class Rated:
+    """``table`` {(source, aspect, tier): Rating}, ``matrix`` {(source, one, other): Coefficient}.
+
+    In the matrix "choice" stands beside the aspects.
+    """
+
+    table: dict
+    matrix: dict
+
+    @property
+    def sources(self) -> dict[str, list[str]]:
+        """Aspects of every source, in order."""
+        found = {}
+        for source, aspect, tier in self.table:
+            if tier == ALL:
+                found.setdefault(source, []).append(aspect)
+        return found
+
+    def as_json(self) -> dict:
+        """The contract's style: numbers and coefficients, undefined ones null with the reason."""
+        return {
+            "ratings": [
+                {"source": source, "aspect": aspect, "tier": tier, **rating.as_json()}
+                for (source, aspect, tier), rating in self.table.items()
+            ],
+            "correlations": [
+                {"source": source, "a": one, "b": other, **found.as_json()}
+                for (source, one, other), found in self.matrix.items()
+            ],
+        }
+
+
+def rated(study, task: str) -> Rated:
+    """How the scores of the study's answers go with the choices of a task.
+
+    Computed once for each recomputation and each change of the scores.
+    """
+    given = AspectScore.objects.filter(candidate__study=study)
+    people = people_scores(study).aggregate(n=Count("pk"), last=Max("pk"))
+    result = study.agreement_results.filter(task=task).values_list("digest", flat=True).first()
+    imported = given.aggregate(n=Count("pk"), last=Max("pk"))
+    state = (result, imported, people, get_language())
+    key = f"ratings/{study.pk}/{task}"
+    known = cache.get(key)
+    if known is None or known[0] != state:
+        known = (state, _rated(decided_pairs(study, task), scores(study)))
+        cache.set(key, known, CACHED_SECONDS)
+    return known[1]
+
+
+def _rated(pairs: Pairs, given: dict) -> Rated:
+    table, differences = {}, {}
+    for (source, aspect), of_answers in given.items():
+        places, difference = differences[source, aspect] = pairs.differences(of_answers)
+        if not len(places):
+            continue
+        item, tier = pairs.item[places], pairs.tier[places]
+        for name in (ALL, *TIERS):
+            mine = np.ones(len(tier), dtype=bool) if name == ALL else tier == name
+            if mine.any():
+                rating = ratings.rate(item[mine], difference[mine])
+                table[source, aspect, name] = rating
+    return Rated(table, _matrix(table, differences))
+
+
+def _matrix(table, differences) -> dict:
+    found = {}
+    for source, aspect, tier in table:
+        if tier != ALL:
+            continue
+        found[source, CHOICE, aspect] = table[source, aspect, ALL].pearson
+        places, difference = differences[source, aspect]
+        for (whose, other), (others, theirs) in differences.items():
+            if whose == source and other < aspect and len(others):
+                _both, mine, same = np.intersect1d(places, others, return_indices=True)
+                together = ratings.correlation(theirs[same], difference[mine])
+                found[source, other, aspect] = together
+    return found
+
+
+def spread(study, task: str) -> dict[str, list[int]]:
+    """{criterion: how often it got 1, 2, …, 5} of a feedback task, in the task's order."""
+    given = people_scores(study).filter(feedback__slot__item__batch__task__name=task)
+    rows = given.values_list("criterion", "score").annotate(n=Count("pk")).order_by("criterion")
+    counts = defaultdict(lambda: [0] * len(SCALE))
+    for criterion, score, n in rows:
+        counts[criterion][score - 1] = n
+    newest = study.tasks.filter(name=task, kind="feedback").order_by("-version").first()
+    named = newest.config.get("criteria", []) if newest else []
+    order = [name for name in named if name in counts]
+    return {name: counts[name] for name in (*order, *sorted(counts.keys() - set(order)))}
+
+
+def any_scores(study) -> bool:
+    """Whether an answer of the study has a score of some source."""
+    imported = AspectScore.objects.filter(candidate__study=study)
+    return imported.exists() or people_scores(study).exists()
+
+
+def scored_tasks(study) -> list[str]:
+    """Names of the feedback tasks in which somebody gave scores."""
+    found = people_scores(study).values_list("feedback__slot__item__batch__task__name", flat=True)
+    return sorted(found.distinct())

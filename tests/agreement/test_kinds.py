@@ -1,0 +1,78 @@
+"""Agreement on the kinds of judgment besides selections."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.judging import importing
+from annotation.judging.models import Slot
+from annotation.studies.models import Study
+from tests import everykind
+
+
+@pytest.fixture
+def mix(cast, tmp_path):
+    importing.import_study(everykind.write(tmp_path / "mix"))
+    study = Study.objects.get(slug="mix")
+    everykind.judge(study, [cast.member(n, study, "annotator") for n in ("Ann", "Bo", "Chen")])
+    return study
+
+
+@pytest.fixture
+def report(mix, capsys):
+    def report_(*arguments):
+        call_command("agreement", "mix", *arguments, "--json", "--bootstrap", "0")
+        return json.loads(capsys.readouterr().out)
+
+    return report_
+
+
+def test_verdicts_are_compared_as_words(report):
+    found = report("--task", "traits")
+    assert (found["items"], found["votes"], found["workers"]) == (2, 6, 3)
+    assert sorted(found["categories"]) == ["accepted", "rejected", "uncertain"]
+    # All three agree on one attribute, nobody on the other.
+    assert found["percent_agreement"]["value"] == 0.5
+    assert list(found["krippendorff_alpha"]) == ["nominal"]
+
+
+def test_relevance_is_yes_or_no(report):
+    found = report("--task", "matter")
+    assert sorted(found["categories"]) == ["no", "yes"]
+    assert found["percent_agreement"]["value"] == pytest.approx(1 / 3)
+
+
+def test_preferences_are_ordinal_with_every_point_of_their_scale(report):
+    found = report("--task", "rate")
+    assert found["categories"] == [1, 2, 3, 4, 5]
+    assert set(found["krippendorff_alpha"]) == {"nominal", "ordinal"}
+    assert set(report("--task", "rate", "--level", "nominal")["krippendorff_alpha"]) == {"nominal"}
+
+
+def test_scores_are_compared_one_criterion_at_a_time(report):
+    assert report("--task", "feel:Depth")["percent_agreement"]["value"] == 1.0
+    assert report("--task", "feel:Tone")["percent_agreement"]["value"] == 0.0
+    with pytest.raises(CommandError, match="name one of feel:Tone, feel:Depth"):
+        report("--task", "feel")
+
+
+def test_selections_are_read_as_before(report):
+    assert report("--task", "better")["categories"] == ["1", "2", "tie"]
+    assert report()["votes"] == 3
+
+
+def test_what_was_taken_out_does_not_count(report, cast):
+    Slot.objects.filter(annotator=cast.person("Chen")).update(status="void")
+    assert report("--task", "matter")["votes"] == 2
+
+
+def test_tiers_are_of_selections_alone(mix):
+    with pytest.raises(CommandError, match="no votes in a task “matter”"):
+        call_command("tiers", "mix", "--task", "matter")
+
+
+def test_a_task_nobody_judged_says_so(cast, tmp_path):
+    importing.import_study(everykind.write(tmp_path / "mix"))
+    with pytest.raises(CommandError, match="has no votes in a task “matter”"):
+        call_command("agreement", "mix", "--task", "matter")
