@@ -1,7 +1,7 @@
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from annotation.agreement.reading import worker_name
-from annotation.judging.models import Selection
+from annotation.judging.kinds import KINDS, preference
 from annotation.studies.models import Study
 
 
@@ -19,61 +19,188 @@ class OptionSerializer(serializers.Serializer):
     text = serializers.CharField()
 
 
+class ClaimSerializer(serializers.Serializer):
+    id = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class PointSerializer(serializers.Serializer):
+    value = serializers.IntegerField()
+    label = serializers.CharField()
+
+
+class MessageSerializer(serializers.Serializer):
+    role = serializers.ChoiceField(choices=["user", "assistant"])
+    text = serializers.CharField()
+
+
 class SlotSerializer(serializers.Serializer):
-    """What an annotator gets to judge; ``options`` in the order to show them in."""
+    """What an annotator gets to judge (judging.present.Shown); empty is what the kind has not.
+
+    ``options`` stand in the order to show them in, ``conversations`` are what the ``attribute`` was
+    extracted from, ``claims`` are those of the ``gold`` response. ``scale`` has the points of a
+    preference, from the first option to the second, or of a score; ``settings`` are the task's.
+    """
 
     slot = serializers.UUIDField()
     task = serializers.CharField()
-    kind = serializers.CharField()
+    kind = serializers.ChoiceField(choices=list(KINDS), source="kind_name")
+    question = serializers.CharField()
     query = serializers.CharField()
     need = serializers.CharField()
-    persona = serializers.JSONField(allow_null=True)
-    options = OptionSerializer(many=True)
+    persona = serializers.JSONField(source="profile", allow_null=True)
+    options = serializers.SerializerMethodField()
+    attribute = serializers.CharField()
+    conversations = serializers.ListField(
+        source="evidence", child=serializers.ListField(child=MessageSerializer())
+    )
+    gold = serializers.CharField()
+    claims = ClaimSerializer(many=True)
+    criteria = serializers.SerializerMethodField()
+    scale = serializers.SerializerMethodField()
+    settings = serializers.DictField(source="config")
     lease_expires_at = serializers.DateTimeField()
 
+    @extend_schema_field(OptionSerializer(many=True))
+    def get_options(self, shown):
+        return [{"id": id, "text": text} for id, text in shown.answers]
 
-class SelectionBody(serializers.Serializer):
-    """Documents the body of a selection; ``judging.kinds.selection`` is what checks it."""
+    def get_criteria(self, shown) -> list[str]:
+        return shown.config.get("criteria", [])
 
-    choice = serializers.CharField(help_text="An option's id, `tie` or `none`.")
+    @extend_schema_field(PointSerializer(many=True))
+    def get_scale(self, shown):
+        names = {
+            "preference": lambda: preference.NAMES[shown.config["points"]],
+            "feedback": lambda: [str(n) for n in range(1, 6)],
+        }.get(shown.kind_name, list)()
+        return [{"value": n, "label": str(name)} for n, name in enumerate(names, start=1)]
+
+
+class MarkSerializer(serializers.Serializer):
+    option = serializers.CharField(help_text="An option's id.")
+    start = serializers.IntegerField(help_text="In characters of the option's text.")
+    end = serializers.IntegerField()
+    text = serializers.CharField()
+    sign = serializers.ChoiceField(choices=["+", "-"])
+    comment = serializers.CharField(required=False)
+
+
+class Body(serializers.Serializer):
+    """Documents what the body of every kind may have; ``judging.kinds`` is what checks it."""
+
     reason = serializers.CharField(required=False)
     flags = serializers.ListField(child=serializers.CharField(), required=False)
-    seconds = serializers.FloatField(required=False)
+    chips = serializers.ListField(child=serializers.CharField(), required=False)
+    marks = MarkSerializer(many=True, required=False)
+    seconds = serializers.FloatField(required=False, help_text="Active time.")
+
+
+class SelectionBody(Body):
+    choice = serializers.CharField(help_text="An option's id, `tie` or `none`.")
+    strength = serializers.ChoiceField(choices=["slightly", "clearly", "much"], required=False)
+
+
+class PreferenceBody(Body):
+    value = serializers.IntegerField(
+        help_text="A value of the slot's scale: 1 is the option shown first much better."
+    )
+
+
+class ScoreBody(serializers.Serializer):
+    score = serializers.IntegerField(min_value=1, max_value=5)
+    feedback = serializers.CharField(required=False)
+    chips = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class FeedbackBody(Body):
+    answers = serializers.DictField(
+        child=serializers.DictField(child=ScoreBody()),
+        help_text="{option's id: {criterion: score}}, every option and criterion.",
+    )
+
+
+class AttributeBody(Body):
+    verdict = serializers.ChoiceField(choices=["accepted", "uncertain", "rejected"])
+    cause = serializers.CharField(
+        required=False,
+        help_text="Needed unless accepted: `overgeneralised`, `missing-evidence`, `task-context`, "
+        "`not-standalone` or `other`.",
+    )
+
+
+class RelevanceBody(Body):
+    relevant = serializers.ChoiceField(
+        choices=["yes", "no"], help_text="`true` and `false` are taken too."
+    )
+
+
+class ClaimBody(serializers.Serializer):
+    verdict = serializers.ChoiceField(choices=["keep", "edit", "drop"])
+    text = serializers.CharField(required=False, help_text="The claim as edited.")
+
+
+class ClaimsBody(Body):
+    claims = serializers.DictField(
+        child=ClaimBody(), help_text="{claim's id: verdict}, every claim."
+    )
+
+
+BODIES = [SelectionBody, PreferenceBody, FeedbackBody, AttributeBody, RelevanceBody, ClaimsBody]
+
+
+class TrainingSerializer(serializers.Serializer):
+    right = serializers.BooleanField()
+    expected = serializers.ListField(child=serializers.CharField(), help_text="In words.")
+    explanation = serializers.CharField()
 
 
 class StoredSerializer(serializers.Serializer):
-    """An acknowledged judgment."""
+    """An acknowledged judgment; ``answer`` has what would be sent to say the same again.
+
+    ``training`` explains a training item, and is null otherwise.
+    """
 
     slot = serializers.UUIDField(source="slot_id")
-    outcome = serializers.CharField()
-    choice = serializers.UUIDField(source="choice.candidate_id", allow_null=True, default=None)
+    kind = serializers.ChoiceField(choices=list(KINDS))
+    revision = serializers.IntegerField()
+    answer = serializers.DictField()
     reason = serializers.CharField()
     flags = serializers.ListField(child=serializers.CharField())
+    chips = serializers.ListField(child=serializers.CharField())
     seconds = serializers.FloatField(allow_null=True)
     submitted_at = serializers.DateTimeField()
+    training = TrainingSerializer(allow_null=True)
 
 
-class JudgmentSerializer(serializers.ModelSerializer):
-    """One judgment in long form, under the ids of the bundle that the study came from."""
+class JudgmentSerializer(serializers.Serializer):
+    """One judgment in long form, under the ids of the bundle that the study came from.
+
+    ``label`` is what people agree on or not, null for kinds whose ``answer`` is an object; a
+    preference counts from 1, the item's first candidate much better. ``detail`` says how much
+    better, or why not. ``replaces`` names the judgment that this one revises; ``void`` is true of
+    one that was taken out.
+    """
 
     judgment = serializers.IntegerField(source="pk")
-    task = serializers.CharField(source="slot.item.batch.task.name")
-    task_version = serializers.IntegerField(source="slot.item.batch.task.version")
-    item = serializers.CharField(source="slot.item.external_id")
-    query = serializers.CharField(source="slot.item.query.external_id")
-    worker = serializers.SerializerMethodField()
-    label = serializers.SerializerMethodField()
-
-    class Meta:
-        model = Selection
-        fields = [
-            *("judgment", "task", "task_version", "item", "query", "worker", "label"),
-            *("shown", "reason", "flags", "seconds", "submitted_at", "imported"),
-        ]
-        read_only_fields = fields
-
-    def get_worker(self, selection) -> str:
-        return worker_name(selection.annotator_id, selection.annotator.worker)
-
-    def get_label(self, selection) -> str:
-        return selection.choice.candidate.external_id if selection.choice else selection.outcome
+    kind = serializers.ChoiceField(choices=list(KINDS))
+    task = serializers.CharField()
+    task_version = serializers.IntegerField()
+    item = serializers.CharField()
+    query = serializers.CharField(allow_null=True)
+    attribute = serializers.CharField(allow_null=True)
+    worker = serializers.CharField()
+    label = serializers.CharField(allow_null=True)
+    answer = serializers.JSONField()
+    detail = serializers.CharField()
+    shown = serializers.ListField(child=serializers.IntegerField())
+    reason = serializers.CharField()
+    flags = serializers.ListField(child=serializers.CharField())
+    chips = serializers.ListField(child=serializers.CharField())
+    marks = serializers.ListField(child=serializers.DictField())
+    seconds = serializers.FloatField(allow_null=True)
+    submitted_at = serializers.DateTimeField()
+    imported = serializers.BooleanField()
+    revision = serializers.IntegerField()
+    replaces = serializers.IntegerField(source="replaces_id", allow_null=True)
+    void = serializers.BooleanField()

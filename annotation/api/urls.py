@@ -2,7 +2,7 @@ from csp.decorators import csp_update
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from annotation.api import releases, views
+from annotation.api import histories, releases, views
 
 # Swagger UI draws its signs from data: addresses; the style block of its page is named by digest.
 relaxed = csp_update(
@@ -35,6 +35,8 @@ urlpatterns = [
         releases.ReleaseDownload.as_view(),
         name="api-release-download",
     ),
+    path("v1/histories/", histories.Histories.as_view(), name="api-histories"),
+    path("v1/histories/<uuid:pk>/", histories.History.as_view(), name="api-history"),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", docs, name="api-docs"),
 ]

@@ -3,16 +3,21 @@
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiResponse,
+    PolymorphicProxySerializer,
+    extend_schema,
+)
 from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api import serializers
+from annotation.api import judgments, serializers
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging import present, queue, submit
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Slot
 from annotation.studies.access import READERS, study_for
 from annotation.studies.models import Role, Study
 
@@ -22,6 +27,13 @@ KEY = OpenApiParameter(
     OpenApiParameter.HEADER,
     required=True,
     description="Names this submit. Sent again with the same body, it is answered, not stored.",
+)
+
+EVERY = OpenApiParameter(
+    "all", str, description="`1`: also what was revised and what was taken out."
+)
+BODY = PolymorphicProxySerializer(
+    component_name="JudgmentBody", serializers=serializers.BODIES, resource_type_field_name=None
 )
 
 
@@ -64,17 +76,7 @@ class Claim(APIView):
         if slot is None:
             return Response(status=204)
         shown = present.show(slot, request.user)
-        body = {
-            "slot": shown.slot,
-            "task": shown.task,
-            "kind": shown.kind_name,
-            "query": shown.query,
-            "need": shown.need,
-            "persona": shown.profile,
-            "options": [{"id": id, "text": text} for id, text in shown.answers],
-            "lease_expires_at": shown.lease_expires_at,
-        }
-        return Response(serializers.SlotSerializer(body).data)
+        return Response(serializers.SlotSerializer(shown).data)
 
 
 class Judgment(APIView):
@@ -84,7 +86,7 @@ class Judgment(APIView):
 
     @extend_schema(
         parameters=[KEY],
-        request=serializers.SelectionBody,
+        request=BODY,
         responses={201: serializers.StoredSerializer, 200: serializers.StoredSerializer},
     )
     def post(self, request, pk):
@@ -102,9 +104,8 @@ class Judgment(APIView):
             said=request.data,
             seconds=request.data.get("seconds"),
         )
-        stored = Selection.objects.select_related("choice").get(pk=done.judgment.pk)
-        status = 200 if done.repeated else 201
-        return Response(serializers.StoredSerializer(stored).data, status=status)
+        stored = serializers.StoredSerializer(judgments.acknowledged(done.judgment))
+        return Response(stored.data, status=200 if done.repeated else 201)
 
 
 class Release(APIView):
@@ -119,19 +120,23 @@ class Release(APIView):
         return Response(status=204)
 
 
-class Judgments(generics.ListAPIView):
-    """All judgments of a study, one row each, oldest first."""
+class Judgments(generics.GenericAPIView):
+    """The judgments of a study that count, of every kind, one row each, oldest first."""
 
     permission_classes = [IsAuthenticated]
     serializer_class = serializers.JudgmentSerializer
 
-    def get_queryset(self):
-        if getattr(self, "swagger_fake_view", False):
-            return Selection.objects.none()
-        study = study_for(self.request.user, self.kwargs["slug"], READERS)
-        return Selection.objects.filter(slot__study=study).select_related(
-            "annotator", "choice__candidate", "slot__item__query", "slot__item__batch__task"
-        )
+    @extend_schema(
+        parameters=[EVERY],
+        responses=serializers.JudgmentSerializer(many=True),
+        operation_id="judgments_list",
+    )
+    def get(self, request, slug):
+        study = study_for(request.user, slug, READERS)
+        every = request.query_params.get("all") == "1"
+        page = self.paginate_queryset(judgments.long_form(study, every=every))
+        rows = self.get_serializer(judgments.told(page), many=True)
+        return self.get_paginated_response(rows.data)
 
 
 def _study_of(user, slot_id) -> Study:

@@ -4,15 +4,32 @@ import json
 import re
 
 METHOD = "PersonaFeedback: A Large-scale Human-annotated Benchmark for Personalization"
+METHODS = {
+    "personalbench": "Re-Centering Humans in LLM Personalization",
+    "bespoke": (
+        "BESPOKE: Benchmark for Search-Augmented Large Language Model Personalization via "
+        "Diagnostic Feedback"
+    ),
+}
 LAYOUT_WORDS = {
+    "bespoke": (
+        "Queries that people asked of their own accord, the need behind each, their scores and "
+        "feedback on answers, the gold information they kept, rubrics, and as much of their "
+        "histories as they agreed to publish. Users are pseudonyms of this release alone."
+    ),
     "personafeedback": (
         "Pairs of answers to a question of one persona, in three tiers of difficulty. `user_id` is "
         "the line of the persona in `persona/all_personas.jsonl`, counted from 1. `votes.csv` has "
         "every vote."
     ),
+    "personalbench": (
+        "Verdicts on attributes of people, on whether an attribute matters to a prompt, and "
+        "ratings of a generic against a personalised answer, the highest for the personalised "
+        "one. Every rating stands beside its aggregate; `votes.csv` has them as they were given."
+    ),
     "long": (
-        "Every judgment, item, answer and persona in long form, and `votes.csv` with `task`, "
-        "`worker`, `label`. Within an item the judgments stand in the order of submission."
+        "Every judgment, item, answer, persona and attribute in long form, and `votes.csv` with "
+        "`task`, `worker`, `label`. Within an item the judgments stand in the order of submission."
     ),
     "dpo": "Preference pairs (`prompt`, `chosen`, `rejected`) with the persona they hold for.",
 }
@@ -38,7 +55,7 @@ def card(manifest: dict, about: dict) -> str:
             *_counts(manifest["counts"]),
             *_agreement(manifest["agreement"]),
             *_limits(manifest),
-            *_checking(about),
+            *_checking(manifest["layout"]),
         ]
     )
 
@@ -107,11 +124,12 @@ def _coefficient(found) -> str:
 
 def _limits(manifest):
     yield from ("## Limits", "")
-    yield "- Tiers describe groups of items: the tier of a single item is noisy."
-    yield "- A tier picked from votes looks more agreed upon than new annotators would find it."
-    yield "- Easy pairs are not voted into being, and this release does not audit them."
-    if manifest["rules"]["easy"]["note"]:
-        yield f"- {manifest['rules']['easy']['note']}"
+    if manifest["layout"] == "personalbench":
+        yield "- An explicit mention is found by words: a paraphrase is missed."
+    elif manifest["layout"] == "bespoke":
+        yield "- Each answer was judged by its asker alone: there is no agreement to report."
+    else:
+        yield from _tier_limits(manifest["rules"])
     yield "- Workers and users have names of this release alone; times are given to the day."
     yield "- Reasons are the annotators' own words: read them before you publish them."
     if manifest["counts"]["withdrawn"]:
@@ -121,11 +139,20 @@ def _limits(manifest):
     yield ""
 
 
-def _checking(about):
+def _tier_limits(rules):
+    yield "- Tiers describe groups of items: the tier of a single item is noisy."
+    yield "- A tier picked from votes looks more agreed upon than new annotators would find it."
+    yield "- Easy pairs are not voted into being, and this release does not audit them."
+    if rules["easy"]["note"]:
+        yield f"- {rules['easy']['note']}"
+
+
+def _checking(layout):
     yield from ("## How to check it", "")
     yield "`manifest.json` lists every file with its rows, bytes and SHA-256. With Attune:"
     yield from ("", "    python manage.py check_release DIR", "", "## Method", "")
-    yield f"Collected and tiered after the method of the paper “{METHOD}”; cite it by its title."
+    method = METHODS.get(layout, METHOD)
+    yield f"Collected after the method of the paper “{method}”; cite it by its title."
     yield ""
 
 

@@ -18,14 +18,14 @@ from django.db.models.functions import Now
 from annotation.agreement.reading import closed_batches, withdrawn_from
 from annotation.core import audit, heartbeat
 from annotation.core.errors import Conflict, DomainError
-from annotation.datasets import folders, layouts
+from annotation.datasets import folders, layouts, owners
 from annotation.datasets.card import card
 from annotation.datasets.models import Release
 from annotation.datasets.reading import Reading
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import QUESTION_ALONE, RULE, pair, verdict
 from annotation.datasets.writers import Tables, describe, json_text
-from annotation.judging.models import Item, Selection
+from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import PersonaVersion
 from annotation.studies.models import Study
 
@@ -51,24 +51,30 @@ def request(
     """Freeze ``study`` as its next release; the row is the job of writing it.
 
     ``format`` "" is the layout's own; ``start`` leases the row to the caller, who then calls
-    ``build`` with it. Raises DomainError for a layout, format or licence that cannot be, Conflict
-    where an import keeps the votes or the study.
+    ``build`` with it. Raises DomainError for a layout, format or licence that cannot be, and for a
+    study without what the layout is made of, Conflict where an import keeps the votes or the study.
     """
     format = layouts.format_of(layout, format)
+    layouts.check_kinds(layout, _kinds(study))
     licence = licence.strip()
     if len(licence) > LICENCE_LIMIT or not licence.isprintable():
         raise DomainError(f"The licence is a name of at most {LICENCE_LIMIT} characters.")
     # Before the study is locked: the wait for votes must keep nobody from the study.
-    selection = _patiently(_last_selection)
+    judgment = _patiently(_last_judgment)
     fields = {"layout": layout, "format": format, "safe_csv": safe_csv, "licence": licence}
     if start:
         fields |= _leased(attempts=1)
-    release = _patiently(partial(_create, study, selection, by, fields))
+    release = _patiently(partial(_create, study, judgment, by, fields))
     release.refresh_from_db()
     return release
 
 
-def _create(study, selection: int, by, fields: dict) -> Release:
+def _kinds(study) -> set[str]:
+    work = study.batches.filter(purpose=Batch.Purpose.WORK)
+    return set(work.values_list("task__kind", flat=True))
+
+
+def _create(study, judgment: int, by, fields: dict) -> Release:
     # Numbers are given one at a time; votes go on meanwhile.
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     last = locked.releases.aggregate(last=Max("version"))["last"] or 0
@@ -78,7 +84,7 @@ def _create(study, selection: int, by, fields: dict) -> Release:
         created_by=by,
         salt=secrets.token_hex(32),
         as_of=Now(),
-        frozen=_frozen(locked, selection),
+        frozen=_frozen(locked, judgment),
         **fields,
     )
     audit.record(by, "release.request", release, version=release.version, layout=fields["layout"])
@@ -103,10 +109,13 @@ def _patiently(act: Callable):
         time.sleep(FREEZE_PAUSE_SECONDS)
 
 
-def _frozen(study, selection: int) -> dict:
+def _frozen(study, judgment: int) -> dict:
     """Everything a release holds, by id, and the study's words as they are now."""
     consent = study.consent_text
-    return {
+    void = Judgment.objects.filter(slot__study=study, slot__status=Slot.Status.VOID)
+    rulings = Adjudication.objects.filter(item__study=study)
+    withdrawn = withdrawn_from(study)
+    return owners.frozen(study, withdrawn) | {
         "about": {
             "slug": study.slug,
             "title": study.title,
@@ -117,8 +126,11 @@ def _frozen(study, selection: int) -> dict:
         "position": Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0,
         "personas": _persona_versions(study),
         "closed": closed_batches(study),
-        "withdrawn": withdrawn_from(study),
-        "selection": selection,
+        "withdrawn": withdrawn,
+        "judgment": judgment,
+        # Judgments that were taken out: later somebody else's may be.
+        "void": sorted(void.values_list("pk", flat=True)),
+        "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
     }
 
 
@@ -135,14 +147,14 @@ def _persona_versions(study) -> list[int]:
     return sorted(dict(rows).values())
 
 
-def _last_selection() -> int:
+def _last_judgment() -> int:
     """The last judgment's id, once every judgment up to it is stored or given up.
 
     The lock waits for those being stored; without it one of a lower id could appear after this.
     """
     with connection.cursor() as cursor:
-        cursor.execute(f'LOCK TABLE "{Selection._meta.db_table}" IN SHARE MODE')
-    return Selection.objects.aggregate(last=Max("pk"))["last"] or 0
+        cursor.execute(f'LOCK TABLE "{Judgment._meta.db_table}" IN SHARE MODE')
+    return Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
 
 
 def build(release_id, *, started: bool = False) -> dict | None:
@@ -246,14 +258,16 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
 
 def _rows(layout, reading: Reading, tally: Tally) -> Iterator[tuple[str, dict]]:
     rows = layout.ROWS
-    if "personas" in rows:
-        for persona in reading.personas():
-            yield from rows["personas"](persona)
+    for name in ("personas", "attributes", "owners"):
+        if name in rows:
+            for record in getattr(reading, name)():
+                yield from rows[name](record)
     for item in reading.items():
         found = verdict(item)
         made, reason = pair(item, found)
         tally.add(item, found, made, reason)
-        yield from rows["items"](item, found, made)
+        if "items" in rows:
+            yield from rows["items"](item, found, made)
     if "candidates" in rows:
         for candidate in reading.candidates():
             yield from rows["candidates"](candidate)
@@ -277,6 +291,7 @@ def _manifest(release, reading: Reading, tally: Tally) -> dict:
             },
             "submitted_at": "day",
             "csv": "safe" if release.safe_csv else "exact",
+            **getattr(layouts.layout_of(release.layout), "RULES", {}),
         },
         "counts": {
             "personas": len(release.frozen["personas"]),

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +26,48 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Attribute:
+    """A statement about a persona; ``conversations`` are lists of {"role", "text"}."""
+
+    id: str
+    user_id: str
+    text: str
+    confidence: float | None
+    model: str
+    conversations: list[list[dict]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class Vote:
-    """One judgment. ``label`` is an answer's id, "tie" or "none"; ``shown`` are answers' ids."""
+    """One judgment, of any kind; ``shown`` are answers' ids.
+
+    ``label`` is what people agree on or not: an answer's id, "tie", "none", or a word of the kind;
+    None where the answer is many scores. ``answer`` and ``detail`` are those of answers.Said.
+    """
 
     worker: str
-    label: str
+    label: str | None
     shown: list[str]
     reason: str
     flags: list[str]
     seconds: float | None
     submitted_at: str
     imported: bool
+    answer: str | dict = ""
+    detail: str = ""
+    chips: list[str] = field(default_factory=list)
+    marks: list[dict] = field(default_factory=list)
+    revision: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """A judged thing with everything that was shown. ``votes`` come in the order of submission.
 
-    ``extras`` are the labels beside the answers that the task offers ("tie", "none"); ``closed``
-    says that no further vote will come. ``user_id`` is "" and ``profile`` None without a persona.
+    ``extras`` are the labels that the task offers, of a selection those beside the answers ("tie",
+    "none"); ``closed`` says that no further vote will come. ``user_id`` and the query's fields are
+    "" and ``profile`` None where the item has none. ``adjudicated`` is a curator's ruling, a label
+    as votes have it.
     """
 
     id: str
@@ -55,7 +78,7 @@ class Item:
     overlap: int
     closed: bool
     query_id: str
-    query_version: int
+    query_version: int | None
     question: str
     need: str
     type: str
@@ -65,11 +88,16 @@ class Item:
     profile: dict | None
     answers: tuple[Answer, ...]
     votes: tuple[Vote, ...]
+    attribute: Attribute | None = None
+    gold: str = ""
+    criteria: tuple[str, ...] = ()
+    adjudicated: str | dict | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every label a vote may have, answers first."""
-        return (*(answer.id for answer in self.answers), *self.extras)
+        """Every label a vote may have, answers first; none where an answer is many scores."""
+        chosen = self.answers if self.kind == "selection" else ()
+        return (*(answer.id for answer in chosen), *self.extras)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +114,50 @@ class Candidate:
     template: str
     prompt_digest: str
     parameters: dict
+
+
+# Tables of one's own queries whose rows have an id.
+OWN_TABLES = ("gold_information", "personalized_rubric", "meta_test_set", "evaluation_shot")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer to somebody's own query; ``scores`` are (criterion, 1 to 5, feedback)."""
+
+    text: str
+    scores: tuple[tuple[str, int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuery:
+    """A query of an owner; ``ids`` are those of its rows, by table of OWN_TABLES."""
+
+    number: int
+    text: str
+    need: str
+    responses: tuple[Response, ...]
+    information: tuple[str, ...]
+    rubric: str
+    shot: bool
+    ids: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSession:
+    """A session that its owner publishes, personal data hidden; ``kind`` chat, search or visit."""
+
+    id: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A person under a pseudonym, with all that they gave."""
+
+    user: str
+    sessions: tuple[OwnSession, ...]
+    queries: tuple[OwnQuery, ...]
 
 
 def shuffled(salt: str, ids: Iterable) -> list:

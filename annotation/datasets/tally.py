@@ -11,6 +11,8 @@ from annotation.agreement.stats import Patterns
 from annotation.datasets.truth import RULE
 
 CHECKED = ("medium", "hard")
+GROUPS = {"two_answers": 2, "three_answers": 3}
+SCORES = ("1", "2", "3", "4", "5")
 
 
 class Tally:
@@ -26,19 +28,30 @@ class Tally:
 
     def add(self, item, verdict, pair, reason: str) -> None:
         """Count one item; ``reason`` says why it gives no pair."""
-        answers = len(item.answers)
-        self.items[answers] += 1
+        # Selections by their number of answers: each has pairs of its own sort.
+        group = len(item.answers) if item.kind == "selection" else item.kind
+        self.items[group] += 1
         self.judgments += len(item.votes)
-        if pair is None:
-            self.left_out[answers][reason] += 1
-        else:
+        if pair:
             self.pairs[pair.tier] += 1
+        elif reason:
+            self.left_out[group][reason] += 1
         strategies = {answer.id: answer.strategy or "unnamed" for answer in item.answers}
         for vote in item.votes:
-            self.labels[item.task][strategies.get(vote.label, vote.label)] += 1
+            if vote.label is not None:
+                self.labels[item.task][strategies.get(vote.label, vote.label)] += 1
+        self._agree(item, verdict)
+
+    def _agree(self, item, verdict) -> None:
         name = f"{item.task} v{item.task_version}"
-        task = self._tasks.setdefault(name, _Task(answers, item.extras))
-        task.add(verdict, item.votes)
+        if item.labels:
+            task = self._tasks.setdefault(name, _Task.of(item))
+            task.add(verdict.tier, verdict.counts, item.votes)
+        for criterion in item.criteria:
+            task = self._tasks.setdefault(f"{name}: {criterion}", _Task(SCORES, ordinal=True))
+            for answer in item.answers:
+                scores = [vote.answer[answer.id][criterion]["score"] for vote in item.votes]
+                task.add("", tuple(map(scores.count, range(1, 6))), item.votes)
 
     def counts(self) -> dict:
         """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""
@@ -47,11 +60,15 @@ class Tally:
             "judgments": self.judgments,
             "pairs": {tier: self.pairs[tier] for tier in ("easy", *CHECKED)},
             "left_out": {
-                name: dict(sorted(self.left_out[answers].items()))
-                for name, answers in (("two_answers", 2), ("three_answers", 3))
+                name: dict(sorted(self.left_out[group].items()))
+                for name, group in self._groups().items()
             },
             "labels": {task: dict(sorted(found.items())) for task, found in self._by_task()},
         }
+
+    def _groups(self) -> dict:
+        preferences = {"preferences": "preference"} if self.items["preference"] else {}
+        return GROUPS | preferences
 
     def _by_task(self):
         return sorted(self.labels.items())
@@ -87,23 +104,32 @@ def outside_bands(agreement: dict) -> str:
 
 
 class _Task:
-    """Patterns of the used votes of one version of a task, for all items and a tier."""
+    """Patterns of the used votes of one version of a task, for all items and a tier.
 
-    def __init__(self, answers: int, extras):
-        self.answers = answers
-        self.categories = [*(f"answer {n + 1}" for n in range(answers)), *extras]
+    ``categories`` are numbers as text where they are ``ordinal``.
+    """
+
+    def __init__(self, categories, *, ordinal=False, tiered=False):
+        self.categories, self.ordinal, self.tiered = list(categories), ordinal, tiered
         self.patterns = defaultdict(Counter)
         self.workers = set()
 
-    def add(self, verdict, votes):
-        self.patterns[verdict.tier][verdict.counts] += 1
+    @classmethod
+    def of(cls, item):
+        if item.kind != "selection":
+            return cls(item.labels, ordinal=item.kind == "preference")
+        answers = (f"answer {n + 1}" for n in range(len(item.answers)))
+        return cls([*answers, *item.extras], tiered=len(item.answers) == 2)
+
+    def add(self, tier: str, counts: tuple, votes):
+        self.patterns[tier][counts] += 1
         self.workers.update(vote.worker for vote in votes)
 
     def agreement(self):
         every = sum(self.patterns.values(), Counter())
         every = Counter({counts: n for counts, n in every.items() if any(counts)})
         out = {"all": self._report(every), "tiers": {}}
-        if self.answers == 2:
+        if self.tiered:
             pool = tiers.group_kappa(_judged(every, "")[0], len(self.categories))
             out["tiers"] = {tier: self._tier(tier, pool) for tier in CHECKED}
         return out
@@ -114,6 +140,8 @@ class _Task:
         rows = sorted(patterns)
         table = Patterns(np.array(rows), np.array([patterns[row] for row in rows]))
         counts = counts_report(table, len(self.workers), self.categories)
+        if self.ordinal:
+            return counts | coefficients(table, "ordinal", [int(name) for name in self.categories])
         return counts | coefficients(table)
 
     def _tier(self, tier, pool):

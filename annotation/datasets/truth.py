@@ -1,4 +1,8 @@
-"""From an item's votes to its verdict and, where there is one, a pair of the benchmark. Pure."""
+"""From an item's votes to its verdict and, where there is one, a pair of the benchmark. Pure.
+
+Tiers and pairs are of selections; verdicts on attributes and relevance have a plain majority, and
+preferences a generic and a personalised answer.
+"""
 
 from dataclasses import dataclass
 
@@ -7,8 +11,10 @@ from annotation.core.errors import DomainError
 from annotation.datasets.records import Answer, Item
 
 RULE = tiers.TierRule()
-# The strategy whose answer saw the question alone.
+# The strategy whose answer saw the question alone, and what imported answers may call it.
 QUESTION_ALONE = "A3"
+GENERIC = (QUESTION_ALONE, "generic")
+NOMINAL = ("attribute", "relevance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +42,15 @@ class Pair:
 
 
 def verdict(item: Item, rule: tiers.TierRule = RULE) -> Verdict:
-    """Count the item's first ``rule.panel`` votes and judge them by the tier rule.
+    """Count a selection's first ``rule.panel`` votes and judge them by the tier rule.
 
-    K is the number of labels the task offers. Raises DomainError for a vote outside of them.
+    K is the number of labels the task offers. Of other kinds all votes count, there is no tier, and
+    the winner is what more than half of the verdicts say. Raises DomainError for a vote outside of
+    the labels.
     """
-    counts = dict.fromkeys(item.labels, 0)
-    for vote in item.votes[: rule.panel]:
-        if vote.label not in counts:
-            raise DomainError(
-                f"Item {item.id} holds a vote for “{vote.label}”, which its task does not offer."
-            )
-        counts[vote.label] += 1
+    if item.kind != "selection":
+        return _majority(item)
+    counts = _counted(item, item.votes[: rule.panel])
     tier = tiers.tier_of(counts.values(), len(counts), rule, closed=item.closed)
     if tier in ("pending", "ambiguous_tie"):
         return Verdict(tuple(counts.values()), None, None, tier)
@@ -55,12 +59,50 @@ def verdict(item: Item, rule: tiers.TierRule = RULE) -> Verdict:
     return Verdict(tuple(counts.values()), winner, share, tier)
 
 
+def _counted(item: Item, votes) -> dict[str, int]:
+    counts = dict.fromkeys(item.labels, 0)
+    for vote in votes:
+        if vote.label not in counts:
+            raise DomainError(
+                f"Item {item.id} holds a vote for “{vote.label}”, which its task does not offer."
+            )
+        counts[vote.label] += 1
+    return counts
+
+
+def _majority(item: Item) -> Verdict:
+    counts = _counted(item, item.votes) if item.labels else {}
+    total = sum(counts.values())
+    if item.kind not in NOMINAL or not total:
+        return Verdict(tuple(counts.values()), None, None, "")
+    winner = max(counts, key=counts.get)
+    if 2 * counts[winner] <= total:
+        return Verdict(tuple(counts.values()), None, None, "")
+    return Verdict(tuple(counts.values()), winner, counts[winner] / total, "")
+
+
+def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
+    """Generic answer, personalised answer, and whether the generic one is the first; or None.
+
+    None where not exactly one of two answers is the generic one, by its strategy.
+    """
+    generic = [answer for answer in item.answers if answer.strategy in GENERIC]
+    others = [answer for answer in item.answers if answer.strategy not in GENERIC]
+    if (len(generic), len(others)) != (1, 1):
+        return None
+    return generic[0], others[0], item.answers[0] is generic[0]
+
+
 def pair(item: Item, found: Verdict) -> tuple[Pair | None, str]:
-    """The pair an item gives the benchmark, or None and why it gives none.
+    """The pair an item gives the benchmark, or None and why it gives none ("": nobody expects one).
 
     Two answers: the tier rule's medium and hard items. Three: the easy pair, ground truth against
     the answer to the question alone.
     """
+    if item.kind == "preference" and orient(item) is None:
+        return None, "generic_answer_not_known"
+    if item.kind != "selection":
+        return None, ""
     by_id = {answer.id: answer for answer in item.answers}
     if found.winner is None:
         return None, found.tier

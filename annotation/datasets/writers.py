@@ -30,7 +30,7 @@ class Table:
     """A file of a release: its path in the folder, its format and, for CSV and Parquet, columns.
 
     ``columns`` is {name: type} with the types of ``ARROW``; "json" is a JSON value, written as text
-    where the format has no such thing.
+    where the format has no such thing. The format "files" makes a text file of every row.
     """
 
     path: str
@@ -72,10 +72,11 @@ class Tables:
         self._writers[name].write(row)
 
     def files(self) -> list[dict]:
-        """path, rows, bytes and sha256 of every table, by path."""
+        """path, rows, bytes and sha256 of every file, by path."""
         made = [
-            describe(self.folder, table.path, self._writers[name].rows)
+            describe(self.folder, path, rows)
             for name, table in self.tables.items()
+            for path, rows in self._writers[name].made(table.path)
         ]
         return sorted(made, key=lambda entry: entry["path"])
 
@@ -93,6 +94,8 @@ def json_text(value) -> str:
 
 
 def _writer(path: Path, table: Table, safe: bool):
+    if table.format == "files":
+        return _Texts(path)
     if table.format == "jsonl":
         return _JsonLines(path)
     if table.format == "csv":
@@ -118,6 +121,36 @@ class _File:
 
     def finish(self):
         """Write what is still held back."""
+
+    def made(self, path: str):
+        """(path, rows) of what was written."""
+        return [(path, self.rows)]
+
+
+class _Texts:
+    """A text file of its own for each row: {"path", "text"}."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.paths = folder, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def write(self, row):
+        path = self.folder / row["path"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(row["text"] + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.paths.append(row["path"])
+
+    def made(self, path: str):
+        # A text has no rows, as the check counts them.
+        return [(path, 0) for path in self.paths]
 
 
 class _JsonLines(_File):

@@ -5,7 +5,13 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.personas import schema
 from annotation.personas.curate import ROUNDS
-from annotation.studies.bundle import BundleError, check_json, identifier, read_personas
+from annotation.studies.bundle import (
+    BundleError,
+    check_json,
+    identifier,
+    read_attributes,
+    read_personas,
+)
 
 UPLOAD_LIMIT = 20 * 1024 * 1024
 TEXT_LIMIT = 20_000
@@ -113,6 +119,19 @@ class UploadForm(forms.Form):
         except BundleError as refusal:
             self.faults = refusal.faults
             raise forms.ValidationError(_("Nothing was imported.")) from refusal
+
+
+class AttributesForm(UploadForm):
+    """A JSON-lines file of attributes, of personas that the study has."""
+
+    def __init__(self, *args, study, **kwargs):
+        self.study = study
+        # The page has another upload.
+        super().__init__(*args, prefix="attributes", **kwargs)
+
+    def read(self, file) -> list[dict]:
+        personas = set(self.study.personas.values_list("external_id", flat=True))
+        return read_attributes(file, file.name, personas)
 
 
 def _field(guided) -> forms.Field:

@@ -5,6 +5,7 @@ from annotation.personas import views
 urlpatterns = [
     path("studies/<slug:slug>/personas/", views.personas, name="personas"),
     path("studies/<slug:slug>/personas/add/", views.add, name="persona-add"),
+    path("studies/<slug:slug>/personas/attributes/", views.add_attributes, name="attributes"),
     path("studies/<slug:slug>/personas/<int:pk>/", views.persona, name="persona"),
     path("studies/<slug:slug>/personas/<int:pk>/drop/", views.drop, name="persona-drop"),
     path("studies/<slug:slug>/personas/<int:pk>/restore/", views.restore, name="persona-restore"),

@@ -9,8 +9,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.personas import curate, schema
-from annotation.personas.forms import DropForm, MemoryForm, PersonaForm, UploadForm
+from annotation.core.errors import DomainError
+from annotation.personas import attributes, curate, schema
+from annotation.personas.forms import (
+    AttributesForm,
+    DropForm,
+    MemoryForm,
+    PersonaForm,
+    UploadForm,
+)
 from annotation.personas.models import Persona, PersonaVersion
 from annotation.studies.access import MANAGERS, study_for
 
@@ -26,18 +33,41 @@ def personas(request, slug):
     if form.is_bound and form.is_valid():
         _import(request, study, form.cleaned_data["file"])
         return redirect("personas", slug)
+    return _list(request, study, form, AttributesForm(study=study))
+
+
+@require_POST
+def add_attributes(request, slug):
+    """Import an attributes.jsonl."""
+    study = study_for(request.user, slug, MANAGERS)
+    form = AttributesForm(request.POST, request.FILES, study=study)
+    if form.is_valid():
+        try:
+            added = attributes.add(study, form.cleaned_data["file"], by=request.user)
+        except DomainError as refusal:
+            form.add_error("file", refusal.sentence)
+        else:
+            words = ngettext("%(n)d attribute is new.", "%(n)d attributes are new.", added)
+            messages.success(request, words % {"n": added})
+            return redirect("personas", slug)
+    return _list(request, study, UploadForm(), form)
+
+
+def _list(request, study, form, attributes_form):
     newest = PersonaVersion.objects.filter(persona=OuterRef("pk")).order_by("-version")
     rows = study.personas.order_by("pk").annotate(
         name=Subquery(newest.values("profile__Name")[:1]),
         version=Subquery(newest.values("version")[:1]),
         queries_asked=Count("queries", distinct=True),
         memories_held=Count("memories", distinct=True),
+        attributes_held=Count("attributes", distinct=True),
     )
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     for persona in page:
         persona.why = curate.REASONS.get(persona.dropped_because, persona.dropped_because)
-    context = {"study": study, "page": page, "form": form}
-    return render(request, "personas/personas.html", context, status=400 if form.errors else 200)
+    context = {"study": study, "page": page, "form": form, "attributes_form": attributes_form}
+    wrong = form.errors or attributes_form.errors
+    return render(request, "personas/personas.html", context, status=400 if wrong else 200)
 
 
 @require_http_methods(["GET", "POST"])
@@ -137,6 +167,7 @@ def _page(request, study, found, form=None, drop=None, memory=None):
         "profile": schema.ordered(current.profile),
         "why": curate.REASONS.get(found.dropped_because, found.dropped_because),
         "memories": found.memories.order_by("pk")[:200],
+        "attributes": found.attributes.order_by("pk").prefetch_related("evidence")[:200],
         "queries": found.queries.filter(replaced_at=None).order_by("pk")[:200],
     }
     wrong = any(one.errors for one in forms.values())

@@ -11,6 +11,9 @@ from annotation.candidates import documents, generate
 from annotation.candidates.models import Retrieval
 from annotation.histories import consent, search
 from annotation.histories.models import HistoryConsent, Message, Session, Upload
+from annotation.judging import queue, submit
+from annotation.judging.models import Slot
+from annotation.judging.open import open_batch
 from annotation.queries import own
 from annotation.studies.models import TaskDefinition
 from tests.candidates.conftest import Reply, fake  # noqa: F401 - a fixture
@@ -75,3 +78,31 @@ def answered(study, fake, *texts, strategies=()):  # noqa: F811
         generate.write_one(row.pk)
         row.refresh_from_db()
     return rows
+
+
+CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
+
+
+def scores(slot, score, words="Because it fits."):
+    item = Slot.objects.get(pk=slot).item
+    return {
+        "answers": {
+            str(option.candidate_id): {
+                name: {"score": score, "feedback": f"{name}: {words}"} for name in CRITERIA
+            }
+            for option in item.options.all()
+        }
+    }
+
+
+@pytest.fixture
+def judged(cast, bespoke, fake):  # noqa: F811
+    """Ann's query with two answers, the second scored better than the first."""
+    ann = cast.person("Ann")
+    query = ask(bespoke, ann)
+    answered(bespoke, fake, "A profile.", "The first.", "The second.")
+    open_batch(bespoke, bespoke.tasks.get(name="score"))
+    for score in (2, 5):
+        slot = queue.claim(bespoke, ann)
+        submit.submit(bespoke, slot, ann, scores(slot, score), key=f"s{score}")
+    return query

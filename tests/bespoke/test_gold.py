@@ -6,38 +6,10 @@ from annotation.candidates import generate
 from annotation.candidates.models import Candidate
 from annotation.judging import gold as work
 from annotation.judging import queue, submit
-from annotation.judging.models import Item, Slot
+from annotation.judging.models import Item
 from annotation.judging.open import open_batch
 from annotation.queries import gold
-from tests.bespoke.conftest import answered, ask
 from tests.candidates.conftest import Reply
-
-CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
-
-
-def scores(slot, score, words="Because it fits."):
-    item = Slot.objects.get(pk=slot).item
-    return {
-        "answers": {
-            str(option.candidate_id): {
-                name: {"score": score, "feedback": f"{name}: {words}"} for name in CRITERIA
-            }
-            for option in item.options.all()
-        }
-    }
-
-
-@pytest.fixture
-def judged(cast, bespoke, fake):
-    """Ann's query with two answers, the second scored better than the first."""
-    ann = cast.person("Ann")
-    query = ask(bespoke, ann)
-    answered(bespoke, fake, "A profile.", "The first.", "The second.")
-    open_batch(bespoke, bespoke.tasks.get(name="score"))
-    for score in (2, 5):
-        slot = queue.claim(bespoke, ann)
-        submit.submit(bespoke, slot, ann, scores(slot, score), key=f"s{score}")
-    return query
 
 
 def test_only_the_owner_is_handed_the_answers(cast, bespoke, judged):

@@ -21,6 +21,8 @@ def test_a_good_bundle_is_read_with_its_counts(folder):
         "memories": 2,
         "queries": 2,
         "candidates": 6,
+        "scores": 0,
+        "attributes": 0,
         "items": 3,
     }
     assert [(line, row["id"]) for line, row in bundle.rows("items")] == [

@@ -55,7 +55,8 @@ def vote(cast):
                     imported=imported,
                 )
             )
-        Selection.objects.bulk_create(made)
+        for selection in made:
+            selection.save()
         Item.objects.filter(pk=item.pk).update(done=F("done") + len(made))
 
     return vote_

@@ -201,7 +201,13 @@ def test_the_exported_votes_are_the_stored_votes(items, vote, built):
 
 @pytest.mark.parametrize(
     ("layout", "format"),
-    [(name, fmt) for name, made in layouts.LAYOUTS.items() for fmt in made.FORMATS],
+    [
+        (name, fmt)
+        for name, made in layouts.LAYOUTS.items()
+        for fmt in made.FORMATS
+        # Those of other kinds of judgment: test_kinds.
+        if not hasattr(made, "KINDS")
+    ],
 )
 def test_no_file_holds_a_real_name_address_id_or_exact_time(
     cast, tea, items, vote, built, layout, format
@@ -285,7 +291,7 @@ def test_the_order_in_which_votes_were_stored_does_not_matter(items, vote, built
     Selection.objects.all().delete()
     for row in reversed(stored):
         Selection.objects.create(**{k: v for k, v in row.items() if k != "id"})
-    release.frozen["selection"] = Selection.objects.latest("pk").pk
+    release.frozen["judgment"] = Selection.objects.latest("pk").pk
     folders.place(tmp_path / "again", lambda folder: freeze.write(release, folder))
     assert every_byte(tmp_path / "again") == before
 
@@ -359,7 +365,7 @@ def test_each_layout_begins_its_rows_with_its_keys(items, vote, built):
     ("layout", "format", "sentence"),
     [
         ("bespoke", "", "needs scored feedback"),
-        ("personalbench", "", "needs verdicts"),
+        ("personalbench", "", "needs judgments of attributes"),
         ("excel", "", "There is no layout"),
         ("dpo", "csv", "is written as jsonl"),
         ("long", "xml", "is written as jsonl or csv or parquet"),
@@ -480,13 +486,13 @@ def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
     try:
         with other.cursor() as cursor:
             cursor.execute("BEGIN")
-            cursor.execute("LOCK TABLE judging_selection IN ROW EXCLUSIVE MODE")
+            cursor.execute("LOCK TABLE judging_judgment IN ROW EXCLUSIVE MODE")
             with pytest.raises(Conflict, match="being imported"):
                 freeze.request(tea, "long", "", None)
             assert pauses == [freeze.FREEZE_PAUSE_SECONDS] * 4
             # The votes are stored during the pause: the next try finds them.
             monkeypatch.setattr(freeze.time, "sleep", lambda seconds: cursor.execute("COMMIT"))
-            assert freeze.request(tea, "long", "", None).frozen["selection"] > 0
+            assert freeze.request(tea, "long", "", None).frozen["judgment"] > 0
     finally:
         other.close()
 

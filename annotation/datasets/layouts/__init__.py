@@ -2,30 +2,46 @@
 
 A layout has ``FORMATS`` (the first is the default), ``TIERED`` (whether it publishes tiers, so that
 tiers outside their bands block it), ``tables(format)`` giving {name: writers.Table}, and ``ROWS``:
-for "personas", "items" and "candidates", where wanted, a function from a record to (table, row).
+for "personas", "attributes", "owners", "items" and "candidates", where wanted, a function from a
+record to (table, row). ``RULES``, if any, go into the manifest's rules; ``KINDS``, if any, are the
+kinds of judgment of which the study must have one.
 """
 
 from annotation.core.errors import DomainError
-from annotation.datasets.layouts import dpo, long, personafeedback
+from annotation.datasets.layouts import bespoke, dpo, long, personafeedback, personalbench
 
-LAYOUTS = {"personafeedback": personafeedback, "long": long, "dpo": dpo}
-# Published layouts of judgments that a study of the kind "selection" does not hold.
-OTHER_KINDS = {
+LAYOUTS = {
+    "bespoke": bespoke,
+    "personafeedback": personafeedback,
+    "personalbench": personalbench,
+    "long": long,
+    "dpo": dpo,
+}
+# What published layouts are made of, where not every study has it.
+NEEDS = {
     "bespoke": "scored feedback by the owners of histories",
-    "personalbench": "verdicts on attributes",
+    "personalbench": "judgments of attributes, of their relevance, or preferences",
 }
 
 
 def layout_of(name: str):
     """Return the module of the layout ``name``; DomainError where it cannot be made."""
-    if name in OTHER_KINDS:
-        raise DomainError(
-            f"The {name} layout needs {OTHER_KINDS[name]}, and this study has none.", code="layout"
-        )
     if name not in LAYOUTS:
         known = ", ".join(LAYOUTS)
         raise DomainError(f"There is no layout “{name[:40]}”. Known: {known}.", code="layout")
     return LAYOUTS[name]
+
+
+def check_kinds(name: str, kinds: set[str]) -> None:
+    """DomainError where the layout ``name`` needs other kinds of judgment than ``kinds``."""
+    needed = getattr(layout_of(name), "KINDS", None)
+    if needed and not kinds.intersection(needed):
+        raise _lacks(name)
+
+
+def _lacks(name: str) -> DomainError:
+    sentence = f"The {name} layout needs {NEEDS[name]}, and this study has none."
+    return DomainError(sentence, code="layout")
 
 
 def format_of(name: str, wanted: str = "") -> str:

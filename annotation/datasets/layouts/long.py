@@ -1,6 +1,6 @@
-"""Everything in long form: one row a judgment, one an item, one an answer, one a persona."""
+"""Everything in long form: one row a judgment, an item, an answer, a persona, an attribute."""
 
-from annotation.datasets.writers import VOTES, Table
+from annotation.datasets.writers import VOTES, Table, json_text
 
 FORMATS = ("jsonl", "csv", "parquet")
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
@@ -16,12 +16,19 @@ JUDGMENTS = {
     "task_version": "integer",
     "query_version": "integer",
     "persona_version": "integer",
+    "attribute_id": "text",
+    # The label; JSON where the answer is many scores or verdicts.
     "answer": "text",
+    # How much better, or why not.
+    "detail": "text",
     "shown": "texts",
     "reason": "text",
     "flags": "texts",
+    "chips": "texts",
+    "marks": "json",
     "seconds": "number",
     "submitted_at": "text",
+    "revision": "integer",
     "imported": "boolean",
 }
 ITEMS = {
@@ -37,6 +44,10 @@ ITEMS = {
     "scenario": "text",
     "user_id": "text",
     "persona_version": "integer",
+    "attribute_id": "text",
+    "attribute": "text",
+    "gold": "text",
+    "criteria": "texts",
     "candidates": "texts",
     "labels": "texts",
     "votes": "integers",
@@ -45,6 +56,7 @@ ITEMS = {
     "winner": "text",
     "share": "number",
     "tier": "text",
+    "adjudicated": "text",
 }
 CANDIDATES = {
     "candidate_id": "text",
@@ -58,24 +70,33 @@ CANDIDATES = {
     "prompt_digest": "text",
     "parameters": "json",
 }
+ATTRIBUTES = {
+    "attribute_id": "text",
+    "user_id": "text",
+    "text": "text",
+    "confidence": "number",
+    "model": "text",
+    "conversations": "json",
+}
 PERSONAS = {"user_id": "text", "persona_version": "integer", "profile": "json"}
 
 
 def tables(format: str) -> dict[str, Table]:
-    """``judgments``, ``items``, ``candidates`` and ``personas`` in ``format``, and votes.csv."""
+    """``judgments``, ``items``, ``candidates``, ``personas``, ``attributes``; and votes.csv."""
     columns = {
         "judgments": JUDGMENTS,
         "items": ITEMS,
         "candidates": CANDIDATES,
         "personas": PERSONAS,
+        "attributes": ATTRIBUTES,
     }
     made = {name: Table(f"{name}.{format}", format, keys) for name, keys in columns.items()}
     return made | {"votes": VOTES}
 
 
 def votes(item):
-    """The item's rows of votes.csv; shared with the layouts that have that file too."""
-    for vote in item.votes:
+    """The item's rows of votes.csv, where its votes are labels; shared with other layouts."""
+    for vote in item.votes if item.labels else ():
         yield "votes", {"task": item.id, "worker": vote.worker, "label": vote.label}
 
 
@@ -100,6 +121,10 @@ def _item_row(item, verdict) -> dict:
         "scenario": item.scenario,
         "user_id": item.user_id,
         "persona_version": item.persona_version,
+        "attribute_id": item.attribute.id if item.attribute else "",
+        "attribute": item.attribute.text if item.attribute else "",
+        "gold": item.gold,
+        "criteria": list(item.criteria),
         "candidates": [answer.id for answer in item.answers],
         "labels": list(item.labels),
         "votes": list(verdict.counts),
@@ -108,6 +133,7 @@ def _item_row(item, verdict) -> dict:
         "winner": verdict.winner,
         "share": verdict.share,
         "tier": verdict.tier,
+        "adjudicated": _text(item.adjudicated),
     }
 
 
@@ -122,14 +148,23 @@ def _judgment_row(item, vote) -> dict:
         "task_version": item.task_version,
         "query_version": item.query_version,
         "persona_version": item.persona_version,
-        "answer": vote.label,
+        "attribute_id": item.attribute.id if item.attribute else "",
+        "answer": _text(vote.answer),
+        "detail": vote.detail,
         "shown": vote.shown,
         "reason": vote.reason,
         "flags": vote.flags,
+        "chips": vote.chips,
+        "marks": vote.marks,
         "seconds": vote.seconds,
         "submitted_at": vote.submitted_at,
+        "revision": vote.revision,
         "imported": vote.imported,
     }
+
+
+def _text(answer) -> str | None:
+    return answer if answer is None or isinstance(answer, str) else json_text(answer)
 
 
 def _candidate(candidate):
@@ -157,4 +192,21 @@ def _persona(persona):
     yield "personas", row
 
 
-ROWS = {"personas": _persona, "items": _item, "candidates": _candidate}
+def _attribute(attribute):
+    row = {
+        "attribute_id": attribute.id,
+        "user_id": attribute.user_id,
+        "text": attribute.text,
+        "confidence": attribute.confidence,
+        "model": attribute.model,
+        "conversations": attribute.conversations,
+    }
+    yield "attributes", row
+
+
+ROWS = {
+    "personas": _persona,
+    "attributes": _attribute,
+    "items": _item,
+    "candidates": _candidate,
+}

@@ -28,7 +28,8 @@ def _persona(persona):
 
 
 def _item(item, verdict, pair):
-    yield from votes(item)
+    if item.kind == "selection":
+        yield from votes(item)
     if pair is None:
         return
     row = {

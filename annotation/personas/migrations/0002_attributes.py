@@ -5,43 +5,70 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('personas', '0001_initial'),
+        ("personas", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Attribute',
+            name="Attribute",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('external_id', models.CharField(max_length=100)),
-                ('text', models.TextField()),
-                ('confidence', models.FloatField(null=True)),
-                ('model', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attributes', to='personas.persona')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("external_id", models.CharField(max_length=100)),
+                ("text", models.TextField()),
+                ("confidence", models.FloatField(null=True)),
+                ("model", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "persona",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="attributes",
+                        to="personas.persona",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Evidence',
+            name="Evidence",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveSmallIntegerField(default=1)),
-                ('messages', models.JSONField(default=list)),
-                ('attribute', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='evidence', to='personas.attribute')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveSmallIntegerField(default=1)),
+                ("messages", models.JSONField(default=list)),
+                (
+                    "attribute",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="evidence",
+                        to="personas.attribute",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'evidence',
-                'ordering': ['number'],
+                "verbose_name_plural": "evidence",
+                "ordering": ["number"],
             },
         ),
         migrations.AddConstraint(
-            model_name='attribute',
-            constraint=models.UniqueConstraint(fields=('persona', 'external_id'), name='attribute_of_persona'),
+            model_name="attribute",
+            constraint=models.UniqueConstraint(
+                fields=("persona", "external_id"), name="attribute_of_persona"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.UniqueConstraint(fields=('attribute', 'number'), name='evidence_number'),
+            model_name="evidence",
+            constraint=models.UniqueConstraint(
+                fields=("attribute", "number"), name="evidence_number"
+            ),
         ),
     ]

@@ -1,0 +1,32 @@
+"""`manage.py import_bespoke DIR SLUG`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.datasets.bespoke_import import import_bespoke
+
+
+class Command(BaseCommand):
+    """Make a study out of a release in the bespoke layout."""
+
+    help = "Make a study from a folder in the bespoke layout (Parquet or JSON lines)."
+
+    def add_arguments(self, parser):
+        """DIR, SLUG and --json."""
+        parser.add_argument("folder", metavar="DIR", type=Path, help="the release")
+        parser.add_argument("slug", metavar="SLUG", help="address of the new study")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, folder, slug, **options):
+        """Import it whole or not at all, and print what there is now."""
+        try:
+            counts = import_bespoke(folder, slug)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        if options["json"]:
+            self.stdout.write(json.dumps({"study": slug} | counts))
+            return
+        self.stdout.write(", ".join(f"{number:,} {name}" for name, number in counts.items()))

@@ -1,0 +1,142 @@
+"""Reads what owners of histories gave to a study, from queries to sessions they publish."""
+
+import hashlib
+import hmac
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator
+
+from django.db.models import Exists, OuterRef, Q
+
+from annotation.accounts.models import User
+from annotation.datasets import records
+from annotation.datasets.layouts.bespoke import SHOTS
+from annotation.histories import browse, consent
+from annotation.histories.models import HistoryConsent, Session
+from annotation.judging.models import ClaimReview, Judgment, Score
+from annotation.queries.models import GoldResponse, Query, Rubric
+
+PUBLISH = HistoryConsent.Purpose.PUBLISH
+
+
+def frozen(study, withdrawn: list[int]) -> dict:
+    """What of the owners a release of now holds, by id."""
+    mine = Query.objects.filter(study=study, owner__isnull=False).exclude(owner__in=withdrawn)
+    owners = sorted(set(mine.values_list("owner", flat=True)))
+    published = [
+        owner
+        for owner in User.objects.filter(pk__in=owners).order_by("pk")
+        if consent.allows(owner, study, PUBLISH)
+    ]
+    return {
+        "owners": owners,
+        "sessions": [
+            str(pk)
+            for owner in published
+            for pk in browse.sessions(owner, study).order_by("pk").values_list("pk", flat=True)
+        ],
+        "gold": _last(GoldResponse, study),
+        "rubric": _last(Rubric, study),
+        "query": mine.order_by("-pk").values_list("pk", flat=True).first() or 0,
+    }
+
+
+def _last(model, study) -> int:
+    last = model.objects.filter(query__study=study).order_by("-pk")
+    return last.values_list("pk", flat=True).first() or 0
+
+
+def owners(release, withdrawn: frozenset, alive) -> Iterator[records.Owner]:
+    """Everybody who owns a query of the release, under a pseudonym; nobody who withdrew since."""
+    held = release.frozen
+    order = records.shuffled(release.salt, held.get("owners", []))
+    people = User.objects.in_bulk(order)
+    for number, pk in enumerate(order, start=1):
+        alive()
+        if pk in withdrawn:
+            continue
+        yield records.Owner(
+            user=f"user{number}",
+            sessions=_sessions(release, people[pk], held),
+            queries=_queries(release, people[pk], held),
+        )
+
+
+def _sessions(release, owner, held: dict) -> tuple:
+    """The sessions that were to be published at the freeze, and still may be."""
+    if not consent.allows(owner, release.study, PUBLISH):
+        return ()
+    ids = Session.objects.filter(owner=owner, pk__in=held["sessions"]).values_list("pk", flat=True)
+    found = browse.context(owner, release.study, PUBLISH, only=ids)
+    return tuple(
+        records.OwnSession(_uuid(release, one.session), one.kind, one.text)
+        for one in sorted(found, key=lambda one: _uuid(release, one.session))
+    )
+
+
+def _queries(release, owner, held: dict) -> tuple:
+    """Their queries that were judged or may be, each with what was said of its answers."""
+    judged = Score.objects.filter(option__item__query=OuterRef("pk"), feedback__annotator=owner)
+    mine = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
+    mine = mine.filter(Q(ready=True, replaced_at=None) | Exists(judged)).order_by("pk")
+    responses = _responses(release, owner)
+    shots = _shots(release, [query.pk for query in mine if query.pk in responses])
+    return tuple(
+        records.OwnQuery(
+            number=number,
+            text=query.text,
+            need=query.need,
+            responses=tuple(responses.get(query.pk, ())),
+            information=_information(query, owner, release),
+            rubric=_rubric(query, held),
+            shot=query.pk in shots,
+            ids={name: _uuid(release, name, query.pk) for name in records.OWN_TABLES},
+        )
+        for number, query in enumerate(mine, start=1)
+    )
+
+
+def _responses(release, owner) -> dict[int, list]:
+    """{query's id: its scored answers, in the order of judging}."""
+    standing = Judgment.objects.standing(release.frozen["judgment"]).filter(
+        annotator=owner, slot__study=release.study_id, slot__item__batch__purpose="work"
+    )
+    rows = Score.objects.filter(feedback__in=standing).order_by("feedback", "pk")
+    scores, texts = defaultdict(list), {}
+    for query, option, text, *score in rows.values_list(
+        "option__item__query", "option", "option__candidate__text", "criterion", "score", "text"
+    ):
+        scores[query, option].append(tuple(score))
+        texts[query, option] = text
+    found = defaultdict(list)
+    for (query, option), said in scores.items():
+        found[query].append(records.Response(texts[query, option], tuple(said)))
+    return found
+
+
+def _shots(release, judged: list[int]) -> set[int]:
+    return set(records.shuffled(release.salt, judged)[: min(SHOTS, len(judged) // 2)])
+
+
+def _information(query, owner, release) -> tuple[str, ...]:
+    """The claims kept in the newest review of the release."""
+    standing = Judgment.objects.standing(release.frozen["judgment"])
+    reviews = ClaimReview.objects.filter(
+        pk__in=standing.values("pk"), annotator=owner, slot__item__gold__query=query
+    )
+    review = reviews.order_by("-pk").first()
+    if review is None:
+        return ()
+    kept = review.verdicts.exclude(verdict="drop").select_related("claim")
+    return tuple(one.text or one.claim.text for one in kept.order_by("claim__number"))
+
+
+def _rubric(query, held: dict) -> str:
+    newest = query.rubrics.filter(pk__lte=held["rubric"]).order_by("-version").first()
+    return newest.text if newest else ""
+
+
+def _uuid(release, *parts) -> str:
+    """An id that is fresh in each release, and the same whenever this one is written."""
+    digest = hmac.digest(bytes.fromhex(release.salt), repr(parts).encode(), hashlib.sha256)
+    return str(uuid.UUID(bytes=digest[:16], version=4))

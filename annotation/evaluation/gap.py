@@ -1,0 +1,169 @@
+"""How far models are from people on the same items. Pure.
+
+A model against the majority is not comparable with two people: the majority is less noisy than one
+of them. So a model is also compared with single annotators, as annotators are with each other, and
+the difference has an interval over items.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotation.agreement import correlation
+from annotation.agreement.bootstrap import resampled_weights
+from annotation.agreement.coefficient import Coefficient, undefined, with_resamples
+
+# Annotators with fewer items in common say little about each other.
+SHARED = 20
+RESAMPLES = 300
+NO_PAIR = f"no two annotators share {SHARED} items"
+NO_ANNOTATOR = f"no annotator shares {SHARED} items with the model"
+
+
+@dataclass(frozen=True)
+class Votes:
+    """People's votes, one row each: whole-number codes of item, worker and label.
+
+    ``items`` and ``categories`` are how many there are.
+    """
+
+    item: np.ndarray
+    worker: np.ndarray
+    code: np.ndarray
+    items: int
+    categories: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Two labels of one item each: codes of the comparison, the item, and the two labels."""
+
+    comparison: np.ndarray
+    item: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    comparisons: int
+
+
+def pairs(votes: Votes, least: int = SHARED) -> Rows:
+    """Every two annotators' labels of the items that both judged, ``least`` items or more."""
+    order = np.lexsort((votes.worker, votes.item))
+    item, worker, code = votes.item[order], votes.worker[order], votes.code[order]
+    left, right = [], []
+    # Votes of an item stand together: two that stand ``distance`` apart are a pair of one item.
+    for distance in range(1, int(np.bincount(item, minlength=1).max())):
+        at = np.flatnonzero(item[distance:] == item[:-distance])
+        left.append(at)
+        right.append(at + distance)
+    one, other = (np.concatenate([np.zeros(0, int), *side]) for side in (left, right))
+    name = worker[one] * (int(votes.worker.max(initial=0)) + 1) + worker[other]
+    return _kept(name, item[one], code[one], code[other], least)
+
+
+def against_people(votes: Votes, model: np.ndarray, least: int = SHARED) -> Rows:
+    """A model's labels (items,), -1 for none, with those of each annotator who shares ``least``."""
+    there = model[votes.item] >= 0
+    item, code = votes.item[there], votes.code[there]
+    return _kept(votes.worker[there], item, model[item], code, least)
+
+
+def against_majority(votes: Votes, model: np.ndarray) -> Rows:
+    """A model's labels with what more than half of the people say, where they do."""
+    most = majority(votes)
+    item = np.flatnonzero((most >= 0) & (model >= 0))
+    return _kept(np.zeros(len(item), int), item, model[item], most[item], 1)
+
+
+def majority(votes: Votes) -> np.ndarray:
+    """The label (items,) of more than half of an item's votes; -1 where there is none."""
+    cell = votes.item * votes.categories + votes.code
+    counts = np.bincount(cell, minlength=votes.items * votes.categories)
+    counts = counts.reshape(votes.items, votes.categories)
+    best = counts.argmax(axis=1)
+    return np.where(2 * counts.max(axis=1) > counts.sum(axis=1), best, -1)
+
+
+def kappas(rows: Rows, categories: int, weight=None) -> np.ndarray:
+    """Cohen's kappa of every comparison; NaN where chance explains all, or nothing is left.
+
+    ``weight`` says how often each item counts (items,); None: once.
+    """
+    cells = categories * categories
+    cell = rows.comparison * cells + rows.first * categories + rows.second
+    weights = None if weight is None else weight[rows.item]
+    tables = np.bincount(cell, weights, minlength=rows.comparisons * cells)
+    tables = tables.reshape(rows.comparisons, categories, categories)
+    n = tables.sum(axis=(1, 2))
+    observed = np.trace(tables, axis1=1, axis2=2) * n
+    chance = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1)
+    blank = np.full(rows.comparisons, np.nan)
+    return np.divide(observed - chance, n**2 - chance, out=blank, where=n**2 - chance > 1e-9)
+
+
+def mean_kappa(rows: Rows, votes: Votes, reason: str) -> Coefficient:
+    """The mean Cohen's kappa of the comparisons, with its interval over items."""
+    value = _mean(kappas(rows, votes.categories))
+    if np.isnan(value):
+        return undefined(reason)
+    draws = [_mean(kappas(rows, votes.categories, w)) for w in _weights(votes.items)]
+    return with_resamples(value, draws)
+
+
+def difference(people: Rows, model: Rows, votes: Votes) -> Coefficient:
+    """Mean kappa of two people less that of the model and a person, drawn over the same items."""
+
+    def once(weight=None):
+        one, other = (kappas(rows, votes.categories, weight) for rows in (people, model))
+        return _mean(one) - _mean(other)
+
+    value = once()
+    if np.isnan(value):
+        return undefined(NO_PAIR if not people.comparisons else NO_ANNOTATOR)
+    return with_resamples(value, [once(weight) for weight in _weights(votes.items)])
+
+
+def mean_spearman(rows: Rows, categories: int, reason: str) -> Coefficient:
+    """The mean Spearman correlation of the comparisons, without an interval."""
+    found = []
+    for number in range(rows.comparisons):
+        at = rows.comparison == number
+        table = correlation.contingency(rows.first[at], rows.second[at], categories, categories)
+        found.append(correlation.spearman(table).value)
+    known = [value for value in found if value is not None]
+    return Coefficient(float(np.mean(known))) if known else undefined(reason)
+
+
+def spearman_with_mean(votes: Votes, model: np.ndarray):
+    """Spearman of a model's ratings with the people's mean rating of an item, over items."""
+    counts = np.bincount(votes.item, minlength=votes.items)
+    sums = np.bincount(votes.item, votes.code, minlength=votes.items)
+    item = np.flatnonzero((counts > 0) & (model >= 0))
+    if len(item) < 2:
+        return undefined("two items that both rated are needed")
+    # Thirds and the like are equal only up to rounding.
+    means, code = np.unique(np.round(sums[item] / counts[item], 9), return_inverse=True)
+    shape = (len(means), votes.categories)
+    one = np.arange(len(item))
+    found = correlation.item_bootstrap(
+        one, code, model[item], shape, correlation.spearman, RESAMPLES
+    )
+    return found if isinstance(found, Coefficient) else undefined(found.reason)
+
+
+def _kept(name, item, first, second, least: int) -> Rows:
+    """Rows of the comparisons (any whole number) that have ``least`` items, renumbered."""
+    names, code, size = np.unique(name, return_inverse=True, return_counts=True)
+    keep = size >= least
+    number = np.cumsum(keep) - 1
+    at = keep[code] if len(names) else np.zeros(0, bool)
+    return Rows(number[code[at]], item[at], first[at], second[at], int(keep.sum()))
+
+
+def _weights(items: int):
+    for block in resampled_weights(np.ones(items, dtype=int), RESAMPLES):
+        yield from block
+
+
+def _mean(values) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")

@@ -1,0 +1,194 @@
+"""The gap between people and models in a study, task by task, from its stored rows."""
+
+from collections import defaultdict
+
+import numpy as np
+from django.utils.translation import gettext_lazy as _
+
+from annotation.agreement import kinds, stats
+from annotation.agreement.votes import VotesError
+from annotation.datasets.truth import GENERIC
+from annotation.evaluation import gap
+from annotation.evaluation.models import Verdict
+from annotation.evaluation.verdicts import KINDS
+from annotation.judging.models import Item, ItemOption
+
+STAGES = {
+    "attribute": _("Does the attribute hold?"),
+    "relevance": _("Does the attribute matter to the prompt?"),
+    "preference": _("Is the personalised answer better?"),
+}
+# Uncertain and rejected are one: an attribute holds, or it is problematic.
+PROBLEMATIC = ("uncertain", "rejected")
+
+
+def stages(study) -> list[dict]:
+    """A report for each task of a stage that has votes, in the order of the stages."""
+    found = study.tasks.filter(kind__in=KINDS).order_by("name", "-version").distinct("name")
+    tasks = sorted(found, key=lambda task: (KINDS.index(task.kind), task.name))
+    reports = []
+    for task in tasks:
+        try:
+            reports.append(_report(study, task))
+        except VotesError:  # nobody has judged it yet
+            continue
+    return reports
+
+
+def _report(study, task) -> dict:
+    read = kinds.read(study, task)
+    verdicts = _verdicts(study, task)
+    labels = read.declared
+    people = _People(read, labels)
+    if task.kind == "preference":
+        flips = _flips(study, task)
+        people.orient(flips)
+        verdicts = {
+            model: {
+                item: str(len(labels) + 1 - int(label)) if flips[item] else label
+                for item, label in said.items()
+                if item in flips
+            }
+            for model, said in verdicts.items()
+        }
+    return {
+        "task": task,
+        "question": STAGES[task.kind],
+        "labels": labels,
+        "items": people.votes.items,
+        "n": len(people.votes.code),
+        "workers": len(read.votes.workers),
+        "left_out": people.left_out,
+        "people": _distribution(people.votes.code, len(labels)),
+        **(_ratings if task.kind == "preference" else _labels)(people, verdicts, labels),
+    }
+
+
+class _People:
+    """People's votes as codes; ``names`` are the items in the order of their codes."""
+
+    def __init__(self, read, labels):
+        number = {label: n for n, label in enumerate(labels)}
+        codes = np.array([number[label] for label in read.votes.labels])
+        self.names, self.left_out = list(read.votes.tasks), 0
+        self.votes = gap.Votes(
+            item=np.asarray(read.votes.task, dtype=int),
+            worker=np.asarray(read.votes.worker, dtype=int),
+            code=codes[read.votes.label],
+            items=len(self.names),
+            categories=len(labels),
+        )
+
+    def orient(self, flips: dict[str, bool]) -> None:
+        """Turn ratings towards the personalised answer; leave out items where none is known."""
+        known = np.array([name in flips for name in self.names])
+        turned = np.array([flips.get(name, False) for name in self.names])
+        v, number = self.votes, np.cumsum(known) - 1
+        at = known[v.item]
+        top = v.categories - 1
+        code = np.where(turned[v.item], top - v.code, v.code)[at]
+        self.names = [name for name, there in zip(self.names, known, strict=True) if there]
+        self.left_out = int((~known).sum())
+        items = len(self.names)
+        self.votes = gap.Votes(number[v.item[at]], v.worker[at], code, items, v.categories)
+
+    def of_model(self, said: dict, labels) -> np.ndarray:
+        """A model's labels as codes, an item each; -1 for none."""
+        number = {label: n for n, label in enumerate(labels)}
+        return np.array([number[said[name]] if name in said else -1 for name in self.names])
+
+
+def _labels(people: _People, verdicts: dict, labels) -> dict:
+    """Agreement on attributes (accepted or problematic) and relevance."""
+    merged = np.array([int(label in PROBLEMATIC or label == "no") for label in labels])
+    v = people.votes
+    votes = gap.Votes(v.item, v.worker, merged[v.code], v.items, 2)
+    pairs = gap.pairs(votes)
+    return {
+        "agreement": _agreement(votes),
+        "pairs": gap.mean_kappa(pairs, votes, gap.NO_PAIR),
+        "models": [
+            _label_model(model, people.of_model(said, labels), merged, votes, pairs, len(labels))
+            for model, said in sorted(verdicts.items())
+        ],
+    }
+
+
+def _label_model(model, codes, merged, votes, pairs, k) -> dict:
+    two = np.where(codes >= 0, merged[codes], -1)
+    single = gap.against_people(votes, two)
+    majority = gap.against_majority(votes, two)
+    return {
+        "model": model,
+        "n": int((codes >= 0).sum()),
+        "shares": _distribution(codes[codes >= 0], k),
+        "majority": gap.mean_kappa(
+            majority, votes, "the model or the majority says one thing only"
+        ),
+        "single": gap.mean_kappa(single, votes, gap.NO_ANNOTATOR),
+        "difference": gap.difference(pairs, single, votes),
+    }
+
+
+def _ratings(people: _People, verdicts: dict, labels) -> dict:
+    """Agreement on ratings from 1 to the scale's end, the personalised answer much better."""
+    v, k = people.votes, len(labels)
+    sums = np.bincount(v.item, v.code, minlength=v.items)
+    means = sums / np.bincount(v.item, minlength=v.items) if v.items else sums
+    return {
+        "no_better": float((means <= (k - 1) / 2).mean()) if v.items else None,
+        "spearman": gap.mean_spearman(gap.pairs(v), k, gap.NO_PAIR),
+        "models": [
+            _rating_model(model, people.of_model(said, labels), v, k)
+            for model, said in sorted(verdicts.items())
+        ],
+    }
+
+
+def _rating_model(model, codes, votes, k) -> dict:
+    rated = codes[codes >= 0]
+    single = gap.against_people(votes, codes)
+    return {
+        "model": model,
+        "n": len(rated),
+        "shares": _distribution(rated, k),
+        "no_better": float((rated <= (k - 1) / 2).mean()) if len(rated) else None,
+        "mean": gap.spearman_with_mean(votes, codes),
+        "single": gap.mean_spearman(single, k, gap.NO_ANNOTATOR),
+    }
+
+
+def _agreement(votes: gap.Votes) -> list[tuple]:
+    """Agreement of people; kappas differ much where one label is rare, so three are shown."""
+    counts = stats.count_votes(votes.item, votes.code, votes.items, votes.categories)
+    patterns = stats.patterns_of(counts)
+    return [
+        (_("Percent agreement"), stats.percent_agreement(patterns)),
+        (_("Fleiss' kappa"), stats.fleiss_kappa(patterns)),
+        (_("Symmetric kappa"), stats.symmetric_kappa(patterns)),
+        (_("Gwet's AC1"), stats.gwet_ac1(patterns)),
+    ]
+
+
+def _distribution(codes, k: int) -> list[float]:
+    """Share of each label; all 0 where there is none."""
+    return (np.bincount(codes, minlength=k) / max(len(codes), 1)).tolist()
+
+
+def _verdicts(study, task) -> dict[str, dict[str, str]]:
+    """{model: {item: label}}."""
+    rows = Verdict.objects.filter(item__study=study, item__batch__task__name=task.name)
+    found = defaultdict(dict)
+    for model, item, label in rows.values_list("model", "item__external_id", "label"):
+        found[model][item] = label
+    return found
+
+
+def _flips(study, task) -> dict[str, bool]:
+    """{item: whether its first candidate is the personalised one}, where one is generic."""
+    items = Item.objects.filter(study=study, batch__task__name=task.name)
+    options = ItemOption.objects.filter(item__in=items).order_by("item", "number")
+    generic = defaultdict(list)
+    for name, strategy in options.values_list("item__external_id", "candidate__strategy"):
+        generic[name].append(strategy in GENERIC)
+    return {name: not found[0] for name, found in generic.items() if sum(found) == 1}

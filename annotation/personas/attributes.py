@@ -1,0 +1,80 @@
+"""What is known of personas: short statements with the conversations that they come from."""
+
+from django.db import transaction
+
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.core.rows import chunks
+from annotation.personas.models import Attribute, Evidence
+
+CHUNK = 2_000
+
+
+@transaction.atomic
+def add(study, records: list[dict], *, by=None) -> int:
+    """Add an uploaded file's attributes, all or none; how many are new.
+
+    Raises DomainError where the study has one of them with other words.
+    """
+    added = 0
+    for chunk in chunks(records, CHUNK):
+        new, clashes = save_all(study, chunk, by=by)
+        added += new
+        if clashes:
+            raise DomainError(f"Nothing was imported: {clash(min(clashes))}.", code="attribute")
+    return added
+
+
+@transaction.atomic
+def save_all(study, records: list[dict], *, by=None) -> tuple[int, set[str]]:
+    """Add the attributes that the study does not have; how many, and the ids that clash.
+
+    Records as of the bundle's attributes.jsonl, their personas there already. An attribute is never
+    edited: a record whose id the study has with other words is left out, and its id returned. Call
+    it with a few thousand at a time.
+    """
+    personas = dict(study.personas.values_list("external_id", "pk"))
+    known = _known(study, [record["id"] for record in records])
+    new = [record for record in records if record["id"] not in known]
+    made = Attribute.objects.bulk_create(
+        Attribute(
+            persona_id=personas[record["persona"]],
+            external_id=record["id"],
+            text=record["text"],
+            confidence=record["confidence"],
+            model=record["model"],
+        )
+        for record in new
+    )
+    Evidence.objects.bulk_create(
+        Evidence(attribute=attribute, number=number, messages=messages)
+        for attribute, record in zip(made, new, strict=True)
+        for number, messages in enumerate(record["conversations"], start=1)
+    )
+    if made:
+        audit.record(by, "attributes.add", study, attributes=len(made))
+    return len(made), {one["id"] for one in records if known.get(one["id"], one) != one}
+
+
+def clash(key: str) -> str:
+    """The sentence about an attribute whose id the study has with other words."""
+    return (
+        f"the study has another attribute “{key}”, and people may have seen it: give the new one "
+        "an id of its own"
+    )
+
+
+def _known(study, ids) -> dict[str, dict]:
+    """{id: the attribute as a record} of those that the study has."""
+    there = Attribute.objects.filter(persona__study=study, external_id__in=ids)
+    return {
+        one.external_id: {
+            "id": one.external_id,
+            "persona": one.persona.external_id,
+            "text": one.text,
+            "confidence": one.confidence,
+            "model": one.model,
+            "conversations": [evidence.messages for evidence in one.evidence.all()],
+        }
+        for one in there.select_related("persona").prefetch_related("evidence")
+    }

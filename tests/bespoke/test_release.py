@@ -1,0 +1,200 @@
+"""The bespoke layout: published names, pseudonyms, only what was agreed to; gone once withdrawn."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from annotation.core.errors import DomainError
+from annotation.datasets import freeze
+from annotation.datasets.bespoke_import import import_bespoke
+from annotation.datasets.check import check
+from annotation.datasets.freeze import write
+from annotation.histories import consent
+from annotation.judging import leaving, queue, submit
+from annotation.judging.open import open_batch
+from annotation.queries import gold
+from annotation.studies.models import Study
+from tests.bespoke.conftest import answered, ask, scores
+
+
+@pytest.fixture
+def released(tmp_path, bespoke):
+    """A function that freezes the study and writes the release; its folder."""
+
+    def go(format="jsonl"):
+        release = freeze.request(bespoke, "bespoke", format, None)
+        folder = tmp_path / str(release.version)
+        folder.mkdir()
+        write(release, folder)
+        return folder
+
+    return go
+
+
+def lines(folder, name):
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+
+
+def text_of(folder):
+    return "".join(path.read_text() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_every_published_table_and_column_is_there(cast, bespoke, judged, released):
+    ann = cast.person("Ann")
+    response = gold.save(judged, ann, "Take it.")
+    gold.set_claims(response, ["It leaves at ten."])
+    open_batch(bespoke, bespoke.tasks.get(name="claims"))
+    slot = queue.claim(bespoke, ann)
+    said = {str(response.claims.get().pk): {"verdict": "keep"}}
+    submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
+    gold.save_rubric(judged, "Calm.", author=ann)
+    folder = released()
+    query = {"user": "user1", "query-id": 1}
+    assert lines(folder, "queries/query_table") == [
+        query | {"query": judged.text, "gold_information_need": "NEED-CANARY"}
+    ]
+    (information,) = lines(folder, "gold_information/gold_information")
+    assert list(information) == ["user", "query-id", "id", "gold_information_value"]
+    assert json.loads(information["gold_information_value"]) == {
+        "gold_information": ["It leaves at ten."]
+    }
+    (rubric,) = lines(folder, "personalized_rubric/personalized_rubric")
+    assert rubric["personalized_rubric_value"] == "Calm."
+    (tested,) = lines(folder, "meta_test/meta_test_set")
+    value = json.loads(tested["meta_test_set_value"])
+    assert list(value) == ["query", "gold_information_need", "response_list"]
+    assert list(value["response_list"][0]) == [
+        *("contents", "need_alignment", "content_depth", "tone", "explanation_style")
+    ]
+    assert [one["tone"]["score"] for one in value["response_list"]] == [2, 5]
+    assert (folder / "gold_information/user1/query-id_1.json").read_text() == (
+        '{"gold_information": ["It leaves at ten."]}\n'
+    )
+    assert (folder / "personalized_rubric/user1/query-id_1.txt").read_text() == "Calm.\n"
+
+
+def test_parquet_has_the_same_tables(bespoke, judged, released):
+    folder = released("parquet")
+    table = pq.read_table(folder / "queries/query_table.parquet")
+    assert table.column_names == ["user", "query-id", "query", "gold_information_need"]
+    assert check(folder) == []
+
+
+def test_a_history_is_published_with_consent_alone(cast, bespoke, judged, released):
+    assert "ANN-CANARY" not in text_of(released())
+    consent.grant(cast.person("Ann"), bespoke, "publish")
+    folder = released()
+    (session,) = lines(folder, "chat_history/chat_history")
+    assert session["user"] == "user1"
+    assert "ANN-CANARY" in session["history"]
+    assert "BO-CANARY" not in text_of(folder)
+
+
+def test_who_withdrew_is_absent_from_the_next_release(cast, bespoke, judged, released):
+    ann = cast.person("Ann")
+    consent.grant(ann, bespoke, "publish")
+    assert "NEED-CANARY" in text_of(released())
+    leaving.withdraw(bespoke, ann)
+    after = text_of(released())
+    for canary in ("NEED-CANARY", "ANN-CANARY", "Because it fits", "user1"):
+        assert canary not in after
+
+
+def test_half_of_the_judged_queries_are_shots(cast, bespoke, fake, released):
+    ann = cast.person("Ann")
+    for n in range(4):
+        ask(bespoke, ann, f"Which train on day {n}?")
+    answered(bespoke, fake, "Take it.", strategies=["search"])
+    open_batch(bespoke, bespoke.tasks.get(name="score"))
+    while slot := queue.claim(bespoke, ann):
+        submit.submit(bespoke, slot, ann, scores(slot, 4), key=str(slot))
+    folder = released()
+    shots = lines(folder, "evaluation_shot/evaluation_shot")
+    tested = lines(folder, "meta_test/meta_test_set")
+    assert (len(shots), len(tested)) == (2, 2)
+    numbers = {row["query-id"] for row in shots} | {row["query-id"] for row in tested}
+    assert numbers == {1, 2, 3, 4}
+
+
+def test_the_same_release_gives_the_same_bytes(bespoke, judged, tmp_path):
+    release = freeze.request(bespoke, "bespoke", "parquet", None)
+    manifests = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        manifests.append(write(release, tmp_path / name))
+    assert manifests[0] == manifests[1]
+
+
+def test_a_release_imported_and_released_again_says_the_same(
+    cast,
+    bespoke,
+    judged,
+    released,
+    tmp_path,
+):
+    ann = cast.person("Ann")
+    consent.grant(ann, bespoke, "publish")
+    response = gold.save(judged, ann, "Take it.")
+    gold.set_claims(response, ["It leaves at ten.", "It has beds."])
+    open_batch(bespoke, bespoke.tasks.get(name="claims"))
+    slot = queue.claim(bespoke, ann)
+    said = {str(claim.pk): {"verdict": "keep"} for claim in response.claims.all()}
+    submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
+    gold.save_rubric(judged, "Calm.", author=ann)
+    first = released("parquet")
+    counts = import_bespoke(first, "again")
+    assert counts == {
+        "users": 1,
+        "queries": 1,
+        "judgments": 2,
+        "claims": 2,
+        "rubrics": 1,
+        "sessions": 1,
+    }
+    again = freeze.request(Study.objects.get(slug="again"), "bespoke", "parquet", None)
+    second = tmp_path / "again"
+    second.mkdir()
+    write(again, second)
+    for path in sorted(first.rglob("*.parquet")):
+        name = path.relative_to(first)
+        assert _without_ids(first / name) == _without_ids(second / name), name
+
+
+def _without_ids(path):
+    rows = pq.read_table(path).to_pylist()
+    for row in rows:
+        row.pop("id", None)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("queries/query_table", '{"user": "user1"}', "there is no “query-id”"),
+        ("queries/query_table", "no json", "cannot be read"),
+        (
+            "meta_test/meta_test_set",
+            '{"user": "user1", "query-id": 1, "id": "x", "meta_test_set_value": "{}"}',
+            "there is no list “response_list”",
+        ),
+        (
+            "meta_test/meta_test_set",
+            '{"user": "u", "query-id": 9, "id": "x", "meta_test_set_value": "{}"}',
+            "u has no query 9",
+        ),
+    ],
+)
+def test_a_release_that_cannot_be_read_is_refused_whole(
+    bespoke,
+    judged,
+    released,
+    name,
+    text,
+    sentence,
+):
+    folder = released()
+    (folder / f"{name}.jsonl").write_text(text + "\n")
+    with pytest.raises(DomainError, match=sentence):
+        import_bespoke(folder, "again")
+    assert not Study.objects.filter(slug="again").exists()

@@ -1,0 +1,267 @@
+"""Releases of judgments of every kind."""
+
+import csv
+import json
+
+import pytest
+
+from annotation.datasets import folders, freeze
+from annotation.datasets.check import check
+from annotation.datasets.mention import explicit, mentioned
+from annotation.judging import importing
+from annotation.judging.models import Adjudication, Item, Slot
+from annotation.judging.submit import revise
+from annotation.personas.models import Attribute
+from annotation.studies.models import Study
+from tests import everykind
+
+
+@pytest.fixture
+def mix(cast, tmp_path):
+    importing.import_study(everykind.write(tmp_path / "mix"))
+    study = Study.objects.get(slug="mix")
+    people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
+    everykind.judge(study, people)
+    return study
+
+
+@pytest.fixture
+def release_of(mix, _data):
+    def release_of_(layout, format="", **options):
+        release = freeze.request(mix, layout, format, None, **options)
+        freeze.build(release.pk)
+        release.refresh_from_db()
+        assert check(folders.folder_of(release)) == []
+        return release
+
+    return release_of_
+
+
+def lines(release, path):
+    text = (folders.folder_of(release) / path).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def by_item(rows):
+    found = {}
+    for row in rows:
+        found.setdefault(row["item_id"], []).append(row)
+    return found
+
+
+def test_the_long_layout_has_a_row_a_judgment_of_every_kind(release_of):
+    release = release_of("long")
+    rows = by_item(lines(release, "judgments.jsonl"))
+    answers = {item: [row["answer"] for row in found] for item, found in rows.items()}
+    assert answers["i-better"] == ["c-own", "c-own", "tie"]
+    # 1 is the first candidate of the item much better: here the personalised one.
+    assert answers["i-rate"] == ["1", "1", "4"]
+    assert answers["i-m1"] == ["yes", "yes", "no"]
+    assert answers["i-a2"] == ["uncertain", "rejected", "accepted"]
+    assert [row["detail"] for row in rows["i-a2"]] == ["missing-evidence", "overgeneralised", ""]
+    assert json.loads(answers["i-feel"][0]) == {
+        "c-own": {
+            "Tone": {"score": 4, "feedback": "4 it is", "chips": []},
+            "Depth": {"score": 2, "feedback": "2 it is", "chips": []},
+        }
+    }
+    assert {row["kind"] for found in rows.values() for row in found} == {
+        *("selection", "preference", "feedback", "attribute", "relevance")
+    }
+    items = {row["item_id"]: row for row in lines(release, "items.jsonl")}
+    # Checks are for the annotators.
+    assert sorted(items) == ["i-a1", "i-a2", "i-better", "i-feel", "i-m1", "i-rate"]
+    assert (items["i-m1"]["winner"], items["i-m1"]["tier"]) == ("yes", "")
+    assert (items["i-a2"]["winner"], items["i-a2"]["labels"]) == (
+        None,
+        ["accepted", "uncertain", "rejected"],
+    )
+    assert (items["i-a1"]["query_id"], items["i-a1"]["attribute"]) == ("", "Grows ferns at home.")
+
+
+def test_votes_csv_has_the_kinds_whose_answer_is_one_label(release_of):
+    data = (folders.folder_of(release_of("long")) / "votes.csv").read_bytes().decode()
+    rows = list(csv.DictReader(data.splitlines()))
+    assert {row["task"] for row in rows} == {"i-better", "i-rate", "i-m1", "i-a1", "i-a2"}
+    assert len(rows) == 15
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_the_long_layout_is_written_in_every_format(release_of, format):
+    release = release_of("long", format)
+    rows = {entry["path"]: entry["rows"] for entry in release.manifest["files"]}
+    assert (rows[f"judgments.{format}"], rows[f"attributes.{format}"]) == (17, 2)
+
+
+def test_personalbench_has_its_three_stages_with_the_published_keys_first(release_of):
+    release = release_of("personalbench")
+    paths = {entry["path"] for entry in release.manifest["files"]}
+    assert paths == {
+        *("README.md", "attributes.jsonl", "relevance.jsonl", "responses.jsonl", "votes.csv")
+    }
+    one, two = lines(release, "attributes.jsonl")
+    assert list(one)[:6] == ["attribute_id", "user", "text", "confidence", "verdicts", "label"]
+    assert (one["attribute_id"], one["label"], one["confidence"]) == ("a1", "accepted", 0.9)
+    # Uncertain or rejected: no verdict has a majority, but that it is problematic has.
+    assert (two["label"], two["counts"]) == (
+        "problematic",
+        {"accepted": 1, "uncertain": 1, "rejected": 1},
+    )
+    assert [verdict["reason"] for verdict in two["verdicts"]] == ["Only once.", "", ""]
+
+    (matter,) = lines(release, "relevance.jsonl")
+    assert list(matter)[:5] == ["attribute_id", "prompt_id", "prompt", "votes", "label"]
+    assert (matter["attribute_id"], matter["prompt_id"], matter["label"]) == ("a1", "q1", "yes")
+    assert sorted(vote["vote"] for vote in matter["votes"]) == ["no", "yes", "yes"]
+
+    (unit,) = lines(release, "responses.jsonl")
+    assert list(unit)[:5] == ["unit_id", "generic", "personalised", "ratings", "mean"]
+    assert (unit["unit_id"], unit["generic"], unit["personalised"]) == (
+        *("i-rate", "Take a walk.", "Repot your ferns."),
+    )
+    # The first candidate is the personalised one, so the stored 1 is the highest rating.
+    assert [rating["rating"] for rating in unit["ratings"]] == [5, 5, 2]
+    assert unit["mean"] == 4.0
+    # "ferns" of "grows", "ferns", "home".
+    assert (unit["explicit_mention"], round(unit["mention_share"], 3)) == (False, 0.333)
+
+
+def test_a_rating_counts_towards_the_personalised_answer_on_whichever_side_it_is(mix, release_of):
+    for strategies, expected in ((("A1", "generic"), [5, 5, 2]), (("A3", "A1"), [1, 1, 4])):
+        for key, strategy in zip(("c-own", "c-generic"), strategies, strict=True):
+            mix.candidates.filter(external_id=key).update(strategy=strategy)
+        (unit,) = lines(release_of("personalbench"), "responses.jsonl")
+        assert [rating["rating"] for rating in unit["ratings"]] == expected
+
+
+def test_without_one_generic_answer_there_is_no_rating_and_the_manifest_says_so(mix, release_of):
+    mix.candidates.update(strategy="A1")
+    release = release_of("personalbench")
+    assert lines(release, "responses.jsonl") == []
+    assert release.manifest["counts"]["left_out"]["preferences"] == {"generic_answer_not_known": 1}
+
+
+def test_only_what_stands_is_released(cast, mix, release_of):
+    item = Item.objects.get(external_id="i-m1")
+    slots = {slot.annotator.name: slot for slot in item.slots.select_related("annotator")}
+    said = {"relevant": "yes"}
+    revise(mix, slots["Chen"].pk, cast.person("Chen"), said, key="second thought")
+    Slot.objects.filter(pk=slots["Bo"].pk).update(status="void")
+    rows = by_item(lines(release_of("long"), "judgments.jsonl"))["i-m1"]
+    assert [(row["answer"], row["revision"]) for row in rows] == [("yes", 1), ("yes", 2)]
+
+
+def test_a_revision_an_exclusion_or_a_ruling_after_the_freeze_changes_nothing(
+    cast, mix, release_of, tmp_path
+):
+    release = release_of("long")
+    item = Item.objects.get(external_id="i-m1")
+    slots = {slot.annotator.name: slot for slot in item.slots.select_related("annotator")}
+    revise(mix, slots["Ann"].pk, cast.person("Ann"), {"relevant": "no"}, key="second thought")
+    Slot.objects.filter(pk=slots["Bo"].pk).update(status="void")
+    Adjudication.objects.create(item=item, label="no", reason="No.", by=cast.person("Carol"))
+    folders.place(tmp_path / "again", lambda folder: freeze.write(release, folder))
+    published = folders.folder_of(release)
+    names = sorted(path.name for path in published.iterdir())
+    assert [(tmp_path / "again" / name).read_bytes() for name in names] == [
+        (published / name).read_bytes() for name in names
+    ]
+
+
+def test_the_newest_ruling_stands_beside_the_votes(cast, mix, release_of):
+    rulings = [("i-m1", "no"), ("i-m1", "yes"), ("i-better", "2"), ("i-feel", {"1/Tone": 3})]
+    for key, label in rulings:
+        item = Item.objects.get(external_id=key)
+        Adjudication.objects.create(item=item, label=label, reason="So.", by=cast.person("Carol"))
+    items = {row["item_id"]: row for row in lines(release_of("long"), "items.jsonl")}
+    assert [items[key]["adjudicated"] for key in ("i-m1", "i-better", "i-a1")] == [
+        *("yes", "c-generic", None)
+    ]
+    assert json.loads(items["i-feel"]["adjudicated"]) == {"c-own/Tone": 3}
+    # Votes stay as they are.
+    assert items["i-better"]["votes"] == [2, 0, 1]
+
+
+def test_the_manifest_measures_agreement_on_the_scale_of_each_kind(release_of):
+    agreement = release_of("long").manifest["agreement"]
+    assert sorted(agreement) == [
+        *("better v1", "feel v1: Depth", "feel v1: Tone", "matter v1", "rate v1", "traits v1")
+    ]
+    rate = agreement["rate v1"]["all"]
+    assert rate["categories"] == ["1", "2", "3", "4", "5"]
+    assert set(rate["krippendorff_alpha"]) == {"nominal", "ordinal"}
+    assert agreement["feel v1: Depth"]["all"]["percent_agreement"]["value"] == 1.0
+    assert agreement["feel v1: Tone"]["all"]["percent_agreement"]["value"] == 0.0
+    assert agreement["traits v1"]["tiers"] == {}
+    # Of a1 all pairs agree, of a2 none.
+    assert agreement["traits v1"]["all"]["percent_agreement"]["value"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("layout", "format"), [("personalbench", "jsonl"), ("long", "jsonl"), ("long", "csv")]
+)
+def test_no_file_holds_a_real_name_or_an_id_of_the_database(mix, release_of, layout, format):
+    secrets = ["example.org", "Chen", "key-"]
+    for item in mix.items.all():
+        secrets += [str(item.pk), *(str(pk) for pk in item.slots.values_list("pk", flat=True))]
+    secrets += [str(pk) for pk in mix.candidates.values_list("pk", flat=True)]
+    release = release_of(layout, format)
+    for path in folders.folder_of(release).iterdir():
+        data = path.read_text(encoding="utf-8")
+        assert [s for s in (*secrets, release.salt) if s in data] == [], path.name
+
+
+def test_attributes_of_a_release_can_be_imported_again(mix, release_of, tmp_path):
+    release = release_of("long")
+    folder = everykind.write(tmp_path / "again", slug="again")
+    people = lines(release, "personas.jsonl")
+    files = {
+        "personas": [{"id": one["user_id"], "profile": one["profile"]} for one in people],
+        "attributes": [
+            {"id": row["attribute_id"], "persona": row["user_id"]}
+            | {name: row[name] for name in ("text", "confidence", "model", "conversations")}
+            for row in lines(release, "attributes.jsonl")
+        ],
+        **{name: [] for name in ("queries", "candidates", "items")},
+    }
+    for name, rows in files.items():
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    importing.import_study(folder)
+
+    def told(slug):
+        found = Attribute.objects.filter(persona__study__slug=slug).order_by("external_id")
+        return [
+            (one.external_id, one.text, one.confidence, one.model, _conversations(one))
+            for one in found
+        ]
+
+    assert len(told("mix")) == 2
+    assert told("again") == told("mix")
+
+
+def _conversations(attribute):
+    return [evidence.messages for evidence in attribute.evidence.all()]
+
+
+def test_the_card_names_the_method_of_its_layout(release_of):
+    card = (folders.folder_of(release_of("personalbench")) / "README.md").read_text("utf-8")
+    assert "Re-Centering Humans in LLM Personalization" in card
+    assert "tier" not in card.split("## Limits")[1]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "answer", "prompt", "share"),
+    [
+        ("Grows ferns at home.", "Your home ferns grow well outside.", "", 1.0),
+        ("Grows ferns at home.", "Take a walk.", "", 0.0),
+        # What the prompt says is no mention of the person.
+        ("Grows ferns at home.", "Your ferns!", "Why do ferns wilt?", 0.0),
+        ("喜欢登山", "周末可以去登山。", "", 1 / 3),
+        ("They like it.", "They like it.", "", None),
+    ],
+)
+def test_a_mention_is_the_share_of_content_words_that_the_prompt_does_not_have(
+    attribute, answer, prompt, share
+):
+    assert mentioned(attribute, answer, prompt) == share
+    assert explicit(share) is (None if share is None else share >= 0.5)
