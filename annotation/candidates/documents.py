@@ -163,11 +163,12 @@ def _html(text: str) -> tuple[str, str]:
         page = lxml.html.document_fromstring(text.encode(), parser=parser)
     except lxml.etree.LxmlError:
         return "", ""
-    for element in page.xpath("//script|//style|//noscript|//nav|//template"):
+    title = page.findtext(".//title") or ""
+    for element in page.xpath("//head|//script|//style|//noscript|//nav|//template"):
         element.drop_tree()
     for element in page.xpath("//p|//li|//h1|//h2|//h3|//h4|//tr|//br|//div"):
         element.tail = f"\n{element.tail or ''}"
-    return page.findtext(".//title") or "", page.text_content()
+    return title, page.text_content()
 
 
 def _pdf(data: bytes) -> tuple[str, str]:

@@ -127,7 +127,10 @@ def web(text: str, limit: int) -> list[Source]:
             answer = http.get(settings.SEARCH_URL, params=asked, timeout=WEB_SECONDS)
             rows = json.loads(answer.text)["results"] if answer.status_code == 200 else None
             return [_result(row) for row in rows[:limit]]
-    except (httpx2.HTTPError, CallFailed, ValueError, KeyError, TypeError, RecursionError):
+    except (
+        *(httpx2.HTTPError, CallFailed, ValueError, RecursionError),
+        *(KeyError, TypeError, AttributeError),
+    ):
         raise CallFailed("search") from None
 
 

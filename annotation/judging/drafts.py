@@ -1,29 +1,53 @@
 """What is typed and not yet submitted, kept on the server for its author."""
 
 import json
+from datetime import timedelta
 
-from annotation.core.errors import DomainError, NotFound
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging.models import Draft, Slot
 
 SIZE_LIMIT = 400_000
 
 
-def save(study, slot_id, annotator, data: dict) -> None:
+@transaction.atomic
+def save(study, slot_id, annotator, data: dict, *, change: bool = False) -> None:
     """Keep ``data`` (field: list of text) as this person's draft of a slot, over the earlier one.
 
-    Raises NotFound where the slot is not this person's, DomainError where there is too much.
+    Whoever types still works: a held slot's lease is renewed. ``change`` says that the draft is of
+    a change to an answer already given. Raises NotFound where the slot is not this person's,
+    Conflict where the answer was given meanwhile (in another tab, or just before a late draft
+    came in), DomainError where there is too much.
     """
     text = json.dumps(data)
     if len(text) > SIZE_LIMIT:
-        raise DomainError(f"A draft has at most {SIZE_LIMIT:,} characters.", code="too_long")
-    mine = Slot.objects.filter(
+        raise DomainError(
+            _("A draft has at most %(n)d characters.") % {"n": SIZE_LIMIT}, code="too_long"
+        )
+    # Locked, so that a draft cannot come between a submit's rows.
+    mine = Slot.objects.select_for_update(no_key=True).filter(
         pk=slot_id, study=study, annotator=annotator, status__in=["held", "done"]
     )
-    if not mine.exists():
-        raise NotFound("You do not hold this item.")
+    slot = mine.first()
+    if slot is None:
+        raise NotFound(_("You do not hold this item."))
+    if (slot.status == Slot.Status.DONE) != change:
+        raise Conflict(_("You have judged this item already."), code="already_judged")
+    if not change:
+        lease = timedelta(minutes=settings.LEASE_MINUTES)
+        Slot.objects.filter(pk=slot.pk).update(lease_expires_at=Now() + lease)
     Draft.objects.update_or_create(
         slot_id=slot_id,
         annotator=annotator,
         # JSON in PostgreSQL holds no NUL.
         defaults={"data": json.loads(text.replace("\\u0000", ""))},
     )
+
+
+def drop(slot_id, annotator) -> None:
+    """Forget this person's draft of a slot that they gave back."""
+    Draft.objects.filter(slot=slot_id, annotator=annotator).delete()

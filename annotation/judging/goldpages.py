@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -20,7 +20,7 @@ def _own(request, slug, key):
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not study.consented:
         raise PermissionDenied
-    return study, own.get(study, request.user, key)
+    return study, get_object_or_404(own.of(study, request.user), external_id=key)
 
 
 @require_http_methods(["GET", "POST"])

@@ -10,28 +10,42 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from annotation.accounts import consent
+from annotation.candidates import scores
 from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
+from annotation.judging import itemrows
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Item, ItemOption
 from annotation.judging.open import add_items
-from annotation.personas import curate
-from annotation.personas.models import Memory
+from annotation.personas import attributes, curate
+from annotation.personas.models import Attribute, Memory
 from annotation.queries import author
-from annotation.studies.bundle import Bundle, Report, read_bundle
+from annotation.studies.bundle import Bundle, BundleError, Report, read_bundle
 from annotation.studies.models import RESERVED_SLUGS, Study, TaskDefinition
 
 CHUNK = 2_000
 # Items of one batch: bounds the memory that opening them takes.
 BATCH = 20_000
 STORED = ("text", "model", "strategy", "urls")
+# Where the fields of a bundle's item are kept.
+KEPT = {
+    "task": "batch__task__name",
+    "purpose": "batch__purpose",
+    "query": "query__external_id",
+    "attribute": "attribute__external_id",
+    "overlap": "overlap",
+    "expected": "expected",
+    "explanation": "explanation",
+}
 
 
 def read(path) -> Bundle:
     """Read and check the bundle folder ``path``; BundleError names what is wrong, file and line."""
-    return read_bundle(path, check_slug=_check_slug, check_task=_check_task)
+    return read_bundle(
+        path, check_slug=_check_slug, check_task=_check_task, check_item=itemrows.check
+    )
 
 
 def import_study(path, by=None) -> dict:
@@ -44,10 +58,10 @@ def store(bundle: Bundle, by=None, progress: Callable = silent) -> dict:
     """Store a checked bundle in the study of its slug, made where missing.
 
     New rows are added. A changed profile, query, task, guideline or consent text becomes a new
-    version; a changed candidate or item is refused with BundleError, since people may have seen
-    it. What the bundle leaves out stays. ``by`` is the user for the audit log, ``progress(rows,
-    name, total)`` may show how far it is. Returns the study's slug and the numbers of its
-    personas, queries, candidates, items and slots.
+    version; a changed candidate, attribute or item is refused with BundleError, since people may
+    have seen it. What the bundle leaves out stays. ``by`` is the user for the audit log,
+    ``progress(rows, name, total)`` may show how far it is. Returns the study's slug and the numbers
+    of its personas, queries, candidates, items and slots.
     """
     study = _store_study(bundle, by)
     report = Report()
@@ -92,6 +106,10 @@ def _store_study(bundle: Bundle, by) -> Study:
 def _store_task(study, task) -> None:
     said = {name: getattr(task, name) for name in ("kind", "overlap", "guideline", "config")}
     newest = study.tasks.filter(name=task.name).order_by("-version").first()
+    if newest and newest.kind != task.kind:
+        # Versions of a task are read together.
+        words = f"the study has a task “{task.name}” of the kind {newest.kind}: choose another name"
+        raise BundleError([f"study.json: {words}"])
     if newest is None or any(getattr(newest, name) != value for name, value in said.items()):
         version = newest.version + 1 if newest else 1
         TaskDefinition.objects.create(study=study, name=task.name, version=version, **said)
@@ -152,62 +170,96 @@ def _store_candidates(study, rows, report, by) -> None:
         Candidate.objects.bulk_create(new)
 
 
+def _store_scores(study, rows, report, by) -> None:
+    for chunk in chunks(rows, CHUNK):
+        for line, reason in scores.store(study, chunk):
+            report.fault(f"scores.jsonl, line {line}", reason)
+
+
+def _store_attributes(study, rows, report, by) -> None:
+    for chunk in chunks(rows, CHUNK):
+        _added, clashes = attributes.save_all(study, [row for _, row in chunk], by=by)
+        for line, row in chunk:
+            if row["id"] in clashes:
+                report.fault(f"attributes.jsonl, line {line}", attributes.clash(row["id"]))
+
+
 def _store_items(study, rows, report, by) -> None:
     tasks = {task.name: task for task in study.tasks.order_by("version")}
     waiting = defaultdict(list)
+
+    def open_(batch):
+        task, purpose = batch
+        try:
+            add_items(study, tasks[task], waiting.pop(batch), purpose=purpose, by=by)
+        except DomainError as refusal:
+            raise BundleError([f"items.jsonl: {refusal.sentence}"]) from refusal
+
     for chunk in chunks(rows, CHUNK):
-        for task, row in _new_items(study, chunk, report):
-            waiting[task].append(row)
-            row["overlap"] = row["overlap"] or tasks[task].overlap
-            if len(waiting[task]) == BATCH:
-                add_items(study, tasks[task], waiting.pop(task), by=by)
-    for task, items in waiting.items():
-        add_items(study, tasks[task], items, by=by)
+        for line, row in _unknown_items(study, chunk, tasks, report):
+            batch = row["task"], row["purpose"]
+            if made := _row(line, row, tasks[row["task"]], report):
+                waiting[batch].append(made)
+            if len(waiting[batch]) == BATCH:
+                open_(batch)
+    report.finish()
+    for batch in list(waiting):
+        open_(batch)
 
 
-def _new_items(study, chunk, report) -> Iterator[tuple[str, dict]]:
-    """Task and ``add_items`` row of each item that the study does not have yet."""
+def _unknown_items(study, chunk, tasks, report) -> Iterator[tuple[int, dict]]:
+    """Line and row of each item that the study does not have, its references read."""
     known = _known_items(study, [row["id"] for _, row in chunk])
-    named = {candidate for _, row in chunk for candidate in row["candidates"]}
+    named = {name: {row[name] for _, row in chunk} for name in ("query", "attribute")}
+    queries = study.queries.filter(external_id__in=named["query"], replaced_at=None)
+    queries = {query.external_id: query for query in queries}
+    traits = Attribute.objects.filter(persona__study=study, external_id__in=named["attribute"])
+    traits = {trait.external_id: trait for trait in traits}
     candidates = {
         candidate.external_id: candidate
-        for candidate in study.candidates.filter(external_id__in=named)
-        .only("pk", "external_id", "query__persona_id")
+        for candidate in study.candidates.filter(
+            external_id__in={id for _, row in chunk for id in row["candidates"]}
+        )
+        .only("pk", "external_id", "query__persona_id", "query__owner_id")
         .select_related("query")
     }
     for line, row in chunk:
-        place = f"items.jsonl, line {line}"
-        options = [candidates[candidate] for candidate in row["candidates"]]
         there = known.get(row["id"])
-        if there:
-            if not _same_item(there, row):
-                report.fault(
-                    place,
-                    f"the study has another item “{row['id']}”, and people may have seen it: give "
-                    "the new one an id of its own",
-                )
-        # A query that was changed has older answers to its older version.
-        elif len({option.query_id for option in options}) > 1:
-            report.fault(place, f"the candidates answer different versions of “{row['query']}”")
-        else:
-            yield (
-                row["task"],
-                {
-                    "external_id": row["id"],
-                    "query": options[0].query,
-                    "candidates": [option.pk for option in options],
-                    "overlap": row["overlap"],
-                },
+        if there is None:
+            found = {"query": queries.get(row["query"]), "attribute": traits.get(row["attribute"])}
+            yield line, row | found | {"options": [candidates[id] for id in row["candidates"]]}
+        elif not _same_item(there, row, tasks[row["task"]]):
+            report.fault(
+                f"items.jsonl, line {line}",
+                f"the study has another item “{row['id']}”, and people may have seen it: give "
+                "the new one an id of its own",
             )
+
+
+def _row(line, row, task, report) -> dict | None:
+    """The row of ``add_items``; None after a fault."""
+    options = row["options"]
+    # A query that was changed has older answers to its older version.
+    if len({option.query_id for option in options}) > 1:
+        words = f"the candidates answer different versions of “{row['query'].external_id}”"
+        report.fault(f"items.jsonl, line {line}", words)
+        return None
+    return {
+        "external_id": row["id"],
+        "query": options[0].query if options else row["query"],
+        "attribute": row["attribute"],
+        "candidates": [option.pk for option in options],
+        "overlap": row["overlap"] or task.overlap,
+        "expected": itemrows.expected(task, row),
+        "explanation": row["explanation"],
+    }
 
 
 def _known_items(study, ids) -> dict[str, dict]:
     there = Item.objects.filter(study=study, external_id__in=ids)
     known = {
-        external_id: {"task": task, "query": query, "overlap": overlap, "candidates": []}
-        for external_id, task, query, overlap in there.values_list(
-            "external_id", "batch__task__name", "query__external_id", "overlap"
-        )
+        row["external_id"]: {name: row[field] for name, field in KEPT.items()} | {"candidates": []}
+        for row in there.values("external_id", *KEPT.values())
     }
     options = ItemOption.objects.filter(item__in=there).order_by("item", "number")
     for item, candidate in options.values_list("item__external_id", "candidate__external_id"):
@@ -215,10 +267,11 @@ def _known_items(study, ids) -> dict[str, dict]:
     return known
 
 
-def _same_item(there: dict, row: dict) -> bool:
+def _same_item(there: dict, row: dict, task) -> bool:
     said = {name: row[name] for name in there}
     # An item that names no overlap took the task's of its time.
-    return there == said | {"overlap": row["overlap"] or there["overlap"]}
+    overlap = row["overlap"] or there["overlap"]
+    return there == said | {"overlap": overlap, "expected": itemrows.expected(task, row)}
 
 
 _STEPS = {
@@ -226,6 +279,8 @@ _STEPS = {
     "memories": _store_memories,
     "queries": _store_queries,
     "candidates": _store_candidates,
+    "scores": _store_scores,
+    "attributes": _store_attributes,
     "items": _store_items,
 }
 

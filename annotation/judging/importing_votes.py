@@ -15,7 +15,7 @@ from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
 from annotation.judging import votesfile
-from annotation.judging.models import Item, ItemOption, Judgment, Selection, Slot
+from annotation.judging.models import Batch, Item, ItemOption, Judgment, Selection, Slot
 from annotation.judging.submit import KEY_LIMIT
 from annotation.studies.models import Study
 
@@ -102,7 +102,9 @@ class _Votes:
             )
 
     def _items(self, names) -> dict[str, dict]:
-        there = Item.objects.filter(study=self.study, external_id__in=names)
+        there = Item.objects.filter(
+            study=self.study, external_id__in=names, batch__purpose=Batch.Purpose.WORK
+        )
         items = {
             name: {"pk": pk, "kind": kind, "config": config, "overlap": overlap, "options": {}}
             for pk, name, overlap, kind, config in there.values_list(
@@ -146,7 +148,9 @@ class _Votes:
 
     def _said(self) -> dict[tuple, tuple]:
         """What the chunk's workers have said about its items already."""
-        rows = Selection.objects.standing().filter(
+        # The voided ones too: who was taken out of an item is never given it again.
+        rows = Selection.objects.filter(
+            replaced_by=None,
             slot__item__in=[item["pk"] for item in self.items.values()],
             annotator__in=self.workers.values(),
         )

@@ -64,13 +64,15 @@ class Item(models.Model):
     # Place in the study: slots are handed out in this order.
     position = models.BigIntegerField()
     overlap = models.PositiveSmallIntegerField()
-    # Of checks: the answer that is known to be right (as the kind's `values` gives it), why it is,
-    # and of repeats the item that is shown again.
+    # Of checks: the answer that is known to be right (the `label` of the kind's Answer), why it is,
+    # and of repeats and copies the item that is shown again.
     expected = models.JSONField(null=True)
     explanation = models.TextField(blank=True)
     repeats = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, related_name="repetitions"
     )
+    # Of checks: handed out to nobody else.
+    retired_at = models.DateTimeField(null=True)
 
     # Counts of the votes, kept in each vote's own transaction (statistics.md 5).
     done = models.PositiveSmallIntegerField(default=0)
@@ -207,11 +209,19 @@ class Desk(models.Model):
     # Every position up to here was offered to this person since the last lap, or had no open slot.
     cursor = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
+    # Names of the tasks whose tour this person has seen.
+    toured = models.JSONField(default=list)
     # Given no work: since when, and the sentence that the person reads.
     stopped_at = models.DateTimeField(null=True)
     stop_reason = models.TextField(blank=True)
     # Taken out by a curator: what this person judged does not count.
     excluded_at = models.DateTimeField(null=True)
+    # The training was passed then; only what was trained since the last reset counts.
+    qualified_at = models.DateTimeField(null=True)
+    training_since = models.DateTimeField(null=True)
+    # The number of judgments after which the next hidden check comes (checks.next_slot).
+    next_gold = models.PositiveIntegerField(null=True)
+    next_repeat = models.PositiveIntegerField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "annotator"], name="one_desk")]
@@ -457,7 +467,7 @@ class Adjudication(models.Model):
     """A curator's ruling on an item on which annotators disagree. Votes stay as they are."""
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="adjudications")
-    # The label, as the kind's `values` gives it.
+    # As the `label` of the kind's Answer.
     label = models.JSONField()
     reason = models.TextField()
     by = models.ForeignKey(
@@ -467,3 +477,32 @@ class Adjudication(models.Model):
 
     def __str__(self):
         return f"{self.item}: {self.label}"
+
+
+class BonusNote(models.Model):
+    """That somebody is to get a bonus, and for what; whoever pays reads it."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="bonus_notes")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bonus_notes"
+    )
+    text = models.TextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self):
+        return f"bonus for {self.annotator} in {self.study}"
+
+
+class ItemComment(models.Model):
+    """What an annotator tells the curators about an item that they have judged."""
+
+    slot = models.ForeignKey(Slot, on_delete=models.CASCADE, related_name="comments")
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="item_comments"
+    )
+    text = models.TextField()
+    at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self):
+        return f"{self.slot} by {self.author}"

@@ -8,7 +8,7 @@ from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging import planning
-from annotation.judging.models import Batch, Item, ItemOption, Slot
+from annotation.judging.models import Batch, Checks, Item, ItemOption, Slot
 from annotation.personas.models import PersonaVersion
 from annotation.studies.models import Study, TaskDefinition
 
@@ -59,7 +59,10 @@ def add_items(
         ),
         batch_size=5000,
     )
-    if purpose == Batch.Purpose.WORK:
+    if purpose != Batch.Purpose.WORK:
+        # Its being there is what makes the hand-out ask for checks.
+        Checks.objects.get_or_create(study=study)
+    else:
         _insert_slots(batch, bound)
         if study.status == Study.Status.DRAFT:
             study.status = Study.Status.OPEN

@@ -23,12 +23,22 @@ _SHOW = """
            gold.text,
            (SELECT json_agg(json_build_object('id', c.id, 'text', c.text) ORDER BY c.number)
             FROM queries_goldclaim c WHERE c.response_id = i.gold_id),
-           draft.data, d.done,
-           CASE WHEN s.reserved_for_id IS NULL
+           draft.data, d.done, d.toured,
+           CASE WHEN t.config -> 'owner_only' IS DISTINCT FROM 'true'
            THEN (SELECT sum(other.size) FROM judging_batch other
                  WHERE other.study_id = s.study_id AND other.purpose = 'work')
            ELSE (SELECT count(*) FROM judging_slot mine
-                 WHERE mine.study_id = s.study_id AND mine.reserved_for_id = %(me)s) END
+                 JOIN judging_item own ON own.id = mine.item_id AND own.position > 0
+                 WHERE mine.study_id = s.study_id AND mine.reserved_for_id = %(me)s
+                   AND mine.status <> 'void') END
+           -- With the checks to come: nobody must see one by the number it adds.
+           * (1 + coalesce(1.0 / nullif(c.gold_every, 0), 0)
+                + coalesce(1.0 / nullif(c.repeat_every, 0), 0))
+           + CASE WHEN c.id IS NULL THEN 0
+             ELSE (SELECT count(*) FROM judging_item training
+                   JOIN judging_batch other ON other.id = training.batch_id
+                   WHERE other.study_id = s.study_id AND other.purpose = 'training'
+                     AND training.retired_at IS NULL) END
     FROM judging_slot s
     JOIN judging_item i ON i.id = s.item_id
     JOIN judging_batch b ON b.id = i.batch_id
@@ -37,6 +47,7 @@ _SHOW = """
     LEFT JOIN personas_personaversion v ON v.id = i.persona_version_id
     LEFT JOIN personas_attribute attribute ON attribute.id = i.attribute_id
     LEFT JOIN queries_goldresponse gold ON gold.id = i.gold_id
+    LEFT JOIN judging_checks c ON c.study_id = s.study_id
     LEFT JOIN judging_desk d ON d.study_id = s.study_id AND d.annotator_id = s.annotator_id
     LEFT JOIN judging_draft draft ON draft.slot_id = s.id AND draft.annotator_id = s.annotator_id
     CROSS JOIN LATERAL (
@@ -76,6 +87,8 @@ class Shown:
     # How much this person has done, of how much there is for them.
     done: int
     in_all: int
+    # Whether this person has seen the task's tour.
+    toured: bool
     extra: dict = field(default_factory=dict)
 
     @property
@@ -102,7 +115,7 @@ def show(slot_id, annotator) -> Shown:
         raise NotFound(_("You do not hold this item."))
     slot, ordinal, item, status, lease, task_id, task, kind, config, purpose, *rest = row
     query_id, query, need, profile, numbers, ids, texts, *rest = rest
-    attribute, evidence, gold, claims, draft, done, in_all = rest
+    attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
     order = plan.shown_order(item, ordinal, len(options))
     return Shown(
@@ -127,7 +140,8 @@ def show(slot_id, annotator) -> Shown:
         claims=claims or [],
         draft=json.loads(draft) if draft else {},
         done=done or 0,
-        in_all=in_all or 0,
+        in_all=max(round(in_all or 0), (done or 0) + (status == "held")),
+        toured=task in json.loads(toured or "[]"),
     )
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core import sql
 from annotation.core.errors import Conflict, NotFound
+from annotation.judging import checks
 from annotation.judging.models import Batch, Desk, Handback, Item, Slot
 
 # One open slot of an item this person has neither judged nor skipped. OFFSET 0 keeps the planner
@@ -48,31 +49,45 @@ _TAKE = f"""
 
 
 _DESK = """
-    SELECT id, cursor, done, stopped_at FROM judging_desk
-    WHERE study_id = %(study)s AND annotator_id = %(annotator)s FOR UPDATE"""
+    SELECT d.id, d.cursor, d.done, d.stopped_at, d.excluded_at, d.qualified_at, d.training_since,
+           d.next_gold, d.next_repeat, c.pass_mark, c.gold_every, c.repeat_every
+    FROM judging_desk d LEFT JOIN judging_checks c ON c.study_id = d.study_id
+    WHERE d.study_id = %(study)s AND d.annotator_id = %(annotator)s FOR UPDATE OF d"""
+_FIELDS = (
+    *("pk", "cursor", "done", "stopped_at", "excluded_at", "qualified_at", "training_since"),
+    *("next_gold", "next_repeat"),
+)
 
 
 def lock_desk(study, annotator) -> Desk:
-    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing."""
+    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing.
+
+    ``rates`` on it are those of the study's checks, None where it has none.
+    """
     whose = {"study": study.pk, "annotator": annotator.pk}
     row = sql.first(_DESK, whose)
     if row is None:
         Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
         row = sql.first(_DESK, whose)
-    names = ("pk", "cursor", "done", "stopped_at")
-    fields = dict(zip(names, row, strict=True))
-    return Desk(study_id=study.pk, annotator_id=annotator.pk, **fields)
+    own, rates = row[: len(_FIELDS)], row[len(_FIELDS) :]
+    fields = dict(zip(_FIELDS, own, strict=True))
+    desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **fields)
+    desk.rates = None if rates[0] is None else checks.Rates(*rates)
+    return desk
 
 
 def take(desk: Desk, finished: int = 0):
     """Hand the next open slot to the desk's person and add ``finished`` to what they have done.
 
     The caller holds the desk's lock. Returns the slot's id, or None where nothing is left or this
-    person is given no work.
+    person is given no work. A check that is due goes before work (checks.next_slot).
     """
-    if desk.stopped_at:
+    check = None
+    if desk.rates and not desk.stopped_at:
+        check = checks.next_slot(desk, desk.rates, desk.done + finished)
+    if check or desk.stopped_at:
         Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished)
-        return None
+        return check
     values = {
         "study": desk.study_id,
         "me": desk.annotator_id,
@@ -120,11 +135,12 @@ def hand_back(slot_id, annotator, cause: str, reason: str = "") -> None:
         raise NotFound(_("You do not hold this item."))
     lock_desk(slot.study, annotator)
     slot = Slot.objects.select_for_update().get(pk=slot_id)
-    if slot.status == Slot.Status.DONE and slot.annotator_id == annotator.pk:
+    judged = slot.status in (Slot.Status.DONE, Slot.Status.VOID)
+    if judged and slot.annotator_id == annotator.pk:
         raise Conflict(_("You have judged this item: it cannot be given back."))
     if slot.annotator_id != annotator.pk:
         raise NotFound(_("You do not hold this item."))
-    _reopen([slot], cause, reason)
+    reopen([slot], cause, reason)
 
 
 def expire(limit: int = 1000) -> int:
@@ -135,11 +151,11 @@ def expire(limit: int = 1000) -> int:
             .filter(status=Slot.Status.HELD, lease_expires_at__lt=Now())
             .order_by("lease_expires_at")[:limit]
         )
-        _reopen(slots, Handback.Cause.EXPIRED)
+        reopen(slots, Handback.Cause.EXPIRED)
     return len(slots)
 
 
-def _reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
+def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
     """Give the slots back to their batches, or where a batch was closed, to nobody."""
     items = dict(Item.objects.filter(slots__in=slots).values_list("pk", "batch_id"))
     # Closing a batch takes the same lock: a slot comes back before it or after it, not between.

@@ -50,12 +50,14 @@ _FINISH = """
 class Submitted:
     """A stored judgment; ``repeated`` where the same submit had been stored before.
 
-    ``next_slot`` is the id of the slot handed out with it, or None.
+    ``next_slot`` is the id of the slot handed out with it, or None; ``training``: its item explains
+    itself now.
     """
 
     judgment: Judgment
     repeated: bool
     next_slot: object = None
+    training: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class Held:
     """A locked slot with what its task's kind needs to read an answer.
 
     ``done``: judged before; ``lapsed``: the lease had run out, and nobody has the slot since;
-    ``counts``: not a check; ``shown``: the options' numbers in the order shown.
+    ``counts``: not a check; ``training``: a check that explains itself; ``shown``: the options'
+    numbers in the order shown.
     """
 
     slot: object
@@ -84,6 +87,7 @@ class Held:
     config: dict
     options: list[Option]
     counts: bool
+    training: bool
     gold: int | None
     shown: tuple[int, ...]
 
@@ -110,12 +114,14 @@ def submit(
                 judgment = _repeat(held, key, digest)
                 if judgment is None:
                     raise Conflict(_("You have judged this item already."), code="already_judged")
+            elif desk.excluded_at:
+                raise Conflict(_("You take no part in this study any more."), code="excluded")
             else:
                 judgment = _store(held, annotator, data, key, digest, seconds)
             next_slot = _advance(desk, held, claim_next)
     except IntegrityError as error:
         raise _key_taken(error) from error
-    return Submitted(judgment, held.done, next_slot)
+    return Submitted(judgment, held.done, next_slot, held.training)
 
 
 def revise(study, slot_id, annotator, data, *, key: str, said=None, seconds=None) -> Submitted:
@@ -155,8 +161,11 @@ def own_judgment(study, slot_id, annotator) -> Judgment:
 
 
 def editable(study, judgment) -> bool:
-    """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer."""
-    if judgment.slot.item.batch.purpose != Batch.Purpose.WORK:
+    """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer.
+
+    Hidden checks like work, so that nobody can tell them apart by it; their first answer counts.
+    """
+    if judgment.slot.item.batch.purpose == Batch.Purpose.TRAINING:
         return False
     first = judgment.slot.judgments.aggregate(at=Min("submitted_at"))["at"]
     return timezone.now() < first + timedelta(hours=study.edit_hours)
@@ -205,12 +214,14 @@ def _locked(study, slot_id, annotator) -> Held:
         slot=slot,
         item=item,
         ordinal=ordinal,
-        done=status == Slot.Status.DONE,
+        # A voided judgment is a judgment: sent again, it is answered as stored.
+        done=status in (Slot.Status.DONE, Slot.Status.VOID),
         lapsed=holder != annotator.pk,
         kind=kind_of(kind),
         config=config_of(kind, json.loads(config)),
         options=[Option(int(pk), int(number), answer) for pk, number, answer in options or ()],
         counts=purpose == Batch.Purpose.WORK,
+        training=purpose == Batch.Purpose.TRAINING,
         gold=gold,
         shown=plan.shown_order(item, ordinal, len(options or ())),
     )

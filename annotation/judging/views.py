@@ -3,22 +3,28 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.judging import drafts, present, queue, submit
-from annotation.judging.models import Desk
+from annotation.core.text import clean
+from annotation.judging import checks, drafts, labels, present, queue, submit
+from annotation.judging import tour as tours
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Batch, Desk, Slot
 from annotation.studies.access import study_for
-from annotation.studies.models import Role, Study
+from annotation.studies.models import Role, Study, TaskDefinition
 
 # Fields that the page sends along of itself, in which an answer says nothing.
-TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit"}
+TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"}
 
 
+# Compressed here, because the page is fetched over whatever line an annotator has.
+@gzip_page
 @require_http_methods(["GET", "POST"])
 def judge(request, slug):
     """GET shows the annotator's slot (claiming one); POST stores the answer and shows the next."""
@@ -33,10 +39,42 @@ def judge(request, slug):
 
 @require_safe
 def guideline(request, slug):
-    """The study's guideline as its tasks stand now, to read and to print."""
+    """The study's guideline as its tasks stand now, to read and to print.
+
+    With ``?task=ID`` that of one task in the version of the item on the judging page; htmx gets it
+    without the page around it.
+    """
     study = study_for(request.user, slug)
     tasks = study.tasks.order_by("name", "-version").distinct("name")
-    return render(request, "judging/guideline.html", {"study": study, "tasks": tasks})
+    if "task" in request.GET:
+        tasks = [_task(study, request.GET["task"])]
+    template = "judging/guideline.html#tasks" if request.htmx else "judging/guideline.html"
+    return render(request, template, {"study": study, "tasks": tasks})
+
+
+@require_http_methods(["GET", "POST"])
+def tour(request, slug):
+    """How a task (``?task=ID``) is judged, with a worked example; POST notes that it was seen."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    task = _task(study, request.GET.get("task"))
+    if request.method == "POST":
+        tours.finish(study, request.user, task)
+        return HttpResponse(status=204) if request.htmx else redirect("judge", slug)
+    context = {"study": study, "task": task, "kind": kind_of(task.kind)}
+    context["example"] = tours.example(study, task)
+    context["sample"] = f"judging/tours/{task.kind}.html"
+    template = "judging/tour.html#tour" if request.htmx else "judging/tour.html"
+    return render(request, template, context)
+
+
+@require_safe
+def sources(request, slug, slot):
+    """The answers of one's own slot as they were written, in the order shown."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
+        raise Http404
+    shown = present.show(slot, request.user)
+    return JsonResponse({"answers": [clean(text) for _id, text in shown.answers]})
 
 
 @require_POST
@@ -45,7 +83,9 @@ def skip(request, slug):
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     reason = request.POST.get("reason", "").replace("\x00", "")[:5000]
     try:
-        queue.hand_back(_uuid(request.POST.get("slot")), request.user, "skipped", reason)
+        slot_id = _uuid(request.POST.get("slot"))
+        queue.hand_back(slot_id, request.user, "skipped", reason)
+        drafts.drop(slot_id, request.user)
     except DomainError as refusal:
         return _refused(request, study, refusal)
     return _go(request, reverse("judge", args=[study.slug]))
@@ -55,7 +95,15 @@ def skip(request, slug):
 def draft(request, slug):
     """Keep what is typed so far, for this person alone."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    drafts.save(study, _uuid(request.POST.get("slot")), request.user, _said(request.POST))
+    data = request.POST
+    try:
+        drafts.save(
+            study, _uuid(data.get("slot")), request.user, _said(data), change="change" in data
+        )
+    except DomainError as refusal:
+        return HttpResponse(
+            refusal.sentence, status=refusal.status, content_type="text/plain; charset=utf-8"
+        )
     return HttpResponse(status=204)
 
 
@@ -63,7 +111,10 @@ def draft(request, slug):
 def judged(request, slug, slot):
     """An item that this person has judged, with the answer given; POST changes it."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    old = submit.own_judgment(study, slot, request.user)
+    try:
+        old = submit.own_judgment(study, slot, request.user)
+    except NotFound as none:
+        raise Http404 from none
     if request.method == "GET":
         return _judged_page(request, study, old)
     data = request.POST
@@ -124,9 +175,43 @@ def _store(request, study):
         return _refused(request, study, refusal)
     except DomainError as refusal:
         return _once_more(request, study, slot_id, refusal)
+    if stored.training:
+        if request.htmx:
+            return _explained(request, study, slot_id)
+        return redirect("explained", study.slug, slot_id)
     if request.htmx:
-        return _page(request, study, stored.next_slot)
+        return _page(request, study, stored.next_slot, last=slot_id)
     return redirect("judge", study.slug)
+
+
+@require_safe
+def explained(request, slug, slot):
+    """Whether one's own answer to a training item is the expected one, and why."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    try:
+        return _explained(request, study, slot)
+    except NotFound as none:
+        raise Http404 from none
+
+
+def _explained(request, study, slot_id):
+    old = submit.own_judgment(study, slot_id, request.user)
+    item = old.slot.item
+    if item.batch.purpose != Batch.Purpose.TRAINING:
+        raise NotFound(_("This is no training item."))
+    shown = present.show(slot_id, request.user)
+    label = shown.kind.answer_of(old).label
+    context = {
+        "study": study,
+        "shown": shown,
+        "right": checks.agrees(item, label, item.expected),
+        "given": labels.words(item, label, shown.order),
+        "expected": labels.words(item, item.expected, shown.order),
+        "explanation": item.explanation,
+    }
+    template = "judging/checks_explained.html#judge"
+    template = template if request.htmx else "judging/checks_explained.html"
+    return render(request, template, context)
 
 
 def _once_more(request, study, slot_id, refusal):
@@ -137,24 +222,42 @@ def _once_more(request, study, slot_id, refusal):
         return _refused(request, study, gone)
 
 
-def _page(request, study, slot_id, refusal=None):
-    """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words."""
+def _page(request, study, slot_id, refusal=None, last=None):
+    """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words.
+
+    ``last`` is the slot just judged, to which a way back is shown.
+    """
     shown = present.show(slot_id, request.user) if slot_id else None
     context = {"study": study, "shown": shown, "refusal": refusal}
+    context["last"] = last if study.edit_hours else None
     if shown:
         typed = request.POST if refusal else present.fields(shown.draft)
         context |= {"typed": typed, **present.form(shown, typed)}
     else:
-        context["done"] = Desk.done_by(request.user, study)
+        desk = Desk.objects.filter(study=study, annotator=request.user).first() or Desk()
+        context |= {"done": desk.done, "stopped": desk.stopped_at and desk.stop_reason}
     template = "judging/judge.html#judge" if request.htmx else "judging/judge.html"
     return render(request, template, context, status=refusal.status if refusal else 200)
 
 
 def _refused(request, study, refusal):
     """The item is no longer this person's: say why, and give back what they typed."""
-    context = {"study": study, "refusal": refusal, "typed": request.POST.get("reason", "")}
+    context = {"study": study, "refusal": refusal, "typed": _words(request.POST)}
     template = "judging/refused.html#refused" if request.htmx else "judging/refused.html"
     return render(request, template, context, status=refusal.status if not request.htmx else 409)
+
+
+def _words(data) -> str:
+    """Whatever a person wrote in a form, to give it back to them."""
+    names = [name for name in data if name == "reason" or name.startswith("text-")]
+    texts = [data[name].strip() for name in names]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _task(study, value) -> TaskDefinition:
+    """One of the study's tasks in one of its versions."""
+    number = int(value) if (value or "").isdecimal() and len(value) < 19 else 0
+    return get_object_or_404(TaskDefinition, pk=number, study=study)
 
 
 def _go(request, url):

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -28,6 +28,11 @@ def _study(request, slug):
     return study
 
 
+def _mine(study, request, key):
+    """The person's current query of this id; 404 for anybody else's."""
+    return get_object_or_404(own.of(study, request.user), external_id=key)
+
+
 @require_http_methods(["GET", "POST"])
 def queries(request, slug):
     """The list; POST begins a new query."""
@@ -46,7 +51,7 @@ def queries(request, slug):
 def query(request, slug, key):
     """One query; POST saves it, and with ``done`` says that it may be answered."""
     study = _study(request, slug)
-    found = own.get(study, request.user, key)
+    found = _mine(study, request, key)
     if request.method == "GET":
         return _page(request, study, found)
     try:
@@ -67,7 +72,7 @@ def query(request, slug, key):
 def change(request, slug, key):
     """Make the next version of an answered query."""
     study = _study(request, slug)
-    own.change(own.get(study, request.user, key), request.user)
+    own.change(_mine(study, request, key), request.user)
     return redirect("own-query", slug, key)
 
 
@@ -75,7 +80,7 @@ def change(request, slug, key):
 def sessions(request, slug, key):
     """Own kept sessions that fit the words typed, to ground the query in; a fragment."""
     study = _study(request, slug)
-    found = own.get(study, request.user, key)
+    found = _mine(study, request, key)
     text = request.GET.get("find", "").replace("\x00", "")
     hits = search.find(request.user, text, HITS, states=("kept",))
     chosen = set(found.grounds.values_list("session_id", flat=True))

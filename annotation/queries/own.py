@@ -7,7 +7,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.core.errors import Conflict, DomainError
 from annotation.histories import browse
 from annotation.queries import author
 from annotation.queries.models import Ground, Query
@@ -33,14 +33,6 @@ def of(study, owner):
     written = Count("candidates", Q(candidates__purpose="answer", candidates__status="done"))
     mine = Query.objects.filter(study=study, owner=owner, replaced_at=None)
     return mine.annotate(answers=written).order_by("-pk")
-
-
-def get(study, owner, external_id: str) -> Query:
-    """The owner's current query of this id; NotFound for anybody else's."""
-    query = of(study, owner).filter(external_id=external_id).first()
-    if query is None:
-        raise NotFound(_("There is no such query of yours."))
-    return query
 
 
 def begin(study, owner) -> Query:

@@ -1,13 +1,16 @@
-// What goes wrong on the way is said in words, and the form stays as it is.
-(function () {
+// What goes wrong on the way is said in words, and the form stays as it is. What is kept in this
+// browser belongs to one person.
+window.Attune = (function () {
   "use strict";
 
+  const DRAFTS = "attune:draft:";
   // Logging in again makes this page's form token void: it is fetched anew before the next try.
   let void_ = false;
 
-  function say(text) {
+  // More than words: an element to press, put behind the sentence.
+  function say(text, ...more) {
     const place = document.getElementById("trouble");
-    place.textContent = text;
+    place.replaceChildren(text, ...more.flatMap((one) => [" ", one]));
     place.hidden = !text;
     if (text) place.scrollIntoView({ block: "nearest" });
   }
@@ -16,9 +19,17 @@
     return document.getElementById("trouble").dataset[name];
   }
 
+  function loginLink() {
+    const link = document.createElement("a");
+    link.href = word("loginUrl") + "?next=" + encodeURIComponent(location.pathname + location.search);
+    link.textContent = word("login");
+    return link;
+  }
+
   // A page that refreshes itself holds nothing typed: there the words for a form would be wrong.
-  function fail(event, text) {
-    say(event.detail.requestConfig.verb === "get" ? word("unfresh") : text);
+  function fail(event, text, ...more) {
+    if (event.detail.requestConfig.verb === "get") say(word("unfresh"));
+    else say(text, ...more);
   }
 
   async function renew() {
@@ -28,6 +39,31 @@
     document.querySelectorAll("[name=csrfmiddlewaretoken]").forEach((field) => { field.value = fresh.value; });
     void_ = false;
   }
+
+  // Send fields as htmx does; the answer, also where it is a refusal. Throws without a line.
+  async function post(url, fields) {
+    if (void_) await renew();
+    fields.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
+    const answer = await fetch(url, { method: "POST", body: fields, headers: { "HX-Request": "true" } });
+    void_ = void_ || answer.status === 401 || answer.status === 403;
+    return answer;
+  }
+
+  function forget(which) {
+    Object.keys(localStorage).filter((key) => key.startsWith(DRAFTS) && which(key))
+      .forEach((key) => localStorage.removeItem(key));
+  }
+
+  const person = document.body.dataset.person;
+  if (person) forget((key) => !key.startsWith(DRAFTS + person + ":"));
+  document.addEventListener("submit", (event) => {
+    if (new URL(event.target.action, location).pathname.endsWith("/logout/")) {
+      // From here on nothing is kept.
+      delete document.body.dataset.person;
+      forget(() => true);
+      sessionStorage.clear();
+    }
+  });
 
   document.addEventListener("htmx:confirm", (event) => {
     if (!void_ || event.detail.verb === "get") return;
@@ -41,6 +77,10 @@
     const { xhr } = event.detail;
     void_ = void_ || xhr.status === 401 || xhr.status === 403;
     const plain = (xhr.getResponseHeader("Content-Type") || "").startsWith("text/plain");
-    fail(event, plain ? xhr.responseText : word("refused"));
+    const text = plain ? xhr.responseText : word("refused");
+    if (xhr.status === 401) fail(event, text, loginLink());
+    else fail(event, text);
   });
+
+  return { DRAFTS, person, say, word, post, loginLink };
 })();

@@ -1,72 +1,227 @@
-// The judging page without a mouse, and the seconds it really took. It works without this file.
+// The judging page's shell: what was seen, how long it took, its dialogs. It works without this
+// file. judge-keys.js, judge-drafts.js and judge-texts.js add to Attune.act and listen to
+// "attune:shown", which says that an item is on the page.
 (function () {
   "use strict";
 
   const IDLE_AFTER = 30000;
-  let active = 0;
+  const words = document.getElementById("words").dataset;
+  const act = {};
+  const told = { diff: false, raw: false };
+  let time = { active: 0, idle: 0, panes: [] };
   let lastTick = performance.now();
   let lastSign = lastTick;
   let slot = "";
+  let pane = 0;
+  let seen = new Set();
+  let watcher = null;
 
   function form() {
     return document.querySelector("form.judge");
   }
 
-  function typing(target) {
-    return target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
+  function panes() {
+    return form() ? [...form().querySelectorAll("[data-panes] .pane")] : [];
   }
 
-  // Time counts while the page is in view and the person moved, scrolled or typed of late.
+  function narrow() {
+    return matchMedia("(width < 900px), (height < 480px)").matches;
+  }
+
+  // --- Time: active and idle apart, and for each answer ---
+
   function tick() {
     const now = performance.now();
-    if (!document.hidden && now - lastSign < IDLE_AFTER) active += now - lastTick;
+    const working = !document.hidden && now - lastSign < IDLE_AFTER;
+    time[working ? "active" : "idle"] += now - lastTick;
+    if (working && pane in time.panes) time.panes[pane] += now - lastTick;
     lastTick = now;
-    const field = form() && form().elements.seconds;
-    if (field) field.value = (active / 1000).toFixed(1);
   }
 
-  function sign() {
+  function sign(event) {
     tick();
-    lastSign = performance.now();
+    lastSign = lastTick;
+    const at = panes().indexOf(event.target.closest ? event.target.closest(".pane") : null);
+    if (at >= 0) pane = at;
   }
 
-  // A refused answer comes back with its item: the time spent on it goes on.
-  function restart() {
-    const shown = form() ? form().elements.slot.value : "";
-    if (shown !== slot) active = 0;
-    slot = shown;
-    lastTick = lastSign = performance.now();
+  function record() {
+    tick();
+    if (!form()) return;
+    const seconds = (ms) => Number((ms / 1000).toFixed(1));
+    form().elements.seconds.value = seconds(time.active);
+    form().elements.circumstances.value = JSON.stringify({
+      idle: seconds(time.idle), panes: time.panes.map(seconds), diff: told.diff, raw: told.raw,
+      device: matchMedia("(width < 900px)").matches ? "phone" : "desktop",
+    });
+    if (document.body.dataset.person) sessionStorage.setItem("attune:time:" + slot, JSON.stringify(time));
   }
 
-  function choose(key) {
-    const radio = form().querySelector('input[name=choice][data-key="' + CSS.escape(key) + '"]');
-    if (!radio) return false;
-    radio.checked = true;
-    radio.focus({ preventScroll: true });
-    return true;
+  // --- Every answer must have been in view before one is chosen ---
+
+  function watch() {
+    const all = panes();
+    const parts = new Map();
+    seen = new Set(form().hasAttribute("data-judged") ? all : []);
+    if (watcher) watcher.disconnect();
+    watcher = new IntersectionObserver((entries) => {
+      entries.forEach((entry) => {
+        const part = entry.intersectionRect.width / (entry.boundingClientRect.width || 1);
+        parts.set(entry.target, entry.isIntersecting ? part : 0);
+        if (entry.isIntersecting && part > 0.6) seen.add(entry.target);
+      });
+      const best = all.reduce((a, b) => (parts.get(b) > (parts.get(a) || 0) ? b : a), all[0]);
+      if (narrow()) pane = all.indexOf(best);
+      document.querySelectorAll(".bench [data-pane]").forEach((button, n) => {
+        if (all[n] === best) button.setAttribute("aria-current", "true");
+        else button.removeAttribute("aria-current");
+        button.classList.toggle("seen", seen.has(all[n]));
+      });
+    }, { threshold: Array.from({ length: 101 }, (_, n) => n / 100) });
+    all.forEach((one) => watcher.observe(one));
   }
 
-  document.addEventListener("keydown", (event) => {
-    if (!form() || event.altKey || event.repeat) return;
-    if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
-      event.preventDefault();
-      form().requestSubmit(form().querySelector("button[name=submit]"));
-      return;
+  function show(number) {
+    panes()[number].scrollIntoView({ block: "nearest", inline: "start" });
+  }
+
+  function button(text, press) {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.className = "link";
+    made.textContent = text;
+    made.addEventListener("click", press);
+    return made;
+  }
+
+  document.addEventListener("submit", (event) => {
+    if (event.target !== form()) return;
+    record();
+    if (event.submitter && event.submitter.name === "skip") return;
+    const missing = panes().findIndex((one) => !seen.has(one));
+    if (missing < 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const label = words.answer + " " + (missing + 1);
+    Attune.say(words.unseen.replace("{n}", missing + 1), button(label, () => { Attune.say(""); show(missing); }));
+  }, true);
+
+  // --- Dialogs ---
+
+  // Fill a place with a page's fragment; where it cannot be had, say so there.
+  async function load(place, url) {
+    try {
+      const answer = await fetch(url, { headers: { "HX-Request": "true" } });
+      if (!answer.ok) throw new Error(answer.status);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      place.replaceChildren(...page.body.childNodes);
+      return true;
+    } catch (error) {
+      place.textContent = words.unread;
+      return false;
     }
-    if (event.ctrlKey || event.metaKey || typing(event.target)) return;
-    if (choose(event.key)) event.preventDefault();
+  }
+
+  act.guideline = async () => {
+    const drawer = document.getElementById("guideline");
+    const { task } = form() ? form().dataset : {};
+    drawer.showModal();
+    if (drawer.dataset.task === (task || "all")) return;
+    const query = task ? "?task=" + task : "";
+    if (await load(drawer.querySelector(".body"), words.guidelineUrl + query)) drawer.dataset.task = task || "all";
+  };
+
+  act.tour = async () => {
+    if (!form()) return;
+    const dialog = document.getElementById("tour");
+    document.querySelectorAll("dialog[open]").forEach((one) => one.close());
+    dialog.showModal();
+    if (await load(dialog, words.tourUrl + "?task=" + form().dataset.task)) step(0);
+    else dialog.append(button(document.querySelector("[data-close]").textContent, () => dialog.close()));
+  };
+
+  function step(at) {
+    const tour = document.querySelector("#tour form");
+    const steps = [...tour.querySelectorAll("section")];
+    tour.dataset.at = at;
+    steps.forEach((one, n) => { one.hidden = n !== at; });
+    tour.querySelector("[data-back]").hidden = at === 0;
+    tour.querySelector("[data-next]").hidden = at === steps.length - 1;
+    tour.querySelector("[data-done]").hidden = at !== steps.length - 1;
+    steps[at].querySelector("h2").focus();
+  }
+
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("#tour form")) return;
+    event.preventDefault();
+    document.getElementById("tour").close();
   });
 
-  ["pointermove", "pointerdown", "keydown", "wheel", "touchstart"].forEach((name) =>
-    document.addEventListener(name, sign, { passive: true }));
-  document.addEventListener("visibilitychange", tick);
-  document.addEventListener("scroll", sign, { passive: true, capture: true });
-  setInterval(tick, 1000);
-  document.addEventListener("submit", tick, true);
-  restart();
-  document.addEventListener("htmx:afterSwap", () => {
-    restart();
-    const place = document.querySelector("form.judge [role=alert]") || document.getElementById("question");
-    if (place) place.focus({ preventScroll: true });
+  document.getElementById("tour").addEventListener("close", () => {
+    if (!form() || !form().hasAttribute("data-tour")) return;
+    form().removeAttribute("data-tour");
+    // Where this fails, the tour opens once more another day.
+    Attune.post(words.tourUrl + "?task=" + form().dataset.task, new URLSearchParams()).catch(() => {});
+    document.getElementById("question").focus({ preventScroll: true });
   });
+
+  act.fold = () => {
+    const toggle = form().querySelector("[data-act=fold]");
+    const folded = form().classList.toggle("folded");
+    toggle.setAttribute("aria-expanded", String(!folded));
+  };
+
+  document.addEventListener("click", (event) => {
+    const on = (selector) => event.target.closest(selector);
+    if (on("[data-close]")) on("dialog").close();
+    else if (on("[data-opens]") && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      act[on("[data-opens]").dataset.opens]();
+    } else if (on("button[data-act]") && act[on("button[data-act]").dataset.act]) act[on("button[data-act]").dataset.act]();
+    else if (on("button[data-pane]")) show(on("button[data-pane]").dataset.pane - 1);
+    else if (on("#tour [data-next]")) step(Number(on("form").dataset.at) + 1);
+    else if (on("#tour [data-back]")) step(Number(on("form").dataset.at) - 1);
+    else if (event.target.matches("dialog")) {
+      const box = event.target.getBoundingClientRect();
+      const inside = event.clientX >= box.left && event.clientX <= box.right
+        && event.clientY >= box.top && event.clientY <= box.bottom;
+      if (!inside && event.target.id !== "tour") event.target.close();
+    }
+  });
+
+  // --- An item has come ---
+
+  function shown() {
+    if (!form()) return;
+    // A refused answer comes back with its item: the time spent on it goes on, also after a reload.
+    if (form().elements.slot.value !== slot) {
+      slot = form().elements.slot.value;
+      const kept = sessionStorage.getItem("attune:time:" + slot);
+      time = kept ? JSON.parse(kept) : { active: 0, idle: 0, panes: panes().map(() => 0) };
+      told.diff = told.raw = false;
+      pane = 0;
+    }
+    lastTick = lastSign = performance.now();
+    if (form().hasAttribute("data-final")) form().querySelectorAll("input, textarea").forEach((one) => { one.disabled = true; });
+    watch();
+    document.dispatchEvent(new CustomEvent("attune:shown"));
+    if (form().hasAttribute("data-tour")) act.tour();
+  }
+
+  ["pointermove", "pointerdown", "keydown", "wheel", "touchstart", "focusin"].forEach((name) =>
+    document.addEventListener(name, sign, { passive: true }));
+  document.addEventListener("scroll", sign, { passive: true, capture: true });
+  document.addEventListener("visibilitychange", record);
+  addEventListener("pagehide", record);
+  setInterval(tick, 1000);
+  // A page from the browser's memory may show an item that was judged since.
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  document.addEventListener("htmx:afterSwap", () => {
+    shown();
+    const place = document.querySelector("form.judge [role=alert]") || document.getElementById("question");
+    if (place && !document.querySelector("dialog[open]")) place.focus({ preventScroll: true });
+  });
+
+  Object.assign(Attune, { act, words, form, panes, show, button, told });
+  document.addEventListener("DOMContentLoaded", shown);
 })();

@@ -10,8 +10,14 @@ WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 QUIET += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-# What Chromium and htmx write about an answer of 4xx, which some tests ask for.
-EXPECTED = ("Failed to load resource: the server responded", "Response Status Error Code")
+# What Chromium and htmx write about an answer of 4xx and a cut line, which some tests ask for.
+EXPECTED = (
+    "Failed to load resource: the server responded",
+    "Failed to load resource: net::ERR_INTERNET_DISCONNECTED",
+    "Response Status Error Code",
+    "htmx:sendError",
+    "htmx:afterRequest",
+)
 
 
 def pytest_collection_modifyitems(items):

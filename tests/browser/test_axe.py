@@ -8,6 +8,7 @@ from annotation.judging import present, queue, submit
 from annotation.studies.models import Invitation
 from tests.browser.conftest import PHONE
 from tests.browser.texts import fill
+from tests.histories.made import fill_history
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ENTRANCE = ["login/", "signup/", "password/reset/", "password/reset/done/", "inactive/"]
@@ -85,6 +86,32 @@ def test_an_annotators_pages_have_no_violation(page, check, cast, log_in, busy):
     log_in(page, cast.person("Ann"))
     check(page, "/", "/studies/rain/consent/", "/studies/tea/consent/", "/studies/tea/guideline/")
     check(page, *ACCOUNT, "/studies/tea/tasks/", "/studies/none/")
+
+
+def test_an_annotators_own_desk_has_no_violation(page, check, cast, log_in, busy):
+    log_in(page, cast.person("Bo"))
+    check(page, "/", "/studies/tea/mine/", "/studies/tea/leave/")
+    for width in (1440, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        for address in ("/", "/studies/tea/mine/", "/studies/tea/leave/"):
+            page.goto(address)
+            wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert page.evaluate(wide) == 0, (address, width)
+
+
+def test_the_pages_of_ones_own_history_have_no_violation(page, check, cast, let_in, busy):
+    ann = cast.person("Ann")
+    let_in(page, ann)
+    names = ("", "uploads/", "privacy/", "consent/")
+    check(page, *(f"/history/{name}" for name in names))
+    session = fill_history(ann)
+    check(page, *(f"/history/{name}" for name in (*names, "?q=tea&state=pending")))
+    check(page, f"/history/sessions/{session.pk}/", f"/history/sessions/{session.pk}/?as=others")
+    page.goto("/history/")
+    page.get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Erase…").click()
+    page.get_by_role("heading", name="Erase 1 session?").wait_for()
+    assert check.look(page) == []
 
 
 def test_the_judging_page_has_no_violation_in_any_state(open_page, check, cast, log_in, busy):

@@ -9,6 +9,7 @@ from django.conf import settings as site
 from django.urls import reverse
 
 from annotation.core import text
+from tests.browser.kinds import tour_is_over
 from tests.security.conftest import World
 from tests.security.vectors import selection
 
@@ -63,6 +64,7 @@ def hostile(world):
         consent.grant(world.users[role], study.consent_text)
     User.objects.update(name=SHORT)
     _judge(world, world.bo_slot)
+    tour_is_over(study)
     return world
 
 

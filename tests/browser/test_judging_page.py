@@ -86,7 +86,8 @@ def test_a_reader_meets_question_then_answers_then_form(page, desk):
         ".map(one => one.tagName === 'H2' ? one.innerText : one.tagName)"
     )
     answers = ["Answer 1", "Answer 2", "Answer 3"]
-    assert order[:7] == ["H1", *answers, "LEGEND", "TEXTAREA", "BUTTON"]
+    # The question; the choice; what is wrong; why; submit.
+    assert order[:8] == ["H1", *answers, "LEGEND", "LEGEND", "TEXTAREA", "BUTTON"]
 
 
 @pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE])
@@ -173,15 +174,18 @@ def test_a_logged_out_submit_keeps_the_words_and_goes_through_after_a_login(
     assert stored() == [("choice", "It knows her shifts.")]
 
 
-def test_a_second_tabs_stale_form_gets_a_sentence_and_keeps_the_words(page, desk):
+def test_a_stale_form_of_another_browser_gets_a_sentence_and_keeps_the_words(
+    page, open_page, desk, let_in, cast
+):
     desk(page)
-    second = page.context.new_page()
+    second = let_in(open_page(), cast.person("Ann"))
     second.goto(JUDGE)
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
     counted(page, 1)
     second.keyboard.press("2")
     second.get_by_label("Why this one?").fill("Other words.")
+    second.locator("form.judge").evaluate("form => delete form.dataset.stale")
     submit(second)
     expect(second.get_by_role("alert").last).to_contain_text("the first one stands")
     expect(second.get_by_label("What you typed, to keep:")).to_have_value("Other words.")

@@ -177,6 +177,8 @@ def join(page, link: str, email: str):
 def judge_all(page) -> int:
     """Judge with the keys until nothing is left: always the first answer by its text."""
     page.goto("/studies/walk/judge/")
+    for name in ("Next", "Next", "Start judging"):
+        page.get_by_role("dialog").get_by_role("button", name=name).click()
     judged = 0
     while page.locator("form.judge").count():
         slot = page.locator("input[name=slot]").get_attribute("value")

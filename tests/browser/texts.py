@@ -31,6 +31,7 @@ NEED = "Something that **calms** her and fits into a small flat."
 def fill(cast, study, *, items: int = 2, options: int = 3, overlap: int = 9, **config):
     """Open ``items`` items with such texts in ``study``, for judging under ``config``."""
     from annotation.judging.open import open_batch
+    from tests.browser.kinds import tour_is_over
 
     study.status = "open"
     study.save()
@@ -44,4 +45,6 @@ def fill(cast, study, *, items: int = 2, options: int = 3, overlap: int = 9, **c
         for candidate, text in zip(cast.candidates(query, options), texts, strict=True):
             candidate.text = f"{text}\n\nThis is {candidate.external_id}."
             candidate.save()
-    return open_batch(study, task)
+    batch = open_batch(study, task)
+    tour_is_over(study)
+    return batch

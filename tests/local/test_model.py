@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from annotation.local import model
-from annotation.local.embed import embed
+from annotation.core.embed import embed
 from annotation.local.folders import private_folder
 from annotation.local.process import pause, spawn, stop
 

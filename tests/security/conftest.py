@@ -16,7 +16,7 @@ PEOPLE = {
     "gone": "Gus",  # a curator whose account was closed
     "outsider": "Curt",  # curates "rain"
     "left": "Lea",  # was tea's curator
-    "fresh": "Finn",  # an annotator who has not consented
+    "fresh": "Finn",  # an annotator, come by a crowd's link, who has not consented
     "ann": "Ann",
     "researcher": "Rui",
     "curator": "Carol",
@@ -50,7 +50,10 @@ class World:
         type(self.users["gone"]).objects.filter(name=PEOPLE["gone"]).update(is_active=False)
         self.mine = self._things(self.tea, "Ann")
         self.other = self._things(self.rain, "Bo")
+        self._come_by_crowd("fresh")
         self.bo_slot = self._claim(self.tea, "Bo")
+        self.judged = self._judged(self.tea, "Ann")
+        self.trained = self._trained(self.tea, "Ann")
         self.fingerprint = fingerprint()
 
     def _join(self):
@@ -66,12 +69,20 @@ class World:
         self.cast.member("Bo", self.rain, "annotator")
         self.tea.memberships.filter(user=self.users["left"]).update(left_at=timezone.now())
 
+    def _come_by_crowd(self, role):
+        user = self.users[role]
+        type(user).objects.filter(pk=user.pk).update(worker="tea:crowd-1")
+        self.mine.source.entries.create(
+            study=self.tea, user=user, participant="p1", submission_study="s1", session="0" * 64
+        )
+
     def _things(self, study, judge) -> SimpleNamespace:
-        from annotation.studies.models import Invitation
+        from annotation.studies.models import Invitation, JoinCode
 
         batch = self.cast.open(study, items=2, name="best" if study == self.tea else "other")
         persona = study.personas.get()
         invitation, key = Invitation.issue(study, "annotator")
+        code, signs = JoinCode.issue(study, uses=30, days=7)
         return SimpleNamespace(
             study=study,
             batch=batch,
@@ -83,14 +94,82 @@ class World:
             member=study.memberships.filter(role="annotator").latest("pk"),
             invitation=invitation,
             key=key,
+            code=code,
+            signs=signs,
+            source=study.sources.create(name=f"Crowd of {study}", completion_code="C1"),
+            message=study.messages.create(
+                sender=self.users["site"], audience="annotators", body=f"Hello, {study}."
+            ),
             release=self._release(study),
+            own=self._own_query(study, judge),
+            history=self._history(judge),
         )
+
+    def _history(self, name) -> SimpleNamespace:
+        """A history of this person's own: a file, a session with a mark, a word to hide."""
+        from annotation.histories import receive
+        from annotation.histories.models import Alias, Message, NamesWord, Session, Upload
+
+        owner = self.cast.person(name)
+        receive.agree(owner)
+        upload = Upload.objects.create(owner=owner, size=9, status="done", sha256=name * 3)
+        session = Session.objects.create(
+            owner=owner, upload=upload, kind="chat", provider="chatgpt", external_id="c", length=1,
+            title=f"Trip of {name}", marked_at=timezone.now(),
+        )  # fmt: skip
+        message = Message.objects.create(session=session, position=0, role="user", text=owner.email)
+        alias = Alias.objects.create(owner=owner, kind="email", number=1, digest="0" * 64)
+        mark = session.marks.create(message=message, start=0, end=3, rule="email", alias=alias)
+        word = NamesWord.objects.create(owner=owner, word=f"{name}a")
+        return SimpleNamespace(upload=upload, session=session, mark=mark, word=word, owner=owner)
+
+    def _own_query(self, study, name):
+        """A query of this person's own, in a study with a task for owners alone."""
+        from annotation.judging.kinds import kind_of
+        from annotation.queries import own
+
+        config = kind_of("feedback").check_config({"owner_only": True})
+        study.tasks.create(name="own", kind="feedback", overlap=1, config=config)
+        query = own.begin(study, self.cast.person(name))
+        return own.write(query, query.owner, text=f"What of {study}?", guide={"want": "All."})
 
     def _claim(self, study, name):
         from annotation.judging import queue
         from annotation.judging.models import Slot
 
         return Slot.objects.get(pk=queue.claim(study, self.cast.person(name)))
+
+    def _judged(self, study, name, task="judged"):
+        """A slot that this person has judged, of a task of its own."""
+        from annotation.judging.models import Selection, Slot
+
+        batch = self.cast.open(study, items=1, name=task)
+        slot = Slot.objects.filter(item__batch=batch).first()
+        slot.status, slot.annotator = "done", self.cast.person(name)
+        slot.save()
+        batch.items.update(done=1, votes_1=1)
+        Selection.objects.create(
+            slot=slot,
+            annotator=slot.annotator,
+            key=task,
+            outcome="choice",
+            choice=slot.item.options.get(number=1),
+            shown=[1, 2, 3],
+            submitted_at=timezone.now(),
+        )
+        return slot
+
+    def _trained(self, study, name):
+        """A slot that this person has judged, of a training item; and a ruling on the other."""
+        slot = self._judged(study, name, task="trained")
+        batches = study.batches.filter(pk=slot.item.batch_id)
+        batches.update(purpose="training")
+        slot.item.slots.exclude(pk=slot.pk).delete()
+        study.items.filter(pk=slot.item_id).update(done=0, votes_1=0, expected="1")
+        self.judged.item.adjudications.create(
+            label="1", reason="It is right.", by=self.users["curator"]
+        )
+        return slot
 
     def _release(self, study):
         from annotation.datasets import folders
@@ -149,5 +228,6 @@ def fingerprint() -> str:
         for name in tables
     )
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT md5(string_agg(x::text, '|')) FROM ({each}) x")  # noqa: S608
+        # The parts of a union come in any order.
+        cursor.execute(f"SELECT md5(string_agg(x::text, '|' ORDER BY x::text)) FROM ({each}) x")  # noqa: S608
         return cursor.fetchone()[0]

@@ -40,6 +40,8 @@ class Row:
     refused: int = 403
     api: bool = False
     public: bool = False
+    # Where whoever is not logged in is sent.
+    leads: str = "/accounts/login/"
     # Methods that may change nothing where they are allowed.
     inert: set = field(default_factory=set)
     changes: set = field(default_factory=lambda: {"POST"})
@@ -127,6 +129,13 @@ def _choice(w) -> dict:
     return {"slot": str(w.mine.slot.pk), "choice": str(option.candidate_id), "key": "k"}
 
 
+def crowd_token(source) -> str:
+    """What a crowd source's link carries."""
+    from annotation.studies import crowd
+
+    return crowd.token(source)
+
+
 def _task(w) -> dict:
     common = {"options": 3, "overlap": 9, "reason": "off", "pairs_per_query": 1}
     return {"name": "new", "guideline": "Read.", **common}
@@ -175,14 +184,60 @@ def _result_item() -> dict:
 
 WORDS = {"text": "What now?", "type": "general"}
 PERSONA = {"id": "p9", "profile": {"Name": "Noa"}}
+ATTRIBUTE = {"id": "a9", "persona": "p1", "text": "Grows ferns."}
 QUERY = {"id": "q9", "text": "What now?"}
 STUDY = {"title": "New", "slug": "new-one", "languages": ["en"], "consent": "I agree."}
+CHANGED = {**STUDY, "title": "Other", "edit_hours": 24}
+SOURCE = {"name": "Round 2", "completion_code": "C2"}
+
+# Who has not consented reads and writes nothing of their own, either.
+FRESH = {(method, "fresh"): 403 for method in ("GET", "HEAD", "POST")}
+
+
+def _own() -> dict:
+    """Args of a page of Ann's own query; Bo's, of another study, is unknown to everybody."""
+    return {
+        "args": lambda w: {"slug": w.tea.slug, "key": w.mine.own.external_id},
+        "foreign": lambda w: [{"slug": w.tea.slug, "key": w.other.own.external_id}],
+    }
+
+
+def _of_item(slot: str) -> dict:
+    """Args of the item of one of the world's slots; rain's is unknown."""
+    return {
+        "args": lambda w: {"slug": w.tea.slug, "pk": getattr(w, slot).item_id},
+        "foreign": lambda w: [{"slug": w.tea.slug, "pk": w.other.slot.item_id}],
+    }
+
+
+def _rater() -> dict:
+    """Args of Ann as a rater; Curt annotates nothing here."""
+    return {
+        "args": lambda w: {"slug": w.tea.slug, "user": w.users["ann"].pk},
+        "foreign": lambda w: [{"slug": w.tea.slug, "user": w.users["outsider"].pk}],
+    }
+
 
 # GET HEAD POST PUT PATCH DELETE OPTIONS
 OPEN = "200 200 200 200 405 405 200"
 SAY = "200 200 405 405 405 405 200"
 AWAY = "302 302 302 302 302 302 302"
 SHUT = "200 200 200 200 200 200 200"
+NONE = "404 404 404 404 404 404 404"
+
+
+def _history(part: str) -> dict:
+    """Args of something in Ann's history; Bo's is unknown to everybody, and Ann's to all others."""
+    return {
+        "args": lambda w: {"pk": getattr(w.mine.history, part).pk},
+        "foreign": lambda w: [{"pk": getattr(w.other.history, part).pk}],
+        "refused": 404,
+    }
+
+
+def _marked(w) -> dict:
+    return {"mark": w.mine.history.mark.pk, "state": "rejected"}
+
 
 TABLE = {
     # --- Health: for machines, without a login -------------------------------------------------
@@ -191,9 +246,48 @@ TABLE = {
     # --- One's own -----------------------------------------------------------------------------
     "home": page(LOGGED_IN, args=_none, GET=200, HEAD=200),
     "tokens": page(LOGGED_IN, args=_none, GET=200, POST=200, data=lambda w: {"days": 9}),
+    "language": page(
+        LOGGED_IN, args=_none, public=True, POST=302, data=lambda w: {"language": "ko"}, leads="/"
+    ),
     "token-revoke": page(
         {"ann"}, args=lambda w: {"pk": w.tokens["ann"][0].pk}, refused=404, POST=302
     ),
+    # --- One's own history -----------------------------------------------------------------------
+    "history": page(LOGGED_IN, args=_none, GET=200, HEAD=200),
+    "history-decide": page(
+        {"ann"},
+        args=_none,
+        refused=404,
+        POST=302,
+        data=lambda w: {"session": w.mine.history.session.pk, "action": "keep"},
+    ),
+    "history-uploads": page(
+        LOGGED_IN, args=_none, GET=200, HEAD=200, POST=302, data=lambda w: {"file": _file({})}
+    ),
+    "history-upload": page(
+        {"ann"}, **_history("upload"), POST=302, data=lambda w: {"action": "erase", "sure": "1"}
+    ),
+    "history-session": page({"ann"}, **_history("session"), GET=200, HEAD=200),
+    "history-mark": page({"ann"}, **_history("session"), POST=302, data=_marked),
+    "history-strike": page({"ann"}, **_history("session"), POST=302, data=lambda w: {"text": "n@"}),
+    "history-privacy": page(
+        LOGGED_IN, args=_none, GET=200, HEAD=200, POST=302, data=lambda w: {"word": "Rosa"}
+    ),
+    "history-word": page({"ann"}, **_history("word"), POST=302),
+    "history-kind": page(
+        LOGGED_IN, args=_none, POST=302, data=lambda w: {"kind": "email", "state": "rejected"}
+    ),
+    "history-consent": page(
+        LOGGED_IN,
+        args=_none,
+        GET=200,
+        HEAD=200,
+        POST=302,
+        data=lambda w: {"study": w.tea.pk, "purpose": "show_to_judges", "allow": "1"},
+        # Only a member knows of the study; the site's administrator has no history in it.
+        but={("POST", role): 404 for role in (*STRANGERS, "site")},
+    ),
+    "history-forget": page(LOGGED_IN, args=_none, POST=302, data=lambda w: {"sure": "1"}),
     # --- The accounts of allauth ---------------------------------------------------------------
     "account_login": account(OPEN, AWAY),
     "account_logout": account("302 302 302 405 405 405 200", "200 200 302 405 405 405 200"),
@@ -213,6 +307,17 @@ TABLE = {
     "account_reset_password_done": account(SAY, SAY),
     "account_reset_password_from_key": account(SHUT, SHUT, uidb36="1", key="guessed"),
     "account_reset_password_from_key_done": account(SAY, SAY),
+    # Its pages ask for the password once more; who has no second factor has nothing to see.
+    "mfa_index": account(AWAY, SAY),
+    "mfa_authenticate": account(AWAY, AWAY),
+    "mfa_reauthenticate": account(AWAY, AWAY),
+    "mfa_activate_totp": account(AWAY, AWAY),
+    "mfa_deactivate_totp": account(AWAY, NONE),
+    "mfa_view_recovery_codes": account(AWAY, "404 404 405 405 405 405 200"),
+    "mfa_generate_recovery_codes": account(AWAY, AWAY),
+    "mfa_download_recovery_codes": account(AWAY, NONE),
+    # Nobody is setting one up.
+    "totp-picture": page(set(), args=_none, refused=404, GET=200, HEAD=200),
     # --- Studies -------------------------------------------------------------------------------
     "study-new": page(
         {"curator", "administrator", "site", "outsider"},
@@ -223,7 +328,15 @@ TABLE = {
         # There is nothing to hide: whoever runs no study may not start one.
         but={("GET", "left"): 403, ("POST", "left"): 403},
     ),
-    "settings": page(ADMINISTRATORS, GET=200, POST=302, data=lambda w: {**STUDY, "title": "Other"}),
+    "settings": page(ADMINISTRATORS, GET=200, POST=302, data=lambda w: CHANGED),
+    "texts": page(
+        ADMINISTRATORS,
+        args=lambda w: {"slug": w.tea.slug, "language": "en"},
+        foreign=lambda w: [{"slug": w.tea.slug, "language": "ko"}],
+        GET=200,
+        POST=302,
+        data=lambda w: {"title": "In English"},
+    ),
     "status": page(ADMINISTRATORS, POST=302, data=lambda w: {"status": "closed"}),
     "consent": page(
         MEMBERS,
@@ -250,6 +363,56 @@ TABLE = {
         },
         inert={"POST"},
     ),
+    "code-make": page(ADMINISTRATORS, POST=200, data=lambda w: {"uses": 5, "days": 5}),
+    "code-revoke": page(ADMINISTRATORS, **_thing(pk="code.pk"), POST=302),
+    "join": page(
+        LOGGED_IN,
+        args=_none,
+        public=True,
+        GET=200,
+        POST=302,
+        data=lambda w: {"code": w.mine.signs},
+        inert={"POST"},
+        leads="/join/study/",
+    ),
+    # A link fills the code in, whatever it is; only the form looks it up.
+    "join-link": page(
+        LOGGED_IN,
+        args=lambda w: {"code": w.mine.signs},
+        public=True,
+        GET=200,
+        POST=302,
+        data=lambda w: {"code": w.mine.signs},
+        refused=404,
+        inert={"POST"},
+        leads="/join/study/",
+    ),
+    # Nobody has typed a code.
+    "join-study": page(
+        LOGGED_IN, args=_none, public=True, GET=302, POST=302, inert={"POST"}, leads="/join/"
+    ),
+    "crowd": page(ADMINISTRATORS, GET=200, POST=302, data=lambda w: SOURCE),
+    "crowd-close": page(ADMINISTRATORS, **_thing(pk="source.pk"), POST=302),
+    # Without what the platform adds to it, the link opens nothing.
+    "crowd-enter": page(
+        LOGGED_IN,
+        args=lambda w: {"token": crowd_token(w.mine.source)},
+        foreign=lambda w: [{"token": "guessed"}],
+        public=True,
+        but={(method, role): 400 for method in ("GET", "POST") for role in ROLES},
+    ),
+    "returned": page(LOGGED_IN, args=_none, public=True, GET=200, HEAD=200),
+    "return": page(
+        {"fresh"},
+        GET=200,
+        POST=302,
+        # Annotators who came otherwise have nothing to return.
+        but={(method, "ann"): 404 for method in ("GET", "POST")},
+    ),
+    "messages": page(MANAGERS | ANNOTATORS, GET=200, POST=302, data=lambda w: {"body": "Hello."}),
+    "messages-read": page(
+        MANAGERS | ANNOTATORS, POST=302, data=lambda w: {"up_to": w.mine.message.pk}
+    ),
     # --- Judging -------------------------------------------------------------------------------
     "judge": page(
         ANNOTATORS,
@@ -269,16 +432,79 @@ TABLE = {
         but={("POST", "fresh"): 404},
     ),
     "guideline": page(MEMBERS, GET=200, HEAD=200),
+    "mine": page(
+        ANNOTATORS,
+        GET=200,
+        POST=302,
+        data=lambda w: {"slot": str(w.judged.pk), "text": "It repeats another one."},
+        # Finn has judged nothing.
+        but={("POST", "fresh"): 404},
+    ),
+    "mine-download": page(ANNOTATORS, GET=200, HEAD=200),
+    "leave": page(ANNOTATORS, GET=200, POST=302, data=lambda w: {"choice": "withdraw"}),
     "tasks": page(MANAGERS, GET=200, POST=302, data=_task),
     "open-batch": page(MANAGERS, **_thing(name="batch.task.name"), POST=302, inert={"POST"}),
     "close-batch": page(MANAGERS, **_thing(batch="batch.pk"), POST=302),
+    "explained": page(
+        {"ann"},
+        args=lambda w: {"slug": w.tea.slug, "slot": w.trained.pk},
+        foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
+        GET=200,
+        HEAD=200,
+        # An annotator too, of other slots.
+        but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
+    ),
+    "checks": page(
+        MANAGERS,
+        GET=200,
+        POST=302,
+        data=lambda w: {"pass_mark": 80, "gold_every": 20, "repeat_every": 30},
+    ),
+    "check-make": page(
+        MANAGERS,
+        **_of_item("judged"),
+        GET=200,
+        POST=302,
+        data=lambda w: {"purpose": "gold", "label": "1", "explanation": "So."},
+    ),
+    "check": page(
+        MANAGERS,
+        **_of_item("trained"),
+        GET=200,
+        POST=302,
+        data=lambda w: {"label": "2", "explanation": "So."},
+    ),
+    "check-retire": page(MANAGERS, **_of_item("trained"), POST=302),
+    "adjudicate": page(MANAGERS, GET=200, HEAD=200),
+    "adjudicate-item": page(
+        MANAGERS,
+        **_of_item("judged"),
+        GET=200,
+        POST=302,
+        data=lambda w: {"label": "2", "reason": "So."},
+    ),
+    "raters": page(READERS, GET=200, HEAD=200),
+    "rater": page(READERS, **_rater(), GET=200, HEAD=200),
+    "rater-pause": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"sentence": "Wait."}),
+    "rater-resume": page(MANAGERS, **_rater(), POST=302, inert={"POST"}),
+    "rater-exclude": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"reason": "A bot."}),
+    "rater-requalify": page(MANAGERS, **_rater(), POST=302),
+    "rater-bonus": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"text": "5 euros"}),
     "study": page(READERS, GET=200, HEAD=200),
     "planner": page(READERS, GET=200, HEAD=200),
+    "audit": page(READERS, GET=200, HEAD=200),
+    "audit-open": page(MANAGERS, POST=302, inert={"POST"}),
+    "ratings": page(READERS, **_results(), GET=200, HEAD=200),
     "results": page(READERS, **_results(), GET=200, HEAD=200),
     "rule-preview": page(READERS, **_results(), GET=200, HEAD=200),
     "result-item": page(READERS, **_result_item(), GET=200, HEAD=200),
     # --- Personas and queries ------------------------------------------------------------------
     "personas": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(PERSONA)}),
+    "attributes": page(
+        MANAGERS,
+        POST=302,
+        data=lambda w: {"attributes-file": _file(ATTRIBUTE)},
+    ),
     "persona-add": page(
         MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "p9", "name": "Noa"}
     ),
@@ -296,6 +522,41 @@ TABLE = {
     "queries": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
     "query-add": page(MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}),
     "query": page(MANAGERS, **_thing(pk="query.pk"), GET=200, POST=302, data=lambda w: WORDS),
+    "own-queries": page(ANNOTATORS, GET=200, POST=302, but=FRESH),
+    "own-query": page(
+        ANNOTATORS,
+        **_own(),
+        GET=200,
+        POST=302,
+        data=lambda w: {"text": "Another question?", "want": "Much."},
+        but=FRESH,
+    ),
+    # Nothing has answered it: it needs no new version.
+    "own-query-change": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=FRESH),
+    "own-query-sessions": page(ANNOTATORS, **_own(), GET=200, HEAD=200, but=FRESH),
+    "gold": page(
+        ANNOTATORS,
+        **_own(),
+        GET=200,
+        POST=302,
+        data=lambda w: {"text": "The best answer."},
+        but=FRESH,
+    ),
+    # Without a gold response there is nothing to split.
+    "gold-split": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=FRESH),
+    "gold-rubric": page(
+        ANNOTATORS, **_own(), POST=302, data=lambda w: {"text": "Calm."}, but=FRESH
+    ),
+    "sources": page(
+        MANAGERS,
+        GET=200,
+        POST=302,
+        data=lambda w: {"sources": ["documents"], "strategies": ["search"], "results": 6},
+    ),
+    "sources-upload": page(
+        MANAGERS, POST=302, data=lambda w: {"file": SimpleUploadedFile("tea.md", b"# Tea")}
+    ),
+    "sources-clear": page(MANAGERS, POST=302),
     # --- Answers and releases ------------------------------------------------------------------
     "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
     "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
@@ -327,6 +588,9 @@ TABLE = {
     "api-releases": api(READERS, POST=202, data=lambda w: {"layout": "long"}),
     "api-release-status": api(READERS, **_release(), GET=200, HEAD=200),
     "api-release-download": api(READERS, **_release(), GET=200, HEAD=200),
+    "api-histories": api(LOGGED_IN, args=_none, POST=202, data=lambda w: {"size": 5}),
+    # A piece is bytes, not JSON.
+    "api-history": api({"ann"}, **_history("upload"), GET=200, HEAD=200, PATCH=415),
     "api-schema": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
     # A page for people: to the login, not 401.
     "api-docs": page(LOGGED_IN, args=_none, GET=200, HEAD=200),

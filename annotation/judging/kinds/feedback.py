@@ -137,12 +137,12 @@ def typed(answer: Answer, shown) -> dict:
 def context(shown, typed) -> dict:
     """For each answer as shown, its criteria with what has been typed."""
     forms = []
-    for place, (_id, text) in enumerate(shown.answers, start=1):
+    for place, (id, text) in enumerate(shown.answers, start=1):
         rows = [
             _field(shown, typed, f"{place}-{n}", name)
             for n, name in enumerate(shown.config["criteria"], start=1)
         ]
-        forms.append({"place": place, "text": text, "criteria": rows})
+        forms.append({"place": place, "id": id, "text": text, "criteria": rows})
     return {"forms": forms, "scale": range(1, 6)}
 
 

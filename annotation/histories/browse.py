@@ -1,0 +1,162 @@
+"""Reading a history: everything for its owner; for anybody else kept sessions, redacted, allowed.
+
+The other apps come in through ``sessions``, ``transcript`` and ``context``, and through nothing
+else.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Left, TruncMonth
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+from annotation.histories import consent, redact
+from annotation.histories.marks import passages, shown_text
+from annotation.histories.models import Mark, Message, Session
+
+Kind, State = Session.Kind, Session.State
+SPEAKERS = {"user": "User", "assistant": "Assistant"}
+# Texts and marks of so many messages are in memory at once.
+MESSAGES = 2_000
+BEGINNING = 160
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One kept session as others may see it: ``title`` and ``text`` are redacted."""
+
+    session: object
+    kind: str
+    provider: str
+    started_at: datetime | None
+    title: str
+    text: str
+
+
+def sessions(owner, study=None) -> QuerySet[Session]:
+    """The sessions that ``owner`` keeps, newest first; none for who is no member of ``study``."""
+    kept = Session.objects.filter(owner=owner, state=State.KEPT)
+    if study is not None and not study.memberships.filter(user=owner, left_at=None).exists():
+        return kept.none()
+    return kept.order_by(F("started_at").desc(nulls_last=True), "pk")
+
+
+def context(owner, study, purpose: str, endpoint: str = "", only=None) -> list[Transcript]:
+    """``owner``'s kept sessions for ``purpose`` in ``study``, redacted, newest first.
+
+    ``only`` limits them to these session ids; one that is not kept is left out. Raises DomainError
+    where the owner does not allow the purpose.
+    """
+    if not consent.allows(owner, study, purpose, endpoint):
+        sentence = _("The owner of this history does not allow this use of it.")
+        raise DomainError(sentence, code="no_consent", status=403)
+    kept = sessions(owner, study)
+    return list(transcripts(kept if only is None else kept.filter(pk__in=list(only))))
+
+
+def transcripts(kept: QuerySet[Session]) -> Iterator[Transcript]:
+    """The redacted texts of sessions. Its callers ask for consent, or are the owner's own preview."""
+    waiting, size = [], 0
+    for session in kept:
+        waiting.append(session)
+        size += session.length
+        if size >= MESSAGES:
+            yield from _transcripts(waiting)
+            waiting, size = [], 0
+    yield from _transcripts(waiting)
+
+
+def _transcripts(some: list[Session]) -> Iterator[Transcript]:
+    titles, texts = defaultdict(list), defaultdict(list)
+    for mark in Mark.objects.filter(session__in=some).select_related("alias"):
+        of_title = mark.message_id is None
+        (titles[mark.session_id] if of_title else texts[mark.message_id]).append(mark)
+    messages = defaultdict(list)
+    for message in Message.objects.filter(session__in=some).order_by("position"):
+        messages[message.session_id].append(message)
+    for session in some:
+        yield Transcript(
+            session=session.pk,
+            kind=session.kind,
+            provider=session.provider,
+            started_at=session.started_at,
+            title=redact.apply(session.title, passages(titles[session.pk])),
+            text=_text(session, messages[session.pk], texts),
+        )
+
+
+def _text(session: Session, messages: list[Message], marks: dict) -> str:
+    """A chat as turns, a day of searches or visits as lines with their time."""
+    if session.kind == Kind.CHAT:
+        turns = ((SPEAKERS.get(m.role, m.role), shown_text(m, marks[m.pk])) for m in messages)
+        return "\n\n".join(f"{speaker}: {text}" for speaker, text in turns if text)
+    in_order = sorted(messages, key=lambda m: (m.at is None, m.at, m.position))
+    return "\n".join(
+        f"{f'{m.at:%Y-%m-%d %H:%M} ' if m.at else ''}{shown_text(m, marks[m.pk])}" for m in in_order
+    )
+
+
+# --- For the owner alone ----------------------------------------------------------------------
+
+
+def listing(owner, *, state="", kind="", provider="", month: date | None = None) -> QuerySet:
+    """``owner``'s sessions, newest first: how each ``begins``, and how much is ``hidden`` in it."""
+    found = Session.objects.filter(owner=owner)
+    for name, value in (("state", state), ("kind", kind), ("provider", provider)):
+        if value:
+            found = found.filter(**{name: value})
+    if month:
+        found = found.filter(started_at__year=month.year, started_at__month=month.month)
+    hidden = Count("marks", filter=~Q(marks__state=Mark.State.REJECTED))
+    first = Message.objects.filter(session=OuterRef("pk")).order_by("position")
+    begins = Subquery(first.values(start=Left("text", BEGINNING))[:1])
+    newest_first = (F("started_at").desc(nulls_last=True), "pk")
+    return found.annotate(hidden=hidden, begins=begins).order_by(*newest_first)
+
+
+def timeline(owner) -> list[tuple[date | None, int]]:
+    """How many sessions began in each month, newest first; those without a time last."""
+    months = (
+        Session.objects.filter(owner=owner)
+        .annotate(month=TruncMonth("started_at"))
+        .values("month")
+        .annotate(count=Count("pk"))
+        .values_list("month", "count")
+    )
+    dated = sorted(((month.date(), n) for month, n in months if month), reverse=True)
+    return dated + [(None, n) for month, n in months if month is None]
+
+
+def providers(owner) -> list[str]:
+    """Where ``owner``'s sessions come from."""
+    found = Session.objects.filter(owner=owner).order_by().values_list("provider", flat=True)
+    return sorted(set(found.distinct()))
+
+
+def tally(owner) -> dict[str, int]:
+    """How many sessions are kept, dropped, not decided, and not yet looked through."""
+    return Session.objects.filter(owner=owner).aggregate(
+        total=Count("pk"),
+        kept=Count("pk", Q(state=State.KEPT)),
+        dropped=Count("pk", Q(state=State.DROPPED)),
+        pending=Count("pk", Q(state=State.PENDING)),
+        unmarked=Count("pk", Q(marked_at=None)),
+    )
+
+
+def choose(owner, which: QuerySet | Iterable, state: str) -> int:
+    """Keep or drop sessions (a queryset, or their ids), or leave them undecided; how many changed.
+
+    What is not yet looked through for personal data cannot be kept.
+    """
+    if state not in State.values:
+        raise DomainError(_("Say whether to keep or to drop them."))
+    ids = which.order_by().values("pk") if isinstance(which, QuerySet) else list(which)
+    mine = Session.objects.filter(owner=owner, pk__in=ids)
+    if state == State.KEPT:
+        mine = mine.filter(marked_at__isnull=False)
+    return mine.exclude(state=state).update(state=state)

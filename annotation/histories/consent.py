@@ -1,0 +1,147 @@
+"""For what a person's kept sessions may be used: one study and one purpose at a time."""
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.accounts import consent as texts
+from annotation.accounts.models import ConsentText
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.histories.models import HistoryConsent
+from annotation.studies.models import Membership, Study
+
+Purpose = HistoryConsent.Purpose
+# What is agreed to, in the one wording that counts. A change here asks everybody again.
+WORDS = {
+    Purpose.SHOW: (
+        "People who judge in this study may read the sessions that I keep, with my personal data "
+        "hidden."
+    ),
+    Purpose.SEND: (
+        "The sessions that I keep may be sent, with my personal data hidden, to the model server "
+        "named beside this text, for this study."
+    ),
+    Purpose.PUBLISH: (
+        "The sessions that I keep may be published, with my personal data hidden, in this study's "
+        "releases. What is published can be copied by anybody and cannot be called back."
+    ),
+}
+
+
+def endpoints() -> list[str]:
+    """Names of the model servers that are configured."""
+    return [server["name"] for server in settings.ENDPOINTS]
+
+
+def allows(user, study: Study, purpose: str, endpoint: str = "") -> bool:
+    """Whether ``user``'s kept sessions may be used for ``purpose`` in ``study`` at this moment.
+
+    ``endpoint`` names the model server where the purpose is to send. Who left the study, withdrew
+    from it, or agreed to an older wording allows nothing.
+    """
+    if not _standing(user, study, purpose, endpoint).filter(text__body=WORDS[purpose]).exists():
+        return False
+    member = Membership.objects.filter(study=study, user=user, left_at=None).exists()
+    return member and texts.stands(user, study.consent_text)
+
+
+@transaction.atomic
+def grant(user, study: Study, purpose: str, endpoint: str = "") -> HistoryConsent:
+    """Record that ``user`` allows ``purpose``; a second call changes nothing.
+
+    Raises DomainError for a purpose or model server that there is not, and where the user is no
+    member of the study who agreed to it.
+    """
+    _check(purpose, endpoint)
+    if not Membership.objects.filter(study=study, user=user, left_at=None).exists():
+        raise DomainError(_("You are not part of this study."))
+    if not texts.stands(user, study.consent_text):
+        raise DomainError(_("Agree to taking part in the study first."))
+    text = text_of(purpose)
+    standing = _standing(user, study, purpose, endpoint)
+    standing.exclude(text=text).update(withdrawn_at=timezone.now())
+    consent, made = HistoryConsent.objects.get_or_create(
+        user=user,
+        study=study,
+        purpose=purpose,
+        endpoint=endpoint,
+        withdrawn_at=None,
+        defaults={"text": text},
+    )
+    if made:
+        audit.record(user, "history.allow", consent, study=study.pk, purpose=purpose)
+    return consent
+
+
+@transaction.atomic
+def withdraw(user, study: Study, purpose: str, endpoint: str = "") -> None:
+    """End the consent for one purpose; that it once stood is kept."""
+    for consent in _standing(user, study, purpose, endpoint).select_for_update():
+        _end(user, consent)
+
+
+@transaction.atomic
+def withdraw_all(user) -> None:
+    """End every consent to the use of ``user``'s history."""
+    for consent in HistoryConsent.objects.filter(user=user, withdrawn_at=None).select_for_update():
+        _end(user, consent)
+
+
+def choices(user) -> list[dict]:
+    """Every study ``user`` is in, with each purpose and whether it is allowed now."""
+    memberships = Membership.objects.filter(user=user, left_at=None).select_related(
+        "study__consent_text"
+    )
+    standing = {
+        (one.study_id, one.purpose, one.endpoint): one
+        for one in HistoryConsent.objects.filter(user=user, withdrawn_at=None).select_related(
+            "text"
+        )
+        if one.text.body == WORDS[one.purpose]
+    }
+    agreed = set(user.consents.filter(withdrawn_at=None).values_list("text_id", flat=True))
+    return [
+        {
+            "study": study,
+            "agreed": study.consent_text_id in {None, *agreed},
+            "purposes": [
+                {
+                    "purpose": purpose,
+                    "endpoint": endpoint,
+                    "words": _(WORDS[purpose]),
+                    "consent": standing.get((study.pk, purpose, endpoint)),
+                }
+                for purpose, endpoint in _purposes()
+            ],
+        }
+        for study in sorted((one.study for one in memberships), key=lambda study: study.title)
+    ]
+
+
+def text_of(purpose: str) -> ConsentText:
+    """The stored version of a purpose's wording."""
+    return texts.publish(f"history: {purpose}", WORDS[purpose])
+
+
+def _purposes() -> list[tuple[str, str]]:
+    sent = [(Purpose.SEND, name) for name in endpoints()]
+    return [(Purpose.SHOW, ""), *sent, (Purpose.PUBLISH, "")]
+
+
+def _check(purpose: str, endpoint: str) -> None:
+    if (purpose, endpoint) not in _purposes():
+        raise DomainError(_("There is no such purpose or model server."))
+
+
+def _standing(user, study, purpose, endpoint):
+    return HistoryConsent.objects.filter(
+        Q(withdrawn_at=None), user=user, study=study, purpose=purpose, endpoint=endpoint
+    )
+
+
+def _end(user, consent: HistoryConsent) -> None:
+    HistoryConsent.objects.filter(pk=consent.pk).update(withdrawn_at=timezone.now())
+    audit.record(user, "history.disallow", consent, study=consent.study_id, purpose=consent.purpose)

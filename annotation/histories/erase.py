@@ -1,0 +1,192 @@
+"""Taking it back: rows and files go, what runs is stopped, a digest stays so that nothing returns.
+
+Each erasure is also written to a list beside the database: whoever restores an older backup calls
+``replay``, and what was erased since is erased again.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from annotation.accounts.models import User
+from annotation.core import audit
+from annotation.core.errors import Conflict
+from annotation.histories import consent, files
+from annotation.histories.locks import changing
+from annotation.histories.models import (
+    Alias,
+    Erasure,
+    Mark,
+    Message,
+    NamesWord,
+    Passage,
+    Session,
+    Tombstone,
+    Upload,
+)
+from annotation.histories.store import digest_of
+
+UNDER_WAY = (
+    Upload.Status.RECEIVING,
+    Upload.Status.REQUESTED,
+    Upload.Status.RUNNING,
+    Upload.Status.ERASED_BEFORE,
+)
+
+
+def forget(user) -> Erasure:
+    """Withdraw every consent, stop what is being read, and erase ``user``'s whole history.
+
+    From the moment of the call nothing of it is used. Where a file is being read the rows go as
+    soon as that has stopped, at the latest with the next ``go_on``. The person may send files
+    again later.
+    """
+    with transaction.atomic():
+        erasure, made = Erasure.objects.get_or_create(owner=user, done_at=None)
+        consent.withdraw_all(user)
+        # Nothing waits for this: who reads a file learns of it within a second.
+        _stop(Upload.objects.filter(owner=user))
+        if made:
+            audit.record(user, "history.forget", erasure, user=user.pk)
+    _note(user, "all")
+    with suppress(Conflict):  # it is being read; go_on takes it up
+        _finish(erasure)
+    erasure.refresh_from_db()
+    return erasure
+
+
+def go_on() -> None:
+    """Finish erasures that had to wait."""
+    for erasure in Erasure.objects.filter(done_at=None).select_related("owner"):
+        try:
+            _finish(erasure)
+        except Conflict:
+            continue
+
+
+def pending(user) -> bool:
+    """Whether ``user``'s history is still being erased."""
+    return Erasure.objects.filter(owner=user, done_at=None).exists()
+
+
+def upload(owner, one: Upload) -> None:
+    """Erase one upload with the sessions whose newest copy it brought."""
+    with changing(owner):
+        _stop(Upload.objects.filter(pk=one.pk))
+        _note(owner, "upload", [one.sha256] if one.sha256 else [])
+        _erase_uploads(owner, Upload.objects.filter(owner=owner, pk=one.pk))
+        audit.record(owner, "history.erase", one)
+
+
+def sessions(owner, which: QuerySet | Iterable) -> int:
+    """Erase sessions (a queryset, or their ids) for good; how many.
+
+    A file that holds them again does not bring them back.
+    """
+    ids = which.order_by().values("pk") if isinstance(which, QuerySet) else list(which)
+    with changing(owner):
+        gone = list(Session.objects.filter(owner=owner, pk__in=ids))
+        digests = [digest_of(one.kind, one.provider, one.external_id) for one in gone]
+        _note(owner, "session", digests)
+        _bury(owner, Tombstone.What.SESSION, digests)
+        _erase_sessions(Session.objects.filter(pk__in=[one.pk for one in gone]))
+        for one in gone:
+            audit.record(owner, "history.erase", one)
+    return len(gone)
+
+
+def replay() -> int:
+    """Erase again what the list says was erased, after a restore; how many entries were done."""
+    path = _list()
+    entries = path.read_text().splitlines() if path.exists() else []
+    for entry in map(json.loads, entries):
+        user = User.objects.filter(pk=entry["user"]).first()
+        if user is not None:
+            _again(user, entry)
+    return len(entries)
+
+
+def _again(user, entry: dict) -> None:
+    at = datetime.fromisoformat(entry["at"])
+    old = Upload.objects.filter(owner=user, created_at__lte=at)
+    with changing(user, patiently=True):
+        if entry["what"] == "all":
+            consent.withdraw_all(user)
+            _erase_uploads(user, old)
+        elif entry["what"] == "upload":
+            _erase_uploads(user, old.filter(sha256__in=entry["digests"]))
+        else:
+            digests = set(entry["digests"])
+            _bury(user, Tombstone.What.SESSION, digests)
+            found = Session.objects.filter(owner=user, upload__created_at__lte=at)
+            named = [
+                one.pk
+                for one in found.iterator(chunk_size=1000)
+                if digest_of(one.kind, one.provider, one.external_id) in digests
+            ]
+            _erase_sessions(Session.objects.filter(pk__in=named))
+
+
+def _finish(erasure: Erasure) -> None:
+    user = erasure.owner
+    with changing(user):
+        # Whatever came between the request and now goes as well.
+        _stop(Upload.objects.filter(owner=user))
+        _erase_uploads(user, Upload.objects.filter(owner=user))
+        for model in (NamesWord, Alias):
+            model.objects.filter(owner=user).delete()
+        Erasure.objects.filter(pk=erasure.pk).update(done_at=Now())
+        audit.record(user, "history.forgotten", erasure, user=user.pk)
+
+
+def _stop(uploads: QuerySet) -> None:
+    uploads.filter(status__in=UNDER_WAY).update(
+        status=Upload.Status.CANCELLED, lease_expires_at=None, finished_at=Now()
+    )
+
+
+def _erase_uploads(owner, uploads: QuerySet) -> None:
+    """Delete uploads with their files and sessions; call it inside ``changing``."""
+    found = list(uploads)
+    _bury(owner, Tombstone.What.UPLOAD, [one.sha256 for one in found if one.sha256])
+    _erase_sessions(Session.objects.filter(owner=owner, upload__in=found))
+    for one in found:
+        files.delete(one.stored)
+    uploads.delete()
+
+
+def _erase_sessions(gone: QuerySet) -> None:
+    """Delete sessions: their many rows at once, and what other apps made of them by cascade."""
+    for model in (Mark, Passage, Message):
+        rows = model.objects.filter(session__in=gone)
+        rows._raw_delete(rows.db)
+    gone.delete()
+
+
+def _bury(owner, what: str, digests: Iterable[str]) -> None:
+    graves = [Tombstone(owner=owner, what=what, digest=digest) for digest in set(digests)]
+    Tombstone.objects.bulk_create(graves, batch_size=500, ignore_conflicts=True)
+
+
+def _list():
+    return settings.DATA / "erased.jsonl"
+
+
+def _note(owner, what: str, digests: Iterable[str] = ()) -> None:
+    """Add a line to the list: a person's number, what was erased and when; nothing of content."""
+    at = timezone.now().astimezone(UTC).isoformat()
+    line = {"user": owner.pk, "at": at, "what": what, "digests": sorted(digests)}
+    descriptor = os.open(_list(), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    try:
+        os.write(descriptor, (json.dumps(line) + "\n").encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

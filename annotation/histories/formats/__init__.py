@@ -1,0 +1,247 @@
+"""Exports of chat and search services, from bytes to records: `read` is the way in.
+
+A format is one pure module and one line of FORMATS. Files are told apart by their first bytes, then
+by their keys, never by name.
+"""
+
+import codecs
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from django.utils.translation import gettext as _
+
+from annotation.histories.archives import Member, Stream, Upload, is_archive
+from annotation.histories.formats import (
+    activity,
+    aistudio,
+    chatgpt,
+    chrome,
+    claude,
+    copilot,
+    deepseek,
+    grok,
+    helpsteer,
+    lechat,
+    lmsys,
+    openai_messages,
+    openassistant,
+    prism,
+    queries_csv,
+    sharegpt,
+    wildchat,
+)
+from annotation.histories.formats.streams import Document, Entry, Table, Text
+from annotation.histories.records import (
+    OMISSIONS,
+    REFUSALS,
+    Conversation,
+    Record,
+    Refused,
+    Search,
+    Skipped,
+    Visit,
+    skipped,
+)
+
+
+@dataclass(frozen=True)
+class Format:
+    """How one format is known and read.
+
+    ``detect`` takes what is sampled of a file (``json``: an entry, ``csv``: the header, ``html``:
+    the beginning) and returns the provider's name or ""; ``read`` takes the entries, the table or
+    the text. A ``general`` format is anybody's: it is not sought in the export of a service, where
+    such files are attachments.
+    """
+
+    kind: str
+    detect: Callable[..., str]
+    read: Callable[..., Iterator[Record]]
+    general: bool = False
+
+
+# The first that knows a sample reads the file.
+FORMATS = (
+    Format("json", deepseek.detect, deepseek.read),
+    Format("json", chatgpt.detect, chatgpt.read),
+    Format("json", claude.detect, claude.read),
+    Format("json", grok.detect, grok.read),
+    Format("json", lechat.detect, lechat.read),
+    Format("json", chrome.detect, chrome.read),
+    Format("json", activity.detect, activity.read),
+    Format("html", chatgpt.detect_page, chatgpt.read_page),
+    Format("html", activity.detect_page, activity.read_page),
+    Format("csv", copilot.detect, copilot.read),
+    Format("json", aistudio.detect, aistudio.read, general=True),
+    Format("json", lmsys.detect_arena, lmsys.read_arena, general=True),
+    Format("json", sharegpt.detect, sharegpt.read, general=True),
+    Format("json", sharegpt.detect_pairs, sharegpt.read_pairs, general=True),
+    Format("json", openassistant.detect, openassistant.read, general=True),
+    Format("json", prism.detect, prism.read, general=True),
+    Format("json", wildchat.detect, wildchat.read, general=True),
+    Format("json", lmsys.detect, lmsys.read, general=True),
+    Format("json", helpsteer.detect, helpsteer.read, general=True),
+    Format("json", openai_messages.detect, openai_messages.read, general=True),
+    Format("csv", queries_csv.detect, queries_csv.read, general=True),
+)
+# What may stand beside each other in one Takeout archive.
+TAKEOUT = frozenset(("gemini", "youtube", "google_search", "chrome"))
+# What a member of an archive may be, if there is a history beside it: it is a file of the person's.
+_FORGIVEN = frozenset(
+    ("nested_archive", "invalid_json", "truncated_json", "too_large", "too_deep", "encoding")
+) | {"empty_file", "empty_history"}
+_HEAD = 1 << 16
+_SAMPLED = 100  # entries that may be junk before one is known
+_PAGE = 1 << 20  # characters of a page, which begins with its style
+_BLANK = " \t\r\n\ufeff"
+
+
+@dataclass(frozen=True)
+class _Found:
+    member: Member
+    format: Format
+    provider: str
+
+
+class Reading:
+    """One export: ``source`` names its provider, and iterating gives its records, once.
+
+    ``source`` is "google_takeout" for several services of Google, "mixed" for several others.
+    """
+
+    def __init__(self, file: BinaryIO, progress: Callable[[int], None] | None = None):
+        upload = Upload(file, progress)
+        self._forgiving, self._faults = upload.is_archive, []
+        self._is_empty = False
+        found = [hit for member in upload.members() if (hit := self._known(member))]
+        self._found = _chosen(found)
+        if not self._found:
+            otherwise = "empty_history" if self._is_empty else "unsupported_format"
+            raise Refused(self._main_fault(otherwise))
+        providers = {hit.provider for hit in self._found}
+        several = "google_takeout" if providers <= TAKEOUT else "mixed"
+        self.source = several if len(providers) > 1 else providers.pop()
+
+    def __iter__(self) -> Iterator[Record]:
+        """All records; Refused as soon as the file turns out unreadable, or empty at its end."""
+        held = False
+        yield from list(self._faults)
+        for hit in self._found:
+            for record in _records(hit):
+                if isinstance(record, Skipped):
+                    record = _placed(record, hit.member.name)
+                    self._note(record)
+                held |= isinstance(record, Conversation | Search | Visit)
+                yield record
+        if not held:
+            raise Refused(self._main_fault("empty_history"))
+
+    def _known(self, member: Member) -> _Found | None:
+        try:
+            return _sniffed(member)
+        except Refused as refused:
+            if not self._forgiving or refused.code not in _FORGIVEN:
+                raise
+            self._is_empty |= refused.code == "empty_history"
+            # Pictures and the like are no text, which need not be told.
+            if refused.code in OMISSIONS and refused.code != "encoding":
+                self._note(skipped(member.name, refused.code))
+            return None
+
+    def _note(self, fault: Skipped) -> None:
+        if len(self._faults) < _SAMPLED:
+            self._faults.append(fault)
+
+    def _main_fault(self, otherwise: str) -> str:
+        """Why nothing was found: what is wrong with what was looked at, if anything is."""
+        codes = (fault.code for fault in self._faults)
+        return next((c for c in codes if c in REFUSALS and c != "encoding"), otherwise)
+
+
+def _placed(fault: Skipped, member: str) -> Skipped:
+    return replace(fault, where=": ".join(part for part in (member, fault.where) if part))
+
+
+def _chosen(found: list[_Found]) -> list[_Found]:
+    """Without what only repeats or is attached to the export of a service."""
+    if any(not hit.format.general for hit in found):
+        found = [hit for hit in found if not hit.format.general]
+    kinds = {hit.format.kind for hit in found if hit.provider == "chatgpt"}
+    # chat.html holds the same as the JSON beside it.
+    return [
+        h for h in found if (h.provider, h.format.kind) != ("chatgpt", "html") or len(kinds) < 2
+    ]
+
+
+def _sniffed(member: Member) -> _Found | None:
+    """The format of a file, or None; opens it once, since an archive may have to start over."""
+    stream = member.open()
+    head = stream.head(_HEAD)
+    if is_archive(head):
+        raise Refused("nested_archive")
+    mark = _first_mark(head)
+    if not mark:
+        raise Refused("empty_file")
+    kind = "json" if mark in "[{" else "html" if mark == "<" else "csv"
+    for sample in _samples(kind, stream):
+        for known in FORMATS:
+            if known.kind == kind and (provider := known.detect(sample)):
+                return _Found(member, known, provider)
+    return None
+
+
+def _first_mark(head: bytes) -> str:
+    wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = head.decode("utf-16", "ignore") if wide else head.decode("utf-8", "replace")
+    return text.lstrip(_BLANK)[:1]
+
+
+def _samples(kind: str, stream: Stream) -> Iterator[object]:
+    """What a format is known by: entries of a JSON document, a page's beginning, a header."""
+    if kind == "csv":
+        yield Table(Text(stream, "cp1252")).header
+    elif kind == "html":
+        text, head = Text(stream), ""
+        while len(head) < _PAGE and (piece := text.read()):
+            head += piece
+        yield head
+    else:
+        yield from _entries_sampled(Document(Text(stream)).entries())
+
+
+def _entries_sampled(entries: Iterator[Entry | Skipped]) -> Iterator[dict]:
+    fault = "empty_history"
+    for entry in itertools.islice(entries, _SAMPLED):
+        if isinstance(entry, Skipped):
+            fault = entry.code
+        else:
+            fault = ""
+            if isinstance(entry.value, dict):
+                yield entry.value
+    if fault:
+        raise Refused(fault)
+
+
+def _records(hit: _Found) -> Iterator[Record]:
+    table = hit.format.kind == "csv"
+    text = Text(hit.member.open(), "cp1252" if table else "utf-8")
+    if hit.format.kind == "json":
+        yield from hit.format.read(Document(text).entries())
+    else:
+        yield from hit.format.read(Table(text) if table else text)
+    if text.replaced:
+        where = "" if hit.member.name else _("the file")
+        yield skipped(where, "fallback_encoding" if table else "encoding")
+
+
+def read(file: BinaryIO, progress: Callable[[int], None] | None = None) -> Reading:
+    """Read an export as a provider gave it: archive, JSON, HTML or CSV.
+
+    `file` is binary and seekable; `progress` is told how many of its bytes have been passed. Memory
+    holds one conversation at a time. Refused (with code and sentence), at once or while iterating,
+    where the file cannot be read: then nothing of it may be kept. One conversation may come twice
+    (in two shards), and so may a search: whoever stores them keeps the one updated last.
+    """
+    return Reading(file, progress)

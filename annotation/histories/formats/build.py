@@ -1,0 +1,144 @@
+"""What all formats share: careful access to what a file claims, and building conversations."""
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable
+from datetime import datetime
+
+from annotation.histories import texts, times
+from annotation.histories.records import Conversation, Message, Refused, Skipped, skipped
+
+ROLES = {
+    "user": ("user", "human", "prompter", "request"),
+    "assistant": ("assistant", "gpt", "ai", "model", "response", "bot", "chatgpt", "bing", "bard"),
+}
+_ROLE_OF = {word: role for role, words in ROLES.items() for word in words}
+MESSAGES, CHARACTERS = 100_000, 16 << 20  # of one conversation
+ENTRIES = 300_000  # that can be sorted or grouped
+
+
+def items(value) -> list:
+    """The value if it is a list, else no items."""
+    return value if isinstance(value, list) else []
+
+
+def fields(value) -> dict:
+    """The value if it is an object, else no fields."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value) -> list[dict]:
+    """The objects in a list."""
+    return [item for item in items(value) if isinstance(item, dict)]
+
+
+def identifier(*values) -> str:
+    """The first of these that can serve as an id, as text."""
+    for value in values:
+        if isinstance(value, str) and (name := texts.name(value)):
+            return name
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
+            return str(value)
+    return ""
+
+
+def role_of(value) -> str:
+    """user, assistant, or "" for all who do not speak."""
+    return _ROLE_OF.get(value.strip().casefold(), "") if isinstance(value, str) else ""
+
+
+def digest(*parts: str) -> str:
+    """An id for what has none: the same for the same parts."""
+    whole = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        whole.update(b"%d:" % len(data) + data)
+    return whole.hexdigest()[:32]
+
+
+def names(values: Iterable) -> tuple[str, ...]:
+    """Attachments' names: of texts, or of objects by their name; each once."""
+    found = {}
+    for value in values:
+        if isinstance(value, dict):
+            keys = ("name", "file_name", "fileName", "title", "id", "file_uuid")
+            value = next((n for key in keys if (n := texts.name(value.get(key)))), "file")
+        if name := texts.name(value):
+            found[name] = None
+        if len(found) == 1_000:
+            break
+    return tuple(found)
+
+
+class Draft:
+    """A conversation in the making."""
+
+    def __init__(self, provider: str, where: str, *, id="", title="", created=None, updated=None):
+        self._provider, self._where = provider, where
+        self._id, self._title = identifier(id), texts.name(title)
+        self._assumed = False
+        self._created, self._updated = self._time(created), self._time(updated)
+        self._messages: list[Message] = []
+        self._characters = 0
+        self.flags: set[str] = set()
+
+    def add(self, role, text, at=None, *, id="", attachments: Iterable = (), model="") -> None:
+        """Take a turn, unless its role does not speak or nothing is in it."""
+        role, text, attachments = role_of(role), texts.clean(text), names(attachments)
+        if not role or not (attachments or text.strip()):
+            return
+        self._characters += len(text)
+        if self._characters <= CHARACTERS and len(self._messages) <= MESSAGES:
+            time = self._time(at)
+            message = Message(role, text, time, identifier(id), attachments, texts.name(model))
+            self._messages.append(message)
+
+    def _time(self, value) -> datetime | None:
+        found = value if isinstance(value, times.Moment) else times.moment(value)
+        self._assumed |= found.assumed
+        return found.at
+
+    def finish(self) -> Conversation | Skipped:
+        """The conversation, or why it is none. Without an id its words and their order make one."""
+        if self._characters > CHARACTERS or len(self._messages) > MESSAGES:
+            return skipped(self._where, "too_large")
+        if not self._messages:
+            return skipped(self._where, "empty")
+        told = [message.at for message in self._messages if message.at]
+        # A dated one stays the same as it grows.
+        turns = self._messages[:1] if self._created else self._messages
+        words = (part for turn in turns for part in (turn.role, turn.text))
+        begun = self._created.isoformat() if self._created else self._title
+        return Conversation(
+            provider=self._provider,
+            id=self._id or digest(self._provider, begun, *words),
+            title=self._title,
+            messages=tuple(self._messages),
+            created_at=self._created or (told[0] if told else None),
+            updated_at=self._updated or (max(told) if told else None),
+            time_zone_assumed=self._assumed,
+            flags=tuple(sorted(self.flags)),
+        )
+
+
+class Spill:
+    """Entries put aside on disk until the file's end, when their order is known."""
+
+    def __init__(self):
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - goes with this object
+        self._count = 0
+
+    def put(self, *values) -> int:
+        """Keep JSON values; returns their key. Refused beyond ENTRIES of them."""
+        self._count += 1
+        if self._count > ENTRIES:
+            raise Refused("too_large")
+        at = self._file.tell()
+        self._file.write(json.dumps(values).encode() + b"\n")
+        return at
+
+    def get(self, at: int) -> list:
+        """What `put` was given."""
+        self._file.seek(at)
+        return json.loads(self._file.readline())

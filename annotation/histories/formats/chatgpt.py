@@ -1,0 +1,152 @@
+"""ChatGPT: conversations.json, its shards, and the copy inside chat.html."""
+
+from collections.abc import Iterator
+
+from annotation.histories import times
+from annotation.histories.formats.build import (
+    Draft,
+    fields,
+    identifier,
+    items,
+    names,
+    objects,
+    role_of,
+)
+from annotation.histories.formats.streams import Document, Entry, Text, each
+from annotation.histories.records import Record, Refused, skipped
+
+_SHOWN = ("text", "multimodal_text", "code")
+_UNSEEN = (
+    "execution_output", "system_error", "thoughts", "reasoning_recap", "tether_quote",
+    "tether_browsing_display", "sonic_webpage", "computer_output", "citable_code_output",
+    "user_editable_context", "model_editable_context",
+)  # fmt: skip
+_MARK = "var jsonData"
+
+
+def detect(entry: dict) -> str:
+    """ "chatgpt" for a conversation with a tree of nodes."""
+    return "chatgpt" if isinstance(entry.get("mapping"), dict) else ""
+
+
+@each
+def read(entry: Entry) -> Iterator[Record]:
+    """One conversation: the path from its current node up to the root."""
+    value = entry.value
+    mapping = value.get("mapping")
+    if not isinstance(mapping, dict):
+        yield skipped(entry.where, "junk")
+        return
+    draft = Draft(
+        "chatgpt",
+        entry.where,
+        id=identifier(value.get("conversation_id"), value.get("id")),
+        title=value.get("title"),
+        created=value.get("create_time"),
+        updated=value.get("update_time"),
+    )
+    unknown = False
+    for node in _path(mapping, value.get("current_node")):
+        message = fields(node.get("message"))
+        kind = fields(message.get("content")).get("content_type", "text")
+        unknown |= bool(message) and kind not in _SHOWN and kind not in _UNSEEN
+        if _is_shown(message, kind):
+            _add(draft, message)
+    if unknown:
+        yield skipped(entry.where, "unknown_content")
+    yield draft.finish()
+
+
+def _path(mapping: dict, current: object) -> list[dict]:
+    """The nodes from the root to `current`, or to the newest leaf where that is no node."""
+    if not isinstance(current, str) or not isinstance(mapping.get(current), dict):
+        current = _newest_leaf(mapping)
+    nodes, seen = [], set()
+    while isinstance(current, str) and current not in seen:
+        seen.add(current)
+        node = mapping.get(current)
+        if not isinstance(node, dict):
+            break
+        nodes.append(node)
+        current = node.get("parent")
+    return nodes[::-1]
+
+
+def _newest_leaf(mapping: dict) -> str | None:
+    def age(name: str) -> float:
+        at = times.moment(fields(mapping[name].get("message")).get("create_time")).at
+        return at.timestamp() if at else 0.0
+
+    nodes = [name for name, node in mapping.items() if isinstance(node, dict)]
+    leaves = [name for name in nodes if not items(mapping[name].get("children"))]
+    # Of equally old ones the last.
+    return max(reversed(leaves or nodes), key=age, default=None)
+
+
+def _is_shown(message: dict, kind: object) -> bool:
+    metadata = fields(message.get("metadata"))
+    return (
+        kind in _SHOWN
+        and not metadata.get("is_visually_hidden_from_conversation")
+        and not metadata.get("is_user_system_message")
+        and message.get("recipient", "all") in ("all", None)
+    )
+
+
+def _add(draft: Draft, message: dict) -> None:
+    content, metadata = fields(message.get("content")), fields(message.get("metadata"))
+    role = fields(message.get("author")).get("role")
+    attached = objects(metadata.get("attachments"))
+    if role_of(role):
+        text, pointed = _parts(content)
+        known = {identifier(file.get("id")) for file in attached}
+        draft.add(
+            role,
+            text,
+            message.get("create_time"),
+            id=message.get("id"),
+            # A file that is also attached has its name there.
+            attachments=[*attached, *(name for name in pointed if name not in known)],
+            model=metadata.get("model_slug"),
+        )
+
+
+def _parts(content: dict) -> tuple[str, tuple[str, ...]]:
+    """A message's text, and the ids of the files that stand between its parts."""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        parts = [content.get("text")]
+    words, pointed = [], []
+    for part in parts:
+        spoken = part.get("text") if isinstance(part, dict) else part
+        if isinstance(spoken, str):
+            words.append(spoken)
+        elif isinstance(part, dict):
+            pointed += _pointers(part)
+    return "\n".join(word for word in words if word), names(pointed)
+
+
+def _pointers(part: dict) -> list[str]:
+    """`file-service://file-A` and `sediment://file_B` name files; voice and video hold several."""
+    found = [part.get("asset_pointer")]
+    for key in ("audio_asset_pointer", "video_container_asset_pointer"):
+        inner = part.get(key)
+        found.append(fields(inner).get("asset_pointer") if isinstance(inner, dict) else inner)
+    return [name.rpartition("//")[2] for name in found if isinstance(name, str)]
+
+
+def detect_page(head: str) -> str:
+    """ "chatgpt" for a page that holds the export as a script."""
+    return "chatgpt" if _MARK in head else ""
+
+
+def read_page(text: Text) -> Iterator[Record]:
+    """The conversations in chat.html: one JSON value after `var jsonData =`."""
+    begun = ""
+    while _MARK not in begun or "=" not in begun.partition(_MARK)[2]:
+        piece = text.read()
+        if not piece:
+            raise Refused("truncated_json")
+        begun = begun[-len(_MARK) - 100 :] + piece
+    script = begun.partition(_MARK)[2].partition("=")[2]
+    yield from read(Document(text, script, open_end=True).entries())

@@ -1,0 +1,85 @@
+"""Claude: conversations.json with chat_messages, or messages in older exports."""
+
+from collections.abc import Iterator
+
+from annotation.histories import times
+from annotation.histories.formats.build import Draft, fields, identifier, objects
+from annotation.histories.formats.streams import Entry, each
+from annotation.histories.records import Record, Refused, Skipped, skipped
+
+
+def detect(entry: dict) -> str:
+    """ "claude" for a conversation with uuid and messages that have a sender."""
+    if "uuid" not in entry:
+        return ""
+    older = any("sender" in message for message in objects(entry.get("messages")))
+    return "claude" if isinstance(entry.get("chat_messages"), list) or older else ""
+
+
+def read(entries: Iterator[Entry | Skipped]) -> Iterator[Record]:
+    """All conversations; Refused where they belong to more than one account."""
+    accounts = set()
+
+    @each
+    def one(entry: Entry) -> Iterator[Record]:
+        if account := identifier(fields(entry.value.get("account")).get("uuid")):
+            accounts.add(account)
+        if len(accounts) > 1:
+            # An organisation's export: the chats of people who were not asked.
+            raise Refused("unsupported_format")
+        yield _conversation(entry)
+
+    yield from one(entries)
+
+
+def _conversation(entry: Entry) -> Record:
+    value = entry.value
+    listed = value.get("chat_messages")
+    if not isinstance(listed, list):
+        listed = value.get("messages")
+    if not isinstance(listed, list):
+        return skipped(entry.where, "junk")
+    draft = Draft(
+        "claude",
+        entry.where,
+        id=identifier(value.get("uuid"), value.get("id")),
+        title=value.get("name") or value.get("title"),
+        created=value.get("created_at"),
+        updated=value.get("updated_at"),
+    )
+    for message in _path(objects(listed)):
+        draft.add(
+            message.get("sender"),
+            _text(message),
+            message.get("created_at"),
+            id=message.get("uuid"),
+            attachments=[*objects(message.get("attachments")), *objects(message.get("files"))],
+            model=message.get("model"),
+        )
+    return draft.finish()
+
+
+def _text(message: dict) -> str:
+    """The text blocks: `text` differs and holds notes about blocks that cannot be shown."""
+    blocks = [block for block in objects(message.get("content")) if block.get("type") == "text"]
+    words = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+    joined = "\n\n".join(word for word in words if word)
+    return joined or message.get("text") or ""
+
+
+def _path(messages: list[dict]) -> list[dict]:
+    """Retries make a tree and no leaf is marked: upwards from the newest message."""
+    by_id = {identifier(message.get("uuid")): message for message in messages}
+    by_id.pop("", None)
+    ages = [times.moment(message.get("created_at")).at for message in messages]
+    if not any(identifier(m.get("parent_message_uuid")) in by_id for m in messages):
+        # Without a time there is no order to put them in but their own.
+        in_time = zip(ages, range(len(messages)), strict=True)
+        return messages if None in ages else [messages[place] for _, place in sorted(in_time)]
+    newest = max(range(len(messages)), key=lambda n: (ages[n].timestamp() if ages[n] else 0.0, n))
+    found, message = [], messages[newest]
+    while message is not None:
+        found.append(message)
+        by_id.pop(identifier(message.get("uuid")), None)
+        message = by_id.get(identifier(message.get("parent_message_uuid")))
+    return found[::-1]

@@ -1,0 +1,30 @@
+"""Any table of queries: a column of times and one of texts, named in its header."""
+
+from collections.abc import Iterator
+
+from annotation.histories import texts, times
+from annotation.histories.formats.streams import Table
+from annotation.histories.records import Record, Search, skipped
+
+_TIME, _TEXT = ("timestamp", "time", "date"), ("query", "search", "text")
+
+
+def detect(header: list[str]) -> str:
+    """ "queries" for a header that names both columns."""
+    return "queries" if _column(header, _TIME) and _column(header, _TEXT) else ""
+
+
+def read(table: Table) -> Iterator[Record]:
+    """A search a row; rows without a time are kept undated."""
+    time, text = _column(table.header, _TIME), _column(table.header, _TEXT)
+    for entry in table.rows():
+        query = texts.clean(entry.value.get(text, ""))
+        if query.strip():
+            found = times.moment(entry.value.get(time, ""))
+            yield Search("queries", query, found.at, found.assumed)
+        else:
+            yield skipped(entry.where, "junk")
+
+
+def _column(header: list[str], known: tuple[str, ...]) -> str:
+    return next((name for name in known if name in header), "")

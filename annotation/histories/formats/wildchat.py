@@ -1,0 +1,42 @@
+"""WildChat: rows with the conversation, its turns without the address of who wrote them."""
+
+from collections.abc import Iterator
+
+from annotation.histories.formats.build import Draft, identifier, objects, role_of
+from annotation.histories.formats.streams import Entry, each
+from annotation.histories.records import Record, skipped
+
+
+def detect(entry: dict) -> str:
+    """ "wildchat" for a row with turns and a time; the first release has no conversation_hash."""
+    turns = objects(entry.get("conversation"))
+    told = "conversation_hash" in entry or "timestamp" in entry
+    return "wildchat" if told and any("role" in turn for turn in turns) else ""
+
+
+@each
+def read(entry: Entry) -> Iterator[Record]:
+    """One row. Turns without a time of their own take the row's."""
+    row = entry.value
+    if not isinstance(row.get("conversation"), list):
+        yield skipped(entry.where, "junk")
+        return
+    draft = Draft(
+        "wildchat",
+        entry.where,
+        id=identifier(row.get("conversation_hash"), row.get("conversation_id")),
+        updated=row.get("timestamp"),
+    )
+    for turn in objects(row.get("conversation")):
+        at = turn.get("timestamp") or row.get("timestamp")
+        role = role_of(turn.get("role"))
+        name = identifier(turn.get("turn_identifier"))
+        draft.add(
+            role,
+            turn.get("content"),
+            at,
+            # A question and its answer share the turn's number.
+            id=name and f"{name}-{role}",
+            model=row.get("model") if role == "assistant" else "",
+        )
+    yield draft.finish()

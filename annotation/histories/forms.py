@@ -1,0 +1,120 @@
+import datetime
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.histories import redact
+from annotation.histories.marks import WORD_LIMIT
+from annotation.histories.models import HistoryConsent, Mark, Session
+
+QUERY_LIMIT = 500
+KIND_NAMES = {
+    "name": _("names on your list"),
+    "email": _("e-mail addresses"),
+    "url": _("web addresses with a query"),
+    "iban": _("bank accounts"),
+    "id": _("identity numbers"),
+    "card": _("card numbers"),
+    "phone": _("phone numbers"),
+    "ip": _("network addresses"),
+    "address": _("street addresses"),
+    "private": _("what you struck out"),
+}
+DECISIONS = [(Mark.State.ACCEPTED, _("hide")), (Mark.State.REJECTED, _("show"))]
+
+
+class ManyFiles(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class FilterForm(forms.Form):
+    """What of the history is listed. A value that is none is left out, never an error page."""
+
+    q = forms.CharField(label=_("Search"), required=False, max_length=QUERY_LIMIT)
+    state = forms.ChoiceField(
+        label=_("Decision"), required=False, choices=[("", _("all")), *Session.State.choices]
+    )
+    kind = forms.ChoiceField(
+        label=_("Kind"), required=False, choices=[("", _("all")), *Session.Kind.choices]
+    )
+    provider = forms.CharField(label=_("From"), required=False, max_length=40)
+    month = forms.CharField(required=False, max_length=7, widget=forms.HiddenInput)
+
+    def __init__(self, data, providers):
+        super().__init__(data)
+        self.fields["q"].widget.input_type = "search"
+        choices = [("", _("all")), *((name, name) for name in providers)]
+        self.fields["provider"].widget = forms.Select(choices=choices)
+
+    def clean_month(self):
+        text = self.cleaned_data["month"]
+        try:
+            return datetime.date.fromisoformat(f"{text}-01") if text else None
+        except ValueError:
+            return None
+
+    def values(self) -> dict:
+        """The filters of ``browse.listing`` and the words to search for."""
+        self.is_valid()
+        return {
+            "q": "",
+            "state": "",
+            "kind": "",
+            "provider": "",
+            "month": None,
+            **self.cleaned_data,
+        }
+
+
+class DecisionForm(forms.Form):
+    """What to do with the ticked sessions, or with ``all`` that a filter finds."""
+
+    action = forms.ChoiceField(choices=[("keep", ""), ("drop", ""), ("erase", "")])
+    session = forms.ModelMultipleChoiceField(queryset=Session.objects.none(), required=False)
+    all = forms.BooleanField(required=False)
+    sure = forms.BooleanField(required=False)
+
+    def __init__(self, data, owner):
+        super().__init__(data)
+        self.fields["session"].queryset = Session.objects.filter(owner=owner)
+
+
+class UploadForm(forms.Form):
+    file = forms.FileField(
+        label=_("Your export"),
+        widget=ManyFiles,
+        help_text=_("The archive as you received it, or a file out of it."),
+    )
+
+
+class MarkForm(forms.Form):
+    mark = forms.IntegerField()
+    state = forms.ChoiceField(choices=DECISIONS)
+    everywhere = forms.BooleanField(required=False)
+
+
+class KindForm(forms.Form):
+    kind = forms.ChoiceField(choices=[(kind, kind) for kind in redact.KINDS])
+    state = forms.ChoiceField(choices=DECISIONS)
+
+
+class StrikeForm(forms.Form):
+    text = forms.CharField(
+        label=_("Text to hide, exactly as it is written"), max_length=WORD_LIMIT, strip=True
+    )
+    everywhere = forms.BooleanField(label=_("In all my sessions"), required=False)
+
+
+class WordForm(forms.Form):
+    word = forms.CharField(label=_("Name or word to hide"), max_length=WORD_LIMIT)
+
+
+class ConsentForm(forms.Form):
+    study = forms.IntegerField()
+    purpose = forms.ChoiceField(choices=HistoryConsent.Purpose.choices)
+    endpoint = forms.CharField(required=False, max_length=60)
+    allow = forms.BooleanField(required=False)
+
+
+class ForgetForm(forms.Form):
+    sure = forms.BooleanField(label=_("Yes, erase my whole history and withdraw every consent"))

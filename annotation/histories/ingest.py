@@ -1,0 +1,275 @@
+"""The upload as a job: read the file into rows, then look for personal data in them.
+
+The rows of a file appear together or not at all. What follows, marking and indexing, goes some
+sessions at a time and is taken up again where it stopped; until then nobody can keep a session.
+"""
+
+import hashlib
+import logging
+import threading
+from contextlib import contextmanager
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from annotation.core import heartbeat
+from annotation.core.errors import DomainError
+from annotation.histories import files, formats, marks, search
+from annotation.histories.locks import changing
+from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
+from annotation.histories.store import Counts, store
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+LEASE = timedelta(seconds=30)
+TELL_SECONDS = 1
+# A file that nobody finishes sending, or asks about again, is deleted after this.
+PATIENCE = timedelta(days=1)
+# Sessions that are marked in one transaction: so many, or so many characters.
+MARKED_AT_ONCE, CHARACTERS_AT_ONCE = 50, 500_000
+
+Status = Upload.Status
+DUE = Q(status=Status.REQUESTED) | Q(status=Status.RUNNING, lease_expires_at__lt=Now())
+
+
+class TakenOver(Exception):  # noqa: N818 - not an error: the work is somebody else's or nobody's
+    """This attempt lost its lease, or the upload was cancelled."""
+
+
+def run(upload_id) -> Upload | None:
+    """Read one requested upload to its end; the row, or None where somebody else has it.
+
+    A refusal is stored in the row. A killed process leaves the row leased, and ``due`` offers it
+    again: what was stored in part is gone with its transaction.
+    """
+    upload = _claim(upload_id)
+    if upload is None:
+        return None
+    try:
+        with _kept(upload) as lease:
+            if upload.stored_at is None:
+                _read(upload, lease)
+            if upload.status == Status.RUNNING:
+                _mark(upload, lease)
+    except TakenOver:
+        return None
+    except DomainError as refusal:
+        _end(upload, Status.FAILED, error_code=refusal.code, error=refusal.sentence)
+        files.delete(upload.stored)
+    upload.refresh_from_db()
+    return upload
+
+
+def due() -> list[UUID]:
+    """Uploads that nobody reads; what was tried too often or waits too long is closed first."""
+    waiting = Upload.objects.filter(DUE)
+    _close(
+        waiting.filter(attempts__gte=ATTEMPTS),
+        Status.FAILED,
+        "worker_lost",
+        _("The file could not be read in %(n)d attempts. Please tell whoever runs this server.")
+        % {"n": ATTEMPTS},
+    )
+    old = Upload.objects.filter(created_at__lt=Now() - PATIENCE)
+    forgotten = old.filter(status__in=(Status.RECEIVING, Status.ERASED_BEFORE))
+    _close(forgotten, Status.CANCELLED, "abandoned", _("The file was not sent to its end."))
+    known = Upload.objects.exclude(stored="").values_list("stored", flat=True)
+    files.sweep(set(known), PATIENCE.total_seconds())
+    return list(waiting.order_by("created_at").values_list("pk", flat=True))
+
+
+def preview(owner, path) -> tuple[str, Counts]:
+    """What importing the file at ``path`` would give: its source and counts. Stores nothing."""
+    with changing(owner), path.open("rb") as file:
+        upload = Upload.objects.create(owner=owner, size=path.stat().st_size)
+        reading = formats.read(file, lambda done: None)
+        counts = store(upload, reading)
+        transaction.set_rollback(True)
+    return reading.source, counts
+
+
+def _close(uploads, status: str, code: str, sentence: str) -> None:
+    for upload in uploads:
+        closed = Upload.objects.filter(pk=upload.pk, status=upload.status).update(
+            status=status,
+            error_code=code,
+            error=sentence,
+            stored="",
+            lease_expires_at=None,
+            finished_at=Now(),
+        )
+        if closed:
+            files.delete(upload.stored)
+
+
+def _claim(upload_id) -> Upload | None:
+    taken = Upload.objects.filter(DUE, pk=upload_id, attempts__lt=ATTEMPTS).update(
+        status=Status.RUNNING, attempts=F("attempts") + 1, lease_expires_at=Now() + LEASE
+    )
+    return Upload.objects.select_related("owner").get(pk=upload_id) if taken else None
+
+
+def _held(upload: Upload):
+    """The row, as long as this very attempt holds it."""
+    return Upload.objects.filter(pk=upload.pk, status=Status.RUNNING, attempts=upload.attempts)
+
+
+def _end(upload: Upload, status: str, **fields) -> None:
+    upload.status = status
+    fields = {"stored": "", "lease_expires_at": None, "finished_at": Now(), **fields}
+    if not _held(upload).update(status=status, **fields):
+        raise TakenOver
+
+
+class _Lease:
+    """What the reading tells of itself, and hears: it was cancelled, or somebody else has it."""
+
+    def __init__(self, upload: Upload):
+        self.upload, self.progress, self.lost = upload, 0, False
+
+    def check(self) -> None:
+        """Raise TakenOver where the reading is no longer wanted."""
+        if self.lost:
+            raise TakenOver
+
+    def at(self, done: int) -> None:
+        """So many bytes are read."""
+        self.progress = done
+        self.check()
+
+    def tell(self) -> None:
+        """Renew the lease and write down the progress; its own connection commits at once."""
+        kept = _held(self.upload).update(lease_expires_at=Now() + LEASE, progress=self.progress)
+        self.lost = not kept and Upload.objects.filter(pk=self.upload.pk).exists()
+
+
+@contextmanager
+def _kept(upload: Upload):
+    """Keep the lease from a thread for as long as the block runs."""
+    lease, stop = _Lease(upload), threading.Event()
+    thread = threading.Thread(
+        target=_tell_until, args=(lease, stop, heartbeat.pulse()), daemon=True
+    )
+    thread.start()
+    try:
+        yield lease
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _tell_until(lease: _Lease, stop: threading.Event, pulse) -> None:
+    try:
+        while not stop.wait(TELL_SECONDS):
+            try:
+                lease.tell()
+                pulse()
+            except (OperationalError, InterfaceError) as error:
+                log.warning("upload %s: no word (%s)", lease.upload.pk, type(error).__name__)
+                connection.close()
+    finally:
+        connection.close()  # this thread's own
+
+
+def _read(upload: Upload, lease: _Lease) -> None:
+    """All rows of the file in one transaction; then its bytes are no longer needed."""
+    try:
+        path = files.path_of(upload.stored)
+        digest = _digest(path, lease)
+    except (FileNotFoundError, ValueError) as error:
+        raise DomainError(files.lost(), code="file_lost") from error
+    if _known(upload, digest):
+        return
+    with changing(upload.owner, patiently=True), path.open("rb") as file:
+        lease.check()
+        reading = formats.read(file, lease.at)
+        counts = store(upload, reading, lease.check)
+        stored = _held(upload).update(
+            stored_at=Now(),
+            source=reading.source[:60],
+            counts=counts.as_json(),
+            skipped=counts.omissions(),
+            stored="",
+            progress=upload.size,
+        )
+        if not stored:
+            raise TakenOver
+    files.delete(upload.stored)
+
+
+def _digest(path, lease: _Lease) -> str:
+    with path.open("rb") as file:
+        found = hashlib.sha256()
+        while piece := file.read(1 << 20):
+            found.update(piece)
+            lease.check()
+    return found.hexdigest()
+
+
+def _known(upload: Upload, digest: str) -> bool:
+    """Close an upload whose bytes were imported, or erased, before; note the digest otherwise."""
+    same = Upload.objects.filter(owner=upload.owner, sha256=digest).exclude(pk=upload.pk)
+    earlier = same.filter(status=Status.DONE).first()
+    grave = Tombstone.objects.filter(owner=upload.owner, what=Tombstone.What.UPLOAD, digest=digest)
+    if not earlier and grave.exists() and not upload.again:
+        # The bytes stay until their owner answers, at most PATIENCE.
+        _end(upload, Status.ERASED_BEFORE, stored=upload.stored)
+        return True
+    if not earlier:
+        try:
+            with transaction.atomic():
+                if not _held(upload).update(sha256=digest):
+                    raise TakenOver
+            return False
+        except IntegrityError:  # the same bytes are being read by another worker
+            log.info("upload %s: the same bytes are being read", upload.pk)
+    fields = {}
+    if earlier:
+        counts = earlier.counts
+        counts["duplicates"] = counts["sessions"] + counts["searches"] + counts["duplicates"]
+        fields = {"counts": counts, "source": earlier.source, "skipped": earlier.skipped}
+    _end(upload, Status.DUPLICATE, **fields)
+    files.delete(upload.stored)
+    return True
+
+
+def _mark(upload: Upload, lease: _Lease) -> None:
+    """Mark and index the upload's sessions, some at a time, until none is left."""
+    while True:
+        lease.check()
+        with changing(upload.owner, patiently=True):
+            sessions = _next_unmarked(upload)
+            if not sessions:
+                _end(upload, Status.DONE)
+                return
+            rows = _unseen(sessions)
+            marks.suggest(upload.owner, rows)
+            search.index(upload.owner, rows)
+            done = Session.objects.filter(pk__in=[session.pk for session in sessions])
+            done.update(marked_at=Now())
+
+
+def _next_unmarked(upload: Upload) -> list[Session]:
+    waiting = Session.objects.filter(upload=upload, marked_at=None).order_by("pk")
+    taken, size = [], 0
+    for session in waiting[:MARKED_AT_ONCE]:
+        size += session.characters
+        if taken and size > CHARACTERS_AT_ONCE:
+            break
+        taken.append(session)
+    return taken
+
+
+def _unseen(sessions: list[Session]) -> list[marks.Row]:
+    """Titles and messages that search does not know yet."""
+    known = Passage.objects.filter(session__in=sessions, message=None)
+    titled = set(known.values_list("session_id", flat=True))
+    rows = [(one.pk, None, one.title) for one in sessions if one.title and one.pk not in titled]
+    seen = Passage.objects.filter(message=OuterRef("pk"))
+    messages = Message.objects.filter(~Exists(seen), session__in=sessions).order_by("pk")
+    return rows + list(messages.values_list("session_id", "pk", "text"))

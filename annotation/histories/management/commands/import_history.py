@@ -1,0 +1,78 @@
+"""`manage.py import_history EMAIL FILE [--dry-run]`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.accounts.models import User
+from annotation.core.errors import DomainError
+from annotation.histories import ingest, receive
+from annotation.histories.models import Upload
+
+
+class Command(BaseCommand):
+    """Import a history for its owner."""
+
+    help = (
+        "Import an export of chats or searches as the history of the account EMAIL, who has agreed "
+        "to it. Prints one JSON document. The owner then decides what is kept and what is hidden."
+    )
+
+    def add_arguments(self, parser):
+        """EMAIL, FILE, --dry-run, --again, --json."""
+        parser.add_argument("email", metavar="EMAIL", help="address of the owner's account")
+        parser.add_argument("file", metavar="FILE", type=Path, help="the export")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="read and count; nothing is stored"
+        )
+        parser.add_argument(
+            "--again", action="store_true", help="import it although its owner erased it before"
+        )
+        parser.add_argument("--json", action="store_true", help="as always: one JSON document")
+
+    def handle(self, *args, email, file, **options):
+        """Import, and print what was found or why nothing was."""
+        owner = User.objects.filter(email__iexact=email).first()
+        if owner is None:
+            raise CommandError(f"There is no account {email}.")
+        if not file.is_file():
+            raise CommandError(f"{file}: there is no such file.")
+        try:
+            found = (
+                self._preview(owner, file)
+                if options["dry_run"]
+                else self._import(owner, file, options["again"])
+            )
+        except DomainError as refusal:
+            error = {"code": refusal.code, "message": refusal.sentence}
+            self.stdout.write(json.dumps({"error": error}, ensure_ascii=False))
+            raise CommandError(refusal.sentence) from refusal
+        except OSError as error:
+            raise CommandError(f"{file}: {(error.strerror or 'unreadable').lower()}.") from error
+        self.stdout.write(json.dumps(found, ensure_ascii=False))
+
+    def _preview(self, owner, file: Path) -> dict:
+        source, counts = ingest.preview(owner, file)
+        return _document(source, counts.as_json(), counts.omissions())
+
+    def _import(self, owner, file: Path, again: bool) -> dict:
+        upload = receive.of_path(owner, file)
+        Upload.objects.filter(pk=upload.pk).update(again=again)
+        done = ingest.run(upload.pk)
+        if done is None:
+            raise DomainError("Another process reads this file; it goes on there.", code="busy")
+        if done.status == Upload.Status.FAILED:
+            raise DomainError(done.error, code=done.error_code)
+        if done.status == Upload.Status.ERASED_BEFORE:
+            receive.cancel(owner, done.pk)
+            sentence = "Its owner erased this file before: import it with --again if they agree."
+            raise DomainError(sentence, code="erased_before")
+        if done.status == Upload.Status.DUPLICATE:
+            self.stderr.write("The same file is already here: nothing was stored.")
+        return _document(done.source, done.counts, done.skipped)
+
+
+def _document(source: str, counts: dict, skipped: list) -> dict:
+    names = ("sessions", "messages", "searches", "first", "last", "duplicates")
+    return {"source": source, **{name: counts.get(name) for name in names}, "skipped": skipped}

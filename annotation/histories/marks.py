@@ -1,0 +1,221 @@
+"""What of a history is hidden from everybody but its owner.
+
+A mark that the owner has not decided on hides its passage too. ``shown_text`` and ``shown_title``
+are the only texts that any other app may get.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from django.db.models import Max, Q
+from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+from annotation.histories import redact
+from annotation.histories.locks import changing
+from annotation.histories.models import Alias, Mark, Message, NamesWord, Session
+
+SUGGESTED, ACCEPTED, REJECTED = Mark.State.SUGGESTED, Mark.State.ACCEPTED, Mark.State.REJECTED
+WORD_LIMIT = 100
+WORDS_LIMIT = 500
+ROWS = 500
+
+# A text to look at: its session's id, its message's id (None: the title), the text itself.
+Row = tuple[object, int | None, str]
+
+
+def shown_text(message: Message, marks: Iterable[Mark] | None = None) -> str:
+    """The redacted text of a message.
+
+    ``marks``: those of the message, with their aliases, where they are fetched already.
+    """
+    return redact.apply(
+        message.text, passages(message.marks_with_alias() if marks is None else marks)
+    )
+
+
+def shown_title(session: Session, marks: Iterable[Mark] | None = None) -> str:
+    """The redacted title of a session; ``marks`` are those of its title."""
+    if marks is None:
+        marks = session.marks.filter(message=None).select_related("alias")
+    return redact.apply(session.title, passages(marks))
+
+
+def passages(marks: Iterable[Mark]) -> list[tuple[int, int, str]]:
+    """What of the marks hides something, as ``redact.apply`` takes it."""
+    return [(mark.start, mark.end, str(mark.alias)) for mark in marks if mark.state != REJECTED]
+
+
+def suggest(owner, rows: Sequence[Row]) -> int:
+    """Mark what looks personal in ``rows``; how many passages. Call it inside ``changing``.
+
+    A passage that has a mark keeps it, with what its owner decided.
+    """
+    names = list(owner.names_words.values_list("word", flat=True))
+    found = [(row, span) for row in rows for span in redact.suggest(row[2], names)]
+    return _insert(owner, [(row, s.start, s.end, s.kind, s.rule) for row, s in found], SUGGESTED)
+
+
+def decide(owner, mark: Mark, state: str, everywhere: bool = False) -> int:
+    """Hide or show one passage, or ``everywhere`` its value stands; how many passages."""
+    with changing(owner):
+        which = Q(alias=mark.alias_id) if everywhere else Q(pk=mark.pk)
+        return Mark.objects.filter(which, session__owner=owner).update(state=_decision(state))
+
+
+def decide_kind(owner, kind: str, state: str) -> int:
+    """Hide or show every marked passage of one kind; how many."""
+    if kind not in redact.KINDS:
+        raise DomainError(_("There is no such kind of personal data."))
+    with changing(owner):
+        marked = Mark.objects.filter(session__owner=owner, alias__kind=kind)
+        return marked.update(state=_decision(state))
+
+
+def _decision(state: str) -> str:
+    if state not in (ACCEPTED, REJECTED):
+        raise DomainError(_("Say whether to hide or to show it."))
+    return state
+
+
+def strike(owner, session: Session, text: str, everywhere: bool = False) -> int:
+    """Hide ``text`` wherever it stands in the session, or in all of ``owner``'s; how often.
+
+    Raises DomainError where it stands nowhere.
+    """
+    text = _word(text)
+    with changing(owner):
+        sessions = Session.objects.filter(owner=owner)
+        if not everywhere:
+            sessions = sessions.filter(pk=session.pk)
+        count = _strike(owner, sessions, text, "private", "struck out", ACCEPTED, part=True)
+    if not count:
+        raise DomainError(_("This text stands nowhere here. Copy it exactly as it is written."))
+    return count
+
+
+def add_word(owner, text: str) -> int:
+    """Put a word on the owner's list and hide it in every session; how often it stood there."""
+    word = _word(text)
+    with changing(owner):
+        if NamesWord.objects.filter(owner=owner).count() >= WORDS_LIMIT:
+            raise DomainError(_("The list is full: %(n)d words.") % {"n": WORDS_LIMIT})
+        NamesWord.objects.get_or_create(owner=owner, word=word)
+        sessions = Session.objects.filter(owner=owner)
+        return _strike(owner, sessions, word, "name", "names list", SUGGESTED)
+
+
+def remove_word(owner, word: NamesWord) -> None:
+    """Take a word off the list; where its owner decided nothing else it is shown again."""
+    with changing(owner):
+        alias = _digest(owner, "name", redact.canonical("name", word.word))
+        Mark.objects.filter(
+            session__owner=owner, alias__kind="name", alias__digest=alias, state=SUGGESTED
+        ).delete()
+        word.delete()
+
+
+def _word(text: str) -> str:
+    word = unicodedata.normalize("NFC", " ".join(text.split()))
+    if not word:
+        raise DomainError(_("Write the text that is to be hidden."))
+    if len(word) > WORD_LIMIT:
+        sentence = _("At most %(n)d characters can be hidden at once.") % {"n": WORD_LIMIT}
+        raise DomainError(sentence)
+    return word
+
+
+def _strike(owner, sessions, text: str, kind: str, rule: str, state: str, part=False) -> int:
+    """Mark every place of ``text`` in ``sessions``; a ``part`` of a word counts as well."""
+    found = []
+    for row in _rows_with(sessions, text):
+        places = redact.occurrences(row[2], [text]) or (_parts(row[2], text) if part else [])
+        found += [(row, start, end, kind, rule) for start, end in places]
+    _insert(owner, found, state)
+    return len(found)
+
+
+def _parts(text: str, part: str) -> list[tuple[int, int]]:
+    found, place = [], text.find(part)
+    while place >= 0:
+        found.append((place, place + len(part)))
+        place = text.find(part, place + len(part))
+    return found
+
+
+def _rows_with(sessions, text: str):
+    """Titles and messages that may hold ``text``: its longest word stands in them."""
+    word = max(text.split(), key=len)
+    forms = {unicodedata.normalize(form, word) for form in ("NFC", "NFD")}
+
+    def holds(field):
+        return Q(*[(f"{field}__icontains", form) for form in forms], _connector=Q.OR)
+
+    for pk, title in sessions.filter(holds("title")).values_list("pk", "title"):
+        yield pk, None, title
+    messages = Message.objects.filter(holds("text"), session__in=sessions)
+    rows = messages.values_list("session_id", "pk", "text")
+    yield from rows.iterator(chunk_size=ROWS)
+
+
+def _insert(owner, found: list, state: str) -> int:
+    """Insert marks for ``found`` (row, start, end, kind, rule); decided ones stay as they are."""
+    keys = [
+        (kind, redact.canonical(kind, row[2][start:end])) for row, start, end, kind, _r in found
+    ]
+    aliases = _aliases(owner, keys)
+    rows = [
+        Mark(
+            session_id=row[0],
+            message_id=row[1],
+            start=start,
+            end=end,
+            rule=rule,
+            alias_id=aliases[key],
+            state=state,
+        )
+        for (row, start, end, _kind, rule), key in zip(found, keys, strict=True)
+    ]
+    if state == ACCEPTED:  # what its owner strikes out is hidden, whatever was decided before
+        Mark.objects.bulk_create(
+            rows,
+            batch_size=ROWS,
+            update_conflicts=True,
+            unique_fields=["session", "message", "start", "end"],
+            update_fields=["state", "alias", "rule"],
+        )
+    else:
+        Mark.objects.bulk_create(rows, batch_size=ROWS, ignore_conflicts=True)
+    return len(rows)
+
+
+def _aliases(owner, keys: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """The alias of each (kind, canonical value), made where there is none, in order of meeting."""
+    digests = {key: _digest(owner, *key) for key in dict.fromkeys(keys)}
+    known = dict(
+        Alias.objects.filter(owner=owner, digest__in=digests.values()).values_list("digest", "pk")
+    )
+    last = Counter(
+        dict(
+            Alias.objects.filter(owner=owner)
+            .values("kind")
+            .annotate(last=Max("number"))
+            .values_list("kind", "last")
+        )
+    )
+    new = []
+    for key, digest in digests.items():
+        if digest not in known:
+            last[key[0]] += 1
+            new.append(Alias(owner=owner, kind=key[0], number=last[key[0]], digest=digest))
+    for alias in Alias.objects.bulk_create(new, batch_size=ROWS):
+        known[alias.digest] = alias.pk
+    return {key: known[digest] for key, digest in digests.items()}
+
+
+def _digest(owner, kind: str, value: str) -> str:
+    # Keyed: an address or a number could be guessed from its plain digest.
+    salt = "annotation.histories.alias"
+    return salted_hmac(salt, f"{owner.pk}\0{kind}\0{value}", algorithm="sha256").hexdigest()

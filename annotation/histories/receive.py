@@ -1,0 +1,174 @@
+"""Bytes from the browser into an upload, whole or in pieces."""
+
+from pathlib import Path
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from annotation.accounts import consent
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.histories import files
+from annotation.histories.models import Erasure, Upload
+
+# One piece of a large file; small enough for any proxy's limit on a request.
+PIECE = 1024 * 1024
+OPEN_LIMIT = 10
+FINGERPRINT_LIMIT = 100
+RECEIVING, REQUESTED = Upload.Status.RECEIVING, Upload.Status.REQUESTED
+# What sending a file means; agreed to by sending it.
+STORING = (
+    "I send a history that is my own. It is stored on this server, I alone see it, and it is used "
+    "in a study only as far as I keep its sessions and allow a purpose. I can erase all of it at "
+    "any time."
+)
+
+
+class WrongOffset(Conflict):
+    """The piece does not begin where the last one ended; ``offset`` is where that is."""
+
+    def __init__(self, offset: int):
+        super().__init__(_("The upload goes on at another place."), code="offset")
+        self.offset = offset
+
+
+def begin(owner, size: int, fingerprint: str = "") -> Upload:
+    """Make room for a file of ``size`` bytes that comes in pieces.
+
+    ``fingerprint`` is whatever tells the sender's files apart: the same one again gives the upload
+    that is under way already. Raises DomainError where the file is empty or too large, the disk is
+    full, or too many are under way.
+    """
+    if size <= 0:
+        raise DomainError(_("The file is empty."), code="empty_file")
+    fingerprint = fingerprint[:FINGERPRINT_LIMIT]
+    _refuse_while_erasing(owner)
+    mine = Upload.objects.filter(owner=owner, status=RECEIVING)
+    known = mine.filter(fingerprint=fingerprint, size=size).first() if fingerprint else None
+    if known:
+        return known
+    files.check_room(size)
+    if mine.count() >= OPEN_LIMIT:
+        raise Conflict(_("Too many files are being sent. Finish or cancel one first."))
+    stored = files.create()
+    try:
+        with transaction.atomic():
+            upload = Upload.objects.create(
+                owner=owner, size=size, fingerprint=fingerprint, stored=stored
+            )
+            _note(upload)
+        return upload
+    except IntegrityError:  # another tab began with the same file at the same moment
+        files.delete(stored)
+        return mine.get(fingerprint=fingerprint)
+
+
+def append(owner, pk, offset: int, data: bytes) -> Upload:
+    """Add one piece; the last one requests the reading. Raises WrongOffset, NotFound, DomainError.
+
+    The same piece sent again after a lost answer is refused with the offset to go on from.
+    """
+    with transaction.atomic():
+        upload = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk).first()
+        if upload is None:
+            raise NotFound(_("There is no such upload."))
+        if upload.status != RECEIVING or offset != upload.received:
+            raise WrongOffset(upload.received)
+        if offset + len(data) > upload.size:
+            sentence = _("More was sent than the file holds. Send it once more.")
+            raise DomainError(sentence, code="too_much")
+        files.write(upload.stored, offset, data)
+        upload.received = offset + len(data)
+        if upload.received == upload.size:
+            upload.status = REQUESTED
+        upload.save(update_fields=["received", "status"])
+    return upload
+
+
+def whole(owner, file: files.Received) -> Upload:
+    """Take a file that came in one form; its reading is requested."""
+    if not file.size:
+        raise DomainError(_("The file is empty."), code="empty_file")
+    _refuse_while_erasing(owner)
+    with transaction.atomic():
+        upload = Upload.objects.create(
+            owner=owner,
+            size=file.size,
+            received=file.size,
+            stored=file.stored,
+            status=REQUESTED,
+        )
+        _note(upload)
+    file.keep()
+    return upload
+
+
+def of_path(owner, path: Path) -> Upload:
+    """Copy a file of this machine into an upload that its caller reads at once.
+
+    An operator's way: the owner's consent is theirs to ask for.
+    """
+    _refuse_while_erasing(owner)
+    size = path.stat().st_size
+    files.check_room(size)
+    stored, place = files.create(), 0
+    try:
+        with path.open("rb") as source:
+            while piece := source.read(16 * PIECE):
+                files.write(stored, place, piece)
+                place += len(piece)
+        with transaction.atomic():
+            upload = Upload.objects.create(
+                owner=owner, size=place, received=place, stored=stored, status=REQUESTED
+            )
+            audit.record(None, "history.upload", upload)
+        return upload
+    except BaseException:
+        files.delete(stored)
+        raise
+
+
+def cancel(owner, pk) -> None:
+    """Give up a file that is still being received or waits; its bytes are deleted."""
+    with transaction.atomic():
+        waiting = Upload.objects.select_for_update(no_key=True).filter(
+            owner=owner, pk=pk, status__in=(RECEIVING, REQUESTED, Upload.Status.ERASED_BEFORE)
+        )
+        upload = waiting.first()
+        if upload is None:
+            raise NotFound(_("There is no such upload under way."))
+        end(upload, Upload.Status.CANCELLED)
+        files.delete(upload.stored)
+
+
+def again(owner, pk) -> Upload:
+    """Import a file although its owner erased it before: they said that they mean it."""
+    waiting = Upload.objects.filter(owner=owner, pk=pk, status=Upload.Status.ERASED_BEFORE)
+    if not waiting.exclude(stored="").update(status=REQUESTED, again=True, attempts=0):
+        raise NotFound(_("There is no such upload under way."))
+    upload = Upload.objects.get(pk=pk)
+    audit.record(owner, "history.again", upload)
+    return upload
+
+
+def end(upload: Upload, status: str) -> None:
+    """Close an upload that is not being read."""
+    Upload.objects.filter(pk=upload.pk).update(
+        status=status, stored="", lease_expires_at=None, finished_at=Now()
+    )
+
+
+def _refuse_while_erasing(owner) -> None:
+    if Erasure.objects.filter(owner=owner, done_at=None).exists():
+        raise Conflict(_("Your history is being erased. Try again in a minute."), code="erasing")
+
+
+def agree(owner) -> None:
+    """Record that ``owner`` agrees to what sending a file means."""
+    consent.grant(owner, consent.publish("history: storing", STORING))
+
+
+def _note(upload: Upload) -> None:
+    agree(upload.owner)
+    audit.record(upload.owner, "history.upload", upload)

@@ -1,0 +1,142 @@
+"""Search in one's own history: by words, in any script, and by meaning."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from django.db import connection
+from django.utils.text import Truncator
+
+from annotation.core.embed import embed
+from annotation.histories import words
+from annotation.histories.models import Passage
+
+# A passage is about a page: its meaning is one, and its words fit into one tsvector.
+PASSAGE = 2_000
+SNIPPET = 240
+LIMIT = 50
+# Reciprocal rank fusion (Cormack et al. 2009) adds 1 / (60 + rank) over the two lists.
+FUSION = 60
+# Below this cosine similarity two texts have no more in common than their language.
+NEAR = 0.35
+# What somebody types is short; a pasted page is no better a query than its beginning.
+QUERY_LIMIT = 500
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One session that was found, with the passage that speaks most for it. Texts are ORIGINAL."""
+
+    session: object
+    message: int | None
+    kind: str
+    provider: str
+    title: str
+    started_at: datetime | None
+    state: str
+    snippet: str
+    score: float
+
+
+def index(owner, rows: Sequence[tuple]) -> int:
+    """Make texts findable: ``rows`` of session id, message id (None: a title), text; how many."""
+    parts = [
+        (session, message, start, part)
+        for session, message, text in rows
+        for start, part in _parts(text)
+    ]
+    vectors = embed([part for *_, part in parts]).astype(np.float16)
+    table = Passage._meta.db_table
+    columns = "owner_id, session_id, message_id, start, words, embedding"
+    with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+        for (session, message, start, part), vector in zip(parts, vectors, strict=True):
+            place = f"[{','.join(map(str, vector.tolist()))}]"
+            copy.write_row((owner.pk, session, message, start, words.vector(part), place))
+    return len(parts)
+
+
+def _parts(text: str):
+    """``text`` in passages of at most PASSAGE characters, cut at a space where there is one."""
+    start = 0
+    while start < len(text):
+        end = start + PASSAGE
+        if end < len(text):
+            space = max(text.rfind(" ", start + PASSAGE // 2, end), text.rfind("\n", start, end))
+            end = space + 1 if space > start + PASSAGE // 2 else end
+        part = text[start:end]
+        if part.strip():
+            yield start, part
+        start = end
+
+
+_FIND = """
+    WITH by_words AS MATERIALIZED (
+        SELECT id, session_id, rank() OVER (ORDER BY score DESC) AS place FROM (
+            SELECT id, session_id, ts_rank(words, %(words)s::tsquery) AS score
+            FROM histories_passage
+            WHERE owner_id = %(owner)s AND words @@ %(words)s::tsquery
+            ORDER BY score DESC, id DESC LIMIT %(depth)s) w
+    ), by_meaning AS MATERIALIZED (
+        SELECT id, session_id, rank() OVER (ORDER BY distance) AS place FROM (
+            SELECT id, session_id, embedding <=> %(meaning)s::halfvec AS distance
+            FROM histories_passage WHERE owner_id = %(owner)s
+            ORDER BY distance, id LIMIT %(depth)s) m
+        WHERE distance < %(far)s
+    ), passages AS (
+        SELECT id, session_id, sum(1.0 / (%(fusion)s + place)) AS score
+        FROM (TABLE by_words UNION ALL TABLE by_meaning) b GROUP BY id, session_id
+    ), best AS (
+        SELECT DISTINCT ON (session_id) id, session_id, score
+        FROM passages ORDER BY session_id, score DESC, id
+    )
+    SELECT s.id, p.message_id, s.kind, s.provider, s.title, s.started_at, s.state,
+           substr(coalesce(m.text, s.title), p.start + 1, %(passage)s), b.score
+    FROM best b JOIN histories_passage p ON p.id = b.id
+    JOIN histories_session s ON s.id = b.session_id AND s.owner_id = %(owner)s
+    LEFT JOIN histories_message m ON m.id = p.message_id
+    WHERE s.state = ANY(%(states)s)
+    ORDER BY b.score DESC, s.started_at DESC NULLS LAST, s.id LIMIT %(limit)s"""
+
+STATES = ("pending", "kept", "dropped")
+
+
+def find(owner, text: str, limit: int = LIMIT, states: Sequence[str] = STATES) -> list[Hit]:
+    """``owner``'s sessions that hold the words of ``text`` or come near its meaning, best first.
+
+    The texts of a hit are the owner's ORIGINAL ones: for anybody else use ``browse``.
+    """
+    text = text.strip()[:QUERY_LIMIT]
+    if not text:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND, statement_values(owner, text, limit, states))
+        rows = cursor.fetchall()
+    return [Hit(*row[:7], _snippet(row[7], text), float(row[8])) for row in rows]
+
+
+def statement_values(owner, text: str, limit: int, states: Sequence[str] = STATES) -> dict:
+    """What the statement of ``find`` is run with."""
+    meaning = embed([text])[0].astype(np.float16)
+    return {
+        "owner": owner.pk,
+        "words": words.query(text),
+        "meaning": f"[{','.join(map(str, meaning.tolist()))}]",
+        "far": 1 - NEAR,
+        "fusion": FUSION,
+        "depth": 4 * limit,
+        "passage": PASSAGE,
+        "limit": limit,
+        "states": list(states),
+    }
+
+
+def _snippet(passage: str, query: str) -> str:
+    """The part of a passage around the first word of the query that stands in it."""
+    low = passage.casefold()
+    places = [low.find(word) for word in query.casefold().split()]
+    place = min((place for place in places if place >= 0), default=0)
+    start = max(0, place - SNIPPET // 3)
+    cut = passage[start : start + SNIPPET]
+    text = Truncator(" ".join(cut.split())).chars(SNIPPET)
+    return f"{'…' if start else ''}{text}{'…' if start + SNIPPET < len(passage) else ''}"

@@ -1,0 +1,33 @@
+import logging
+
+import redis
+from kombu.exceptions import OperationalError
+
+from annotation.celery import app
+from annotation.histories import erase, ingest
+
+log = logging.getLogger(__name__)
+
+
+# A gigabyte takes minutes; an hour is when the broker would hand the task out again.
+@app.task(name="annotation.histories.tasks.read", soft_time_limit=3_000, time_limit=3_060)
+def read(upload_id: str) -> None:
+    """Read one requested upload; a refusal is in its row."""
+    ingest.run(upload_id)
+
+
+@app.task(name="annotation.histories.tasks.ring")
+def ring() -> None:
+    """Every 20 s: uploads that nobody reads, and erasures that had to wait."""
+    erase.go_on()
+    for upload_id in ingest.due():
+        soon(upload_id)
+
+
+def soon(upload_id) -> None:
+    """Ring for an upload at once. Without a broker the row waits, and ``ring`` finds it later."""
+    try:
+        read.delay(str(upload_id))
+    except (OperationalError, redis.RedisError) as error:
+        name = type(error).__name__
+        log.warning("no broker (%s): upload %s waits for the next ring", name, upload_id)

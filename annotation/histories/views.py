@@ -1,0 +1,367 @@
+"""The owner's own pages. Whatever somebody else's address names is unknown here."""
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Count, F, Prefetch, Q
+from django.http import Http404, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.core.errors import DomainError
+from annotation.core.heartbeat import worker_alive
+from annotation.histories import (
+    browse,
+    consent,
+    erase,
+    forms,
+    marks,
+    receive,
+    redact,
+    search,
+    tasks,
+)
+from annotation.histories.models import Mark, Message, NamesWord, Session, Upload
+from annotation.studies.models import Study
+
+PAGE = 50
+UPLOADS = 50
+MESSAGES = 100
+FILTERS = ("q", "state", "kind", "provider", "month", "page")
+
+
+@require_safe
+def history(request):
+    """One's own sessions: search, filters, months, and what to do with them."""
+    owner = request.user
+    form = forms.FilterForm(request.GET, browse.providers(owner))
+    wanted = form.values()
+    query = wanted.pop("q").strip()
+    listed = browse.listing(owner, **wanted)
+    found = _searched(owner, query, listed) if query else listed
+    tally = browse.tally(owner)
+    context = {
+        "form": form,
+        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "query": query,
+        "filtered": any(wanted.values()),
+        "month": wanted["month"],
+        "tally": tally,
+        "timeline": browse.timeline(owner),
+        "kept": _kept(request.GET),
+    }
+    return render(request, "histories/history.html", context)
+
+
+def _searched(owner, query: str, listed) -> list[Session]:
+    """The sessions that a search finds among those listed, best first, with their snippets."""
+    hits = {hit.session: hit for hit in search.find(owner, query)}
+    found = {one.pk: one for one in listed.filter(pk__in=hits)}
+    for pk, one in found.items():
+        one.snippet = hits[pk].snippet
+    return [found[pk] for pk in hits if pk in found]
+
+
+@require_POST
+def decide(request):
+    """Keep, drop or erase the ticked sessions, or all that the filter finds."""
+    owner = request.user
+    form = forms.DecisionForm(request.POST, owner)
+    if not form.is_valid():
+        if "session" in form.errors:
+            raise Http404
+        messages.error(request, _("Say whether to keep, to drop or to erase them."))
+        return _back(request)
+    given = form.cleaned_data
+    which = _filtered(request) if given["all"] else given["session"]
+    if given["action"] == "erase":
+        return _erase(request, which, given["sure"])
+    state = Session.State.KEPT if given["action"] == "keep" else Session.State.DROPPED
+    count = browse.choose(owner, which, state)
+    words = ngettext("%(n)d session changed.", "%(n)d sessions changed.", count)
+    messages.success(request, words % {"n": count})
+    return _back(request)
+
+
+def _filtered(request):
+    wanted = forms.FilterForm(request.POST, browse.providers(request.user)).values()
+    wanted.pop("q")
+    return browse.listing(request.user, **wanted)
+
+
+def _erase(request, which, sure: bool):
+    """Ask before something is erased for good; then do it."""
+    if not sure:
+        context = {
+            "count": which.count(),
+            "sessions": which[:PAGE],
+            "all": bool(request.POST.get("all")),
+            "kept": _kept(request.POST),
+        }
+        return render(request, "histories/sure.html", context)
+    count = _tell(request, erase.sessions, request.user, which)
+    if count is not None:
+        words = ngettext("%(n)d session erased.", "%(n)d sessions erased.", count)
+        messages.success(request, words % {"n": count})
+    return _back(request)
+
+
+def _back(request):
+    """To the list as it was filtered."""
+    kept = QueryDict(mutable=True)
+    kept.update(dict(_kept(request.POST)))
+    response = redirect("history")
+    response["Location"] += f"?{kept.urlencode()}" if kept else ""
+    return response
+
+
+def _kept(given) -> list[tuple[str, str]]:
+    """The filters of the list, to come back to it."""
+    return [(name, value[: forms.QUERY_LIMIT]) for name in FILTERS if (value := given.get(name))]
+
+
+def _tell(request, act, *arguments):
+    """``act(*arguments)``; where it is refused, None, and the person is told why."""
+    try:
+        return act(*arguments)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+        return None
+
+
+# --- Uploads ----------------------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def uploads(request):
+    """What was sent, how it stands, and the form that sends the next file."""
+    if request.method == "POST":
+        return _receive(request)
+    rows = (
+        Upload.objects.filter(owner=request.user)
+        .annotate(found=Count("sessions"), unmarked=Count("sessions", Q(sessions__marked_at=None)))
+        .annotate(looked=F("found") - F("unmarked"))
+        .order_by("-created_at")[:UPLOADS]
+    )
+    under_way = any(one.status in erase.UNDER_WAY[:3] for one in rows)
+    context = {
+        "form": forms.UploadForm(),
+        "uploads": rows,
+        "under_way": under_way,
+        "nobody_works": under_way and not worker_alive(),
+        "erasing": erase.pending(request.user),
+        "piece": receive.PIECE,
+        "storing": _(receive.STORING),
+    }
+    # While something is under way the page asks for its list alone.
+    part = "#list" if request.htmx else ""
+    response = render(request, f"histories/uploads.html{part}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _receive(request):
+    sent = request.FILES.getlist("file")  # read here, where nothing read it before
+    refusal = getattr(request, "upload_refused", None)
+    if refusal:
+        messages.error(request, refusal.sentence)
+    elif not sent:
+        messages.error(request, _("Choose a file first."))
+    for file in sent:
+        upload = _tell(request, receive.whole, request.user, file)
+        if upload:
+            tasks.soon(upload.pk)
+            messages.success(request, _("The file has arrived and is being read."))
+    return redirect("history-uploads")
+
+
+@require_POST
+def upload(request, pk):
+    """Cancel a file that is under way, import it once more after an erasure, or erase it."""
+    one = get_object_or_404(Upload, owner=request.user, pk=pk)
+    action = request.POST.get("action")
+    if action == "cancel":
+        _tell(request, receive.cancel, request.user, one.pk)
+    elif action == "again":
+        if _tell(request, receive.again, request.user, one.pk):
+            tasks.soon(one.pk)
+    elif action == "erase" and request.POST.get("sure"):
+        _tell(request, erase.upload, request.user, one)
+    else:
+        messages.error(request, _("Tick the box to say that you mean it."))
+    return redirect("history-uploads")
+
+
+# --- One session ------------------------------------------------------------------------------
+
+
+@require_safe
+def session(request, pk):
+    """One session to read, with what is marked in it; or as others would see it."""
+    one = get_object_or_404(Session, owner=request.user, pk=pk)
+    others = request.GET.get("as") == "others"
+    order = ("position",) if one.kind == Session.Kind.CHAT else ("at", "position")
+    with_marks = Prefetch("marks", Mark.objects.select_related("alias").order_by("start"))
+    rows = one.messages.order_by(*order).prefetch_related(with_marks)
+    page = Paginator(rows, MESSAGES).get_page(request.GET.get("page"))
+    of_title = list(one.marks.filter(message=None).select_related("alias"))
+    title = Message(session=one, text=one.title)
+    context = {
+        "session": one,
+        "title": _shown(title, of_title, others),
+        "title_marks": [] if others else _listed(title, of_title),
+        "page": page,
+        "messages_shown": [
+            {
+                "message": message,
+                "pieces": _shown(message, message.marks.all(), others),
+                "marks": [] if others else _listed(message, message.marks.all()),
+            }
+            for message in page
+        ],
+        "others": others,
+        "form": forms.StrikeForm(),
+    }
+    return render(request, "histories/session.html", context)
+
+
+def _shown(message, found, others: bool) -> list[tuple[str, str]]:
+    """The text in pieces (text, label); for others the label stands instead of the text."""
+    cut = redact.pieces(message.text, marks.passages(found))
+    return [(label or text, "") for text, label in cut] if others else cut
+
+
+def _listed(message, found) -> list[dict]:
+    return [{"mark": mark, "text": message.text[mark.start : mark.end]} for mark in found]
+
+
+@require_POST
+def mark(request, pk):
+    """Hide or show one marked passage, or its value everywhere."""
+    one = get_object_or_404(Session, owner=request.user, pk=pk)
+    form = forms.MarkForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    given = form.cleaned_data
+    found = get_object_or_404(Mark, session=one, pk=given["mark"])
+    _tell(request, marks.decide, request.user, found, given["state"], given["everywhere"])
+    return _to_session(request, one)
+
+
+@require_POST
+def strike(request, pk):
+    """Hide a text that no rule found."""
+    one = get_object_or_404(Session, owner=request.user, pk=pk)
+    form = forms.StrikeForm(request.POST)
+    if form.is_valid():
+        given = form.cleaned_data
+        count = _tell(request, marks.strike, request.user, one, given["text"], given["everywhere"])
+        if count:
+            words = ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count)
+            messages.success(request, words % {"n": count})
+    else:
+        messages.error(request, " ".join(form.errors["text"]))
+    return _to_session(request, one)
+
+
+def _to_session(request, one):
+    response = redirect("history-session", one.pk)
+    page = request.POST.get("page", "")
+    response["Location"] += f"?page={page}" if page.isascii() and page.isdigit() else ""
+    return response
+
+
+# --- What is hidden, and who may see the rest -------------------------------------------------
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def privacy(request):
+    """The owner's list of names, and the kinds of personal data that were found."""
+    if request.method == "POST":
+        form = forms.WordForm(request.POST)
+        if form.is_valid():
+            count = _tell(request, marks.add_word, request.user, form.cleaned_data["word"])
+            if count is not None:
+                words = ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count)
+                messages.success(request, words % {"n": count})
+        else:
+            messages.error(request, " ".join(form.errors["word"]))
+        return redirect("history-privacy")
+    counts = (
+        Mark.objects.filter(session__owner=request.user)
+        .values("alias__kind")
+        .annotate(
+            found=Count("pk"),
+            values=Count("alias", distinct=True),
+            shown=Count("pk", Q(state=Mark.State.REJECTED)),
+        )
+    )
+    by_kind = {row["alias__kind"]: row for row in counts}
+    context = {
+        "form": forms.WordForm(),
+        "words": request.user.names_words.order_by("word"),
+        "kinds": [
+            {"kind": kind, "name": forms.KIND_NAMES[kind], **by_kind[kind]}
+            for kind in redact.KINDS
+            if kind in by_kind
+        ],
+    }
+    return render(request, "histories/privacy.html", context)
+
+
+@require_POST
+def word_remove(request, pk):
+    """Take a word off the list."""
+    word = get_object_or_404(NamesWord, owner=request.user, pk=pk)
+    _tell(request, marks.remove_word, request.user, word)
+    return redirect("history-privacy")
+
+
+@require_POST
+def kind(request):
+    """Hide or show everything of one kind."""
+    form = forms.KindForm(request.POST)
+    if form.is_valid():
+        _tell(request, marks.decide_kind, request.user, *form.cleaned_data.values())
+    else:
+        messages.error(request, _("There is no such kind of personal data."))
+    return redirect("history-privacy")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def consents(request):
+    """For what the kept sessions may be used, study by study; and the way to take all back."""
+    if request.method == "POST":
+        form = forms.ConsentForm(request.POST)
+        if not form.is_valid():
+            raise Http404
+        given = form.cleaned_data
+        mine = Study.objects.filter(memberships__user=request.user, memberships__left_at=None)
+        study = get_object_or_404(mine, pk=given["study"])
+        act = consent.grant if given["allow"] else consent.withdraw
+        _tell(request, act, request.user, study, given["purpose"], given["endpoint"])
+        return redirect("history-consent")
+    context = {
+        "choices": consent.choices(request.user),
+        "kept": browse.sessions(request.user).count(),
+        "form": forms.ForgetForm(),
+        "erasing": erase.pending(request.user),
+    }
+    return render(request, "histories/consent.html", context)
+
+
+@require_POST
+def forget(request):
+    """Erase one's whole history and withdraw every consent."""
+    if not forms.ForgetForm(request.POST).is_valid():
+        messages.error(request, _("Tick the box to say that you mean it."))
+        return redirect("history-consent")
+    erasure = erase.forget(request.user)
+    if erasure.done_at:
+        messages.success(request, _("Your history is erased, and every consent is withdrawn."))
+    else:
+        words = _("Every consent is withdrawn. Your history is erased as soon as reading stops.")
+        messages.success(request, words)
+    return redirect("history-consent")

@@ -1,0 +1,309 @@
+"""Training, hidden gold items and repeats: which of them a person gets, and who was right.
+
+A check is an item like any other, in a batch that does not count (Batch.Purpose). It has no slots
+of its own: one is made for one person, in the transaction that hands it out.
+"""
+
+import random
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.core import audit, sql
+from annotation.judging.kinds import config_of, kind_of
+from annotation.judging.models import Batch, Desk, Handback, Item, ItemOption, Judgment, Slot
+
+Purpose = Batch.Purpose
+# Repeats and second trainings are placed below zero, a stretch for each desk, so that handing one
+# out neither waits for others nor moves the places of the study's work.
+PLACES_A_DESK = 1 << 20
+# What a handed-back check waits for: the person it was made for.
+_WAITING = """
+    UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
+           claimed_at = now(), lease_expires_at = now() + %(lease)s
+    WHERE id = (SELECT s.id FROM judging_slot s
+                JOIN judging_item i ON i.id = s.item_id JOIN judging_batch b ON b.id = i.batch_id
+                WHERE s.reserved_for_id = %(me)s AND s.study_id = %(study)s AND s.status = 'open'
+                  AND b.purpose <> 'work'
+                  AND NOT EXISTS (SELECT 1 FROM judging_handback h
+                                  WHERE h.annotator_id = %(me)s AND h.item_id = s.item_id
+                                    AND h.cause = 'skipped')
+                ORDER BY b.purpose <> 'training', abs(i.position) LIMIT 1 FOR UPDATE OF s)
+    RETURNING id"""
+_MAKE = """
+    INSERT INTO judging_slot (id, study_id, item_id, ordinal, position, status, returned,
+                              annotator_id, reserved_for_id, claimed_at, lease_expires_at)
+    SELECT gen_random_uuid(), i.study_id, i.id,
+           (SELECT coalesce(max(o.ordinal) + 1, 0) FROM judging_slot o WHERE o.item_id = i.id),
+           i.position, 'held', false, %(me)s, %(me)s, now(), now() + %(lease)s
+    FROM judging_item i WHERE i.id = %(item)s
+    RETURNING id"""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """A study's settings (models.Checks)."""
+
+    pass_mark: float
+    gold_every: int
+    repeat_every: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A person's first answer to a check, and whether it was right (a repeat: the same again)."""
+
+    annotator: int
+    item: Item
+    judgment: Judgment
+    expected: object
+    right: bool
+
+    @property
+    def at(self) -> datetime:
+        return self.judgment.submitted_at
+
+
+def next_slot(desk: Desk, rates: Rates, done: int):
+    """Hand out the check that is due for a desk's person after ``done`` judgments, or None.
+
+    All training comes first, then each gold item and each repeat at a place drawn anew: one in
+    ``gold_every`` (``repeat_every``) judgments on average, irregularly, so that nobody can count
+    them off. Whoever fails the training is stopped. The caller holds the desk's lock and the person
+    holds nothing.
+    """
+    slot = sql.first(_WAITING, _values(desk))
+    if slot:
+        return slot[0]
+    if training := _fresh(desk, Purpose.TRAINING).first():
+        return _hand_out(desk, training)
+    if not _qualified(desk, rates.pass_mark):
+        return None
+    item = None
+    if _due(desk, "next_gold", rates.gold_every, done):
+        item = _gold(desk)
+    if item is None and _due(desk, "next_repeat", rates.repeat_every, done):
+        item = _repeat(desk, rates.repeat_every)
+    return _hand_out(desk, item) if item else None
+
+
+def _values(desk: Desk) -> dict:
+    lease = timedelta(minutes=settings.LEASE_MINUTES)
+    return {"me": desk.annotator_id, "study": desk.study_id, "lease": lease}
+
+
+def _hand_out(desk: Desk, item: Item):
+    # Two people's slots of one item must not take the same ordinal.
+    Item.objects.select_for_update(no_key=True).get(pk=item.pk)
+    return sql.first(_MAKE, _values(desk) | {"item": item.pk})[0]
+
+
+def _fresh(desk: Desk, purpose: str):
+    """The study's checks that this person has neither answered nor handed back, in their order."""
+    mine = {"item": OuterRef("pk"), "annotator": desk.annotator_id}
+    found = active(desk.study_id, purpose).filter(
+        ~Exists(Slot.objects.filter(**mine)), ~Exists(Handback.objects.filter(**mine))
+    )
+    return found.order_by("position")
+
+
+def active(study, purpose: str):
+    """The study's checks of one purpose that are handed out to everybody."""
+    of = Item.objects.filter(batch__study=study, batch__purpose=purpose)
+    return of.filter(batch__closed_at=None, retired_at=None)
+
+
+def _gold(desk: Desk) -> Item | None:
+    """One that is not made from an item that this person has judged."""
+    source = Slot.objects.filter(item=OuterRef("repeats"), annotator=desk.annotator_id)
+    left = list(_fresh(desk, Purpose.GOLD).filter(~Exists(source)))
+    return _drawn(desk, "gold", len(left)).choice(left) if left else None
+
+
+def _repeat(desk: Desk, gap: int) -> Item | None:
+    """A copy of an item that this person judged at least ``gap`` judgments ago, and only once."""
+    first = Judgment.objects.filter(
+        annotator=desk.annotator_id, slot__study=desk.study_id, slot__status="done", revision=1
+    )
+    work = first.order_by("-pk").values_list("slot__item", "slot__item__batch__purpose")
+    repeated = set(
+        _copies(desk).filter(batch__purpose=Purpose.REPEAT).values_list("repeats", flat=True)
+    )
+    pool = [pk for pk, of in work[gap:] if of == Purpose.WORK and pk not in repeated]
+    if not pool:
+        return None
+    old = Item.objects.select_related("batch").get(
+        pk=_drawn(desk, "repeat", len(pool)).choice(pool)
+    )
+    return copy(old, desk, batch_of_copies(old.batch, Purpose.REPEAT))
+
+
+def batch_of_copies(like: Batch, purpose: str) -> Batch:
+    """The study's open batch of copies of a task's items; made where there is none.
+
+    Its ``size`` stays 0: nobody counts copies, and a number here would make claims wait.
+    """
+    same = {"study_id": like.study_id, "task_id": like.task_id, "purpose": purpose, "size": 0}
+    return Batch.objects.filter(closed_at=None, **same).first() or Batch.objects.create(**same)
+
+
+def copy(old: Item, desk: Desk, batch: Batch) -> Item:
+    """Store ``old`` once more, for one person alone; the caller holds the desk's lock."""
+    return copied(
+        old,
+        batch,
+        position=-desk.pk * PLACES_A_DESK - _copies(desk).count(),
+        external_id=f"{batch.purpose}-{uuid4()}",
+        expected=old.expected,
+        explanation=old.explanation,
+        retired_at=Now(),
+    )
+
+
+def _copies(desk: Desk):
+    """Items that were made for this person alone, by their stretch of places."""
+    first = -desk.pk * PLACES_A_DESK
+    return Item.objects.filter(
+        study=desk.study_id, position__range=(first - PLACES_A_DESK + 1, first)
+    )
+
+
+def copied(old: Item, batch: Batch, **fields) -> Item:
+    """A new item that shows what ``old`` shows, with the same numbers of its options."""
+    item = Item.objects.create(
+        study_id=old.study_id,
+        batch=batch,
+        query_id=old.query_id,
+        attribute_id=old.attribute_id,
+        gold_id=old.gold_id,
+        persona_version_id=old.persona_version_id,
+        overlap=1,
+        repeats=old,
+        **fields,
+    )
+    ItemOption.objects.bulk_create(
+        ItemOption(item=item, number=one.number, candidate_id=one.candidate_id)
+        for one in old.options.all()
+    )
+    return item
+
+
+def _due(desk: Desk, name: str, every: int, done: int) -> bool:
+    """Whether the check of this name is due; then the place of the one after it is drawn."""
+    place = getattr(desk, name)
+    if not every or (place is not None and done < place):
+        return False
+    gap = _drawn(desk, name, done).randint((every + 1) // 2, every + every // 2)
+    # The check itself is a judgment too.
+    setattr(desk, name, done + gap + (place is not None))
+    desk.save(update_fields=[name])
+    return place is not None
+
+
+def _drawn(desk: Desk, *parts) -> random.Random:
+    # With the secret, so that nobody who knows the rule can compute the places.
+    return random.Random(f"{settings.SECRET_KEY}/{desk.pk}/{parts}")  # noqa: S311 - reproducible
+
+
+def _qualified(desk: Desk, pass_mark: float) -> bool:
+    """Whether the training was passed; whoever failed it just now is stopped."""
+    if not pass_mark or desk.qualified_at:
+        return True
+    right, total = trained(desk)
+    if not total:
+        return True
+    if right >= pass_mark * total - 1e-9:
+        Desk.objects.filter(pk=desk.pk).update(qualified_at=Now())
+        return True
+    sentence = _(
+        "You answered %(right)d of %(total)d training items as expected. That is less than this "
+        "study asks for, so it gives you no items. Thank you for your time."
+    )
+    reason = sentence % {"right": right, "total": total}
+    desk.stopped_at = timezone.now()
+    Desk.objects.filter(pk=desk.pk).update(stopped_at=desk.stopped_at, stop_reason=reason)
+    audit.record(None, "desk.unqualified", desk, right=right, total=total, pass_mark=pass_mark)
+    return False
+
+
+def trained(desk: Desk) -> tuple[int, int]:
+    """(answered as expected, answered or skipped) of the training since the last reset."""
+    since = {"claimed_at__gte": desk.training_since} if desk.training_since else {}
+    slots = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, **since)
+    own = outcomes(desk.study_id, Purpose.TRAINING, slot__in=slots)
+    skipped = Handback.objects.filter(
+        annotator=desk.annotator_id,
+        cause=Handback.Cause.SKIPPED,
+        item__study=desk.study_id,
+        item__batch__purpose=Purpose.TRAINING,
+    )
+    if desk.training_since:
+        skipped = skipped.filter(at__gte=desk.training_since)
+    return sum(one.right for one in own), len(own) + skipped.count()
+
+
+def outcomes(study, purpose: str, **only) -> list[Outcome]:
+    """First answers to the study's checks of one purpose, in order of time.
+
+    ``only`` narrows the judgments. A repeat is held against the person's first answer to the item.
+    """
+    found = _labels(study, purpose, revision=1, **only)
+    former = _former(study, found) if purpose == Purpose.REPEAT else {}
+    outcomes = []
+    for judgment, label in found:
+        item = judgment.slot.item
+        expected = former.get((judgment.annotator_id, item.repeats_id), item.expected)
+        if expected is not None:
+            right = agrees(item, label, expected)
+            outcomes.append(Outcome(judgment.annotator_id, item, judgment, expected, right))
+    return outcomes
+
+
+def _labels(study, purpose: str, **only) -> list[tuple]:
+    """(judgment, its label) of the study's judgments, kind by kind, in order of time."""
+    tasks = Batch.objects.filter(study=study, purpose=purpose)
+    found = []
+    for name in tasks.values_list("task__kind", flat=True).distinct():
+        kind = kind_of(name)
+        rows = kind.MODEL.objects.filter(
+            slot__item__batch__study=study,
+            slot__item__batch__purpose=purpose,
+            slot__item__batch__task__kind=name,
+            **only,
+        )
+        own = ["choice"] if name == "selection" else []
+        rows = rows.select_related("slot__item__batch__task", *own)
+        found += [(row, kind.answer_of(row).label) for row in rows]
+    return sorted(found, key=lambda pair: pair[0].pk)
+
+
+def _former(study, repeats: list[tuple]) -> dict:
+    """{(annotator, item): label of the first answer} of the items that were shown again."""
+    items = {judgment.slot.item.repeats_id for judgment, _label in repeats}
+    people = {judgment.annotator_id for judgment, _label in repeats}
+    rows = _labels(study, Purpose.WORK, revision=1, slot__item__in=items, annotator__in=people)
+    return {(row.annotator_id, row.slot.item_id): label for row, label in rows}
+
+
+def agrees(item: Item, label, expected) -> bool:
+    """Whether an answer says the same as the expected one.
+
+    A preference: better on the same side, or neither. Scores: each expected one within 1. All
+    others: the same label. ``item`` comes with its batch's task.
+    """
+    task = item.batch.task
+    if task.kind == "preference":
+        middle = (config_of(task.kind, task.config)["points"] + 1) // 2
+        sides = [(int(one) > middle) - (int(one) < middle) for one in (label, expected)]
+        return sides[0] == sides[1]
+    if task.kind == "feedback":
+        return all(
+            name in label and abs(label[name] - score) <= 1 for name, score in expected.items()
+        )
+    return label == expected

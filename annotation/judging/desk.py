@@ -1,0 +1,110 @@
+"""The annotator's own pages: the desk, past judgments, the download, the way out of a study."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.core.errors import DomainError, NotFound
+from annotation.judging import given, leaving, part
+from annotation.studies import crowd
+from annotation.studies.access import MANAGERS, may_create, study_for
+from annotation.studies.models import Role, Study
+
+STUDIES = 200
+JUDGMENTS_A_PAGE = 25
+
+
+@require_safe
+def home(request):
+    """Everybody's desk: the studies they are in, what waits there, and how far they are."""
+    found = Study.objects.visible_to(request.user).with_standing(request.user)
+    studies = list(found.order_by("title")[:STUDIES])
+    own = [study for study in studies if study.role == Role.ANNOTATOR]
+    places = part.places(request.user, own) if own else {}
+    reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
+    unread = part.unread(request.user, reading)
+    rows = [(study, places.get(study.pk), unread.get(study.pk)) for study in studies]
+    context = {
+        # What one can go on with comes first; otherwise by title.
+        "rows": sorted(rows, key=lambda row: not (row[1] and row[1].calls)),
+        "annotates": bool(own),
+        "left": part.left(request.user),
+        "may_create": may_create(request.user),
+    }
+    return render(request, "judging/desk.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def past(request, slug):
+    """What this person has judged in the study; POST tells the curators something about one."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    refusal = None
+    if request.method == "POST":
+        try:
+            part.comment(study, _slot(request), request.user, request.POST.get("text", ""))
+        except DomainError as error:
+            refusal = error
+        else:
+            messages.success(request, _("The curators can read your comment."))
+            return redirect(request.get_full_path())
+    page = Paginator(part.judgments(study, request.user), JUDGMENTS_A_PAGE)
+    page = page.get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "page": page,
+        "rows": part.rows(study, request.user, page),
+        "refusal": refusal,
+        "typed": request.POST,
+    }
+    status = refusal.status if refusal else 200
+    return render(request, "judging/desk_past.html", context, status=status)
+
+
+@require_safe
+def download(request, slug) -> HttpResponseBase:
+    """Everything this person gave in the study, as one JSON file; also after they have left."""
+    study = part.own_study(request.user, slug)
+    answer = StreamingHttpResponse(
+        given.stream(study, request.user), content_type="application/json"
+    )
+    answer["Content-Disposition"] = f'attachment; filename="{study.slug}-mine.json"'
+    return answer
+
+
+@require_http_methods(["GET", "POST"])
+def leave(request, slug):
+    """Stop taking part, with one's judgments or without them; who has left may still take them."""
+    study = part.own_study(request.user, slug)
+    choice = request.POST.get("choice")
+    if request.method == "POST" and choice in ("stay", "withdraw"):
+        taken = leaving.withdraw(study, request.user) if choice == "withdraw" else None
+        leaving.leave(study, request.user)
+        messages.success(request, _left(taken))
+        return redirect("home")
+    refused = request.method == "POST"
+    entry = crowd.entry_of(request.user, study)
+    context = {"study": study, "refused": refused, "crowd": entry}
+    return render(request, "judging/desk_leave.html", context, status=400 if refused else 200)
+
+
+def _left(taken: int | None) -> str:
+    if taken is None:
+        return _("You have left the study. What you judged stays.")
+    return ngettext(
+        "You have left the study, and your %(n)d judgment is taken out.",
+        "You have left the study, and your %(n)d judgments are taken out.",
+        taken,
+    ) % {"n": taken}
+
+
+def _slot(request) -> UUID:
+    try:
+        return UUID(request.POST.get("slot", ""))
+    except ValueError:
+        raise NotFound(_("You have not judged this item.")) from None

@@ -1,0 +1,436 @@
+"""What one annotator sees of their own part in their studies: the desk, past judgments, comments.
+
+Nothing here tells work from hidden checks, and nothing is anybody else's.
+"""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from types import SimpleNamespace
+
+from django.db import connection
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Left
+from django.http import Http404
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.core import text
+from annotation.core.errors import DomainError, NotFound
+from annotation.judging.kinds import config_of, preference
+from annotation.judging.models import Batch, ItemComment, Judgment, Slot
+from annotation.studies import messages
+from annotation.studies.access import study_for
+from annotation.studies.models import Membership, Role, Study
+
+DAYS = 14
+BAR = 30
+# Open slots looked at on either side of the person's cursor: a desk must not count a whole study.
+LOOK = 2_000
+BEGINNING = 160
+COMMENT_LIMIT = 5_000
+
+# Time is counted of all answers: one that was taken out took its time, too. Checks are never
+# voided: so that they do not stick out, everything given until a person's judgments were taken out
+# is out. `open` holds what queue.claim would hand out, by the same four rules.
+_PLACES = """
+    WITH given AS MATERIALIZED (
+        SELECT s.study_id, s.status, j.revision, j.submitted_at, j.seconds,
+               (j.circumstances ->> 'idle')::float AS idle
+        FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
+        WHERE j.annotator_id = %(me)s),
+    outs AS (
+        SELECT g.study_id, greatest(
+            max(g.submitted_at), (SELECT d.excluded_at FROM judging_desk d
+                                  WHERE d.study_id = g.study_id AND d.annotator_id = %(me)s),
+            (SELECT max(c.withdrawn_at) FROM studies_study s
+             JOIN accounts_consenttext now ON now.id = s.consent_text_id
+             JOIN accounts_consenttext any_ ON any_.name = now.name
+             JOIN accounts_consent c ON c.text_id = any_.id AND c.user_id = %(me)s
+             WHERE s.id = g.study_id)) AS until
+        FROM given g WHERE g.status = 'void' GROUP BY g.study_id),
+    sums AS (
+        SELECT study_id,
+               count(*) FILTER (WHERE revision = 1) AS given,
+               count(*) FILTER (WHERE revision = 1 AND submitted_at <= until) AS taken_out,
+               sum(seconds) AS active, sum(idle) AS idle
+        FROM given LEFT JOIN outs USING (study_id) GROUP BY study_id),
+    days AS (
+        SELECT study_id, array_agg(day) AS days, array_agg(n) AS counts
+        FROM (SELECT study_id, (submitted_at AT TIME ZONE %(zone)s)::date AS day, count(*) AS n
+              FROM given WHERE revision = 1 GROUP BY 1, 2) one
+        WHERE day >= %(since)s GROUP BY study_id)
+    SELECT study.id, coalesce(sums.given, 0), coalesce(sums.taken_out, 0), outs.until,
+           coalesce(sums.active, 0), coalesce(sums.idle, 0), days.days, days.counts,
+           d.stopped_at IS NOT NULL, coalesce(d.stop_reason, ''),
+           EXISTS (SELECT FROM judging_slot h WHERE h.study_id = study.id
+                   AND h.annotator_id = %(me)s AND h.status = 'held'),
+           open.items, open.cut
+    FROM studies_study study
+    LEFT JOIN judging_desk d ON d.study_id = study.id AND d.annotator_id = %(me)s
+    LEFT JOIN outs ON outs.study_id = study.id
+    LEFT JOIN sums ON sums.study_id = study.id
+    LEFT JOIN days ON days.study_id = study.id
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT o.item_id) FILTER (
+                   WHERE (o.reserved_for_id IS NULL OR o.reserved_for_id = %(me)s)
+                     AND o.withheld_from_id IS DISTINCT FROM %(me)s
+                     AND NOT EXISTS (SELECT FROM judging_slot m
+                                     WHERE m.item_id = o.item_id AND m.annotator_id = %(me)s)
+                     AND NOT EXISTS (SELECT FROM judging_handback b
+                                     WHERE b.annotator_id = %(me)s AND b.item_id = o.item_id
+                                       AND b.cause = 'skipped')) AS items,
+               count(*) FILTER (WHERE o.ahead) >= %(look)s
+                   OR count(*) FILTER (WHERE NOT o.ahead) >= %(look)s AS cut
+        FROM ((SELECT true AS ahead, item_id, reserved_for_id, withheld_from_id
+               FROM judging_slot
+               WHERE study_id = study.id AND status = 'open' AND position > coalesce(d.cursor, 0)
+               ORDER BY position LIMIT %(look)s)
+              UNION ALL
+              (SELECT false, item_id, reserved_for_id, withheld_from_id
+               FROM judging_slot
+               WHERE study_id = study.id AND status = 'open' AND position <= coalesce(d.cursor, 0)
+               ORDER BY position LIMIT %(look)s)) o
+        WHERE study.status = 'open' AND d.stopped_at IS NULL) open
+    WHERE study.id = ANY(%(studies)s)"""
+
+
+@dataclass(frozen=True)
+class Day:
+    """Judgments of one day, and the bar that stands for them (0 to BAR, at ``x``)."""
+
+    date: date
+    n: int
+    x: int
+    height: int
+
+    @property
+    def y(self) -> int:
+        return BAR - self.height
+
+
+@dataclass(frozen=True)
+class Place:
+    """How one person stands in one study: counts, seconds, and what waits for them.
+
+    ``waiting`` items may still be handed to them, or more where ``more`` is set. What they gave up
+    to ``out_until`` was taken out.
+    """
+
+    study: Study
+    done: int = 0
+    taken_out: int = 0
+    out_until: datetime | None = None
+    active: float = 0
+    idle: float = 0
+    stopped: bool = False
+    stop_reason: str = ""
+    held: bool = False
+    waiting: int = 0
+    more: bool = False
+    days: list[Day] = field(default_factory=list)
+
+    @property
+    def state(self) -> str:
+        """consent, stopped, draft, closed, work or done: what the desk says first."""
+        if not self.study.consented:
+            return "consent"
+        if self.stopped:
+            return "stopped"
+        if self.study.status != Study.Status.OPEN:
+            return self.study.status
+        return "work" if self.held or self.waiting or self.more else "done"
+
+    @property
+    def calls(self) -> bool:
+        """Whether there is something for the person to do."""
+        return self.state in ("consent", "work") or self.held
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to count."""
+        return bool(self.done or self.taken_out or self.active or self.state == "work")
+
+    @property
+    def in_all(self) -> int | None:
+        """Done and to be done, where that is known: only while the study hands out work."""
+        known = self.state in ("work", "done") and not self.more
+        return self.done + self.waiting + self.held if known else None
+
+    @property
+    def lately(self) -> int:
+        """Judgments of the days shown."""
+        return sum(day.n for day in self.days)
+
+    @property
+    def active_days(self) -> int:
+        return sum(day.n > 0 for day in self.days)
+
+    @property
+    def a_day(self) -> int:
+        """Judgments a day, of the days on which there were any."""
+        return round(self.lately / self.active_days) if self.active_days else 0
+
+    @property
+    def active_words(self) -> str:
+        return duration(self.active)
+
+    @property
+    def idle_words(self) -> str:
+        return duration(self.idle)
+
+    @property
+    def pay(self) -> Decimal | None:
+        """Estimate in the study's currency, or None where it sets no rate."""
+        hourly, each = self.study.pay_per_hour, self.study.pay_per_judgment
+        if hourly is None and each is None:
+            return None
+        hours = Decimal(self.active) / 3600
+        return (hourly or 0) * hours + (each or 0) * (self.done + self.taken_out)
+
+
+def places(user, studies: list[Study]) -> dict[int, Place]:
+    """{study's id: the person's Place}, in one statement for all ``studies`` (with_standing)."""
+    today = timezone.localdate()
+    since = today - timedelta(days=DAYS - 1)
+    values = {
+        "me": user.pk,
+        "studies": [study.pk for study in studies],
+        "zone": timezone.get_current_timezone_name(),
+        "since": since,
+        "look": LOOK,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACES, values)
+        rows = cursor.fetchall()
+    by_id = {study.pk: study for study in studies}
+    return {row[0]: _place(by_id[row[0]], row[1:], since) for row in rows}
+
+
+def _place(study, row, since) -> Place:
+    given, out, until, active, idle, days, counts, stopped, reason, held, waiting, more = row
+    return Place(
+        study=study,
+        done=given - out,
+        taken_out=out,
+        out_until=until,
+        active=active,
+        idle=idle,
+        stopped=stopped,
+        stop_reason=reason,
+        held=held,
+        waiting=waiting,
+        more=more,
+        days=_days(dict(zip(days or (), counts or (), strict=True)), since),
+    )
+
+
+def _days(counts: dict, since: date) -> list[Day]:
+    """One Day for each of DAYS days from ``since`` on."""
+    most = max([1, *counts.values()])
+    dates = [since + timedelta(days=n) for n in range(DAYS)]
+    return [
+        Day(one, counts.get(one, 0), 10 * n, math.ceil(BAR * counts.get(one, 0) / most))
+        for n, one in enumerate(dates)
+    ]
+
+
+def duration(seconds: float) -> str:
+    """Hours and minutes in words; below a minute as such."""
+    minutes = round(seconds / 60)
+    if not minutes:
+        return _("under a minute") if seconds else _("none yet")
+    if minutes < 60:
+        return _("%(m)d min") % {"m": minutes}
+    return _("%(h)d h %(m)02d min") % {"h": minutes // 60, "m": minutes % 60}
+
+
+def unread(user, studies: list[Study]) -> dict[int, list]:
+    """{study's id: its unread messages, newest first}, in one statement for all ``studies``."""
+    parts = [messages.unread(user, study).order_by() for study in studies]
+    found = defaultdict(list)
+    if parts:
+        for message in sorted(parts[0].union(*parts[1:], all=True), key=lambda one: -one.pk):
+            found[message.study_id].append(message)
+    return dict(found)
+
+
+def left(user) -> QuerySet[Membership]:
+    """The person's ended memberships as an annotator, the last first."""
+    ended = user.memberships.filter(role=Role.ANNOTATOR).exclude(left_at=None)
+    return ended.select_related("study").order_by("-left_at")
+
+
+def own_study(user, slug: str) -> Study:
+    """The study that ``user`` annotates, or annotated before leaving: what is theirs stays so.
+
+    With ``role`` (None for who left) and ``consented``, and refusals, as of ``study_for``.
+    """
+    ended = Membership.objects.filter(user=user, role=Role.ANNOTATOR).exclude(left_at=None)
+    try:
+        return study_for(user, slug, (Role.ANNOTATOR,))
+    except Http404:
+        study = Study.objects.filter(slug=slug, memberships__in=ended).with_standing(user).first()
+        if study is None:
+            raise
+        return study
+
+
+def judgments(study, user) -> QuerySet[Judgment]:
+    """The person's newest judgment of each item, with what ``said`` needs; the last first.
+
+    ``study`` comes from ``study_for``. Each has ``question`` (its beginning), ``first_at``, and
+    ``out``: it was taken out.
+    """
+    until = places(user, [study])[study.pk].out_until
+    first = Judgment.objects.filter(slot=OuterRef("slot"), revision=1)
+    item = "slot__item"
+    found = Judgment.objects.filter(slot__study=study, annotator=user, replaced_by=None)
+    return with_answers(
+        found.select_related("slot__item__batch__task").annotate(
+            question=Left(
+                Coalesce(F(f"{item}__query__text"), F(f"{item}__attribute__text")), BEGINNING + 1
+            ),
+            first_at=Subquery(first.values("submitted_at")),
+            out=Q(submitted_at__lte=until) if until else Value(False),
+        )
+    ).order_by("-submitted_at", "-pk")
+
+
+def rows(study, user, found) -> list[dict]:
+    """What the page says of each judgment in ``found``, one page of ``judgments``."""
+    told = defaultdict(list)
+    slots = [one.slot_id for one in found]
+    for one in ItemComment.objects.filter(slot__in=slots, author=user).order_by("at", "pk"):
+        told[one.slot_id].append(one)
+    return [
+        {
+            "judgment": one,
+            "said": said(one),
+            "changes": one.revision - 1,
+            "may_change": may_change(study, one),
+            "comments": told[one.slot_id],
+        }
+        for one in found
+    ]
+
+
+def with_answers(found: QuerySet[Judgment]) -> QuerySet[Judgment]:
+    """Judgments of any kind with the rows of their own kind's tables, in as few statements."""
+    return found.select_related(
+        "selection__choice", "preference", "feedback", "attributeverdict", "relevance"
+    ).prefetch_related("feedback__scores__option", "claimreview__verdicts__claim")
+
+
+def place_of(judgment, number: int) -> int | None:
+    """Where the answer with the canonical ``number`` was shown, from 1."""
+    return judgment.shown.index(number) + 1 if number in judgment.shown else None
+
+
+def said(judgment) -> list[str]:
+    """A judgment (``with_answers``) in words, as its annotator saw the answers: a line each."""
+    return _SAID[judgment.slot.item.batch.task.kind](judgment)
+
+
+def _answer(judgment, number: int) -> str:
+    place = place_of(judgment, number)
+    return _("Answer %(n)d") % {"n": place} if place else _("One of the answers")
+
+
+def _selection(judgment) -> list[str]:
+    one = judgment.selection
+    if one.outcome != one.Outcome.CHOICE:
+        return [_("Equally good") if one.outcome == one.Outcome.TIE else _("None meets the need")]
+    words = _answer(judgment, one.choice.number)
+    strength = f", {one.get_strength_display()}" if one.strength else ""
+    return [f"{words}{strength}"]
+
+
+def _preference(judgment) -> list[str]:
+    value, points = preference_as_shown(judgment)
+    return [str(preference.NAMES[points][value - 1])]
+
+
+def preference_as_shown(judgment) -> tuple[int, int]:
+    """The place on the scale from the answer shown first, and the scale's number of points."""
+    config = config_of("preference", judgment.slot.item.batch.task.config)
+    shown = SimpleNamespace(config=config, order=judgment.shown)
+    typed = preference.typed(preference.answer_of(judgment.preference), shown)
+    return int(typed["value"][0]), config["points"]
+
+
+def _feedback(judgment) -> list[str]:
+    lines = defaultdict(list)
+    for one in sorted(judgment.feedback.scores.all(), key=lambda one: one.pk):
+        lines[one.option.number].append(f"{_(one.criterion)} {one.score}")
+    # In the order shown; a single answer needs no number.
+    known = sorted(lines, key=lambda number: place_of(judgment, number) or 0)
+    if len(known) == 1:
+        return [", ".join(lines[known[0]])]
+    return [f"{_answer(judgment, number)}: {', '.join(lines[number])}" for number in known]
+
+
+def _attribute(judgment) -> list[str]:
+    one = judgment.attributeverdict
+    cause = f": {one.get_cause_display()}" if one.cause else ""
+    return [f"{one.get_verdict_display()}{cause}"]
+
+
+def _relevance(judgment) -> list[str]:
+    return [_("Yes, it should") if judgment.relevance.relevant else _("No, it should not")]
+
+
+def _claims(judgment) -> list[str]:
+    verdicts = [one.verdict for one in judgment.claimreview.verdicts.all()]
+    counted = {
+        "keep": ngettext("%(n)d claim kept", "%(n)d claims kept", verdicts.count("keep")),
+        "edit": ngettext("%(n)d edited", "%(n)d edited", verdicts.count("edit")),
+        "drop": ngettext("%(n)d dropped", "%(n)d dropped", verdicts.count("drop")),
+    }
+    told = [words % {"n": verdicts.count(one)} for one, words in counted.items() if one in verdicts]
+    return [", ".join(told)]
+
+
+_SAID = {
+    "selection": _selection,
+    "preference": _preference,
+    "feedback": _feedback,
+    "attribute": _attribute,
+    "relevance": _relevance,
+    "claims": _claims,
+}
+
+
+def may_change(study, judgment) -> bool:
+    """Whether the time to change a judgment (of ``judgments``) is not over.
+
+    The same for work and for hidden checks, so that nobody can tell them apart by it.
+    """
+    training = judgment.slot.item.batch.purpose == Batch.Purpose.TRAINING
+    until = judgment.first_at + timedelta(hours=study.edit_hours)
+    return not (training or judgment.out) and timezone.now() < until
+
+
+def comment(study, slot_id, author, said: str) -> ItemComment:
+    """Tell the curators something about an item that ``author`` has judged.
+
+    Raises NotFound where they have not, DomainError for an empty or too long text.
+    """
+    words = text.clean(said.replace("\r\n", "\n")).strip()
+    if not words or len(words) > COMMENT_LIMIT:
+        raise DomainError(_("Write up to %(n)d characters.") % {"n": COMMENT_LIMIT})
+    done = Slot.objects.filter(
+        pk=slot_id, study=study, annotator=author, status=Slot.Status.DONE
+    ).first()
+    if done is None:
+        raise NotFound(_("You have not judged this item."))
+    return ItemComment.objects.create(slot=done, author=author, text=words)
+
+
+def comments(item) -> QuerySet[ItemComment]:
+    """What annotators told the curators about an item, in order of time."""
+    told = ItemComment.objects.filter(slot__item=item)
+    return told.select_related("author").order_by("at", "pk")

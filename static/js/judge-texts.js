@@ -1,0 +1,334 @@
+// Reading aids: find in the card, the source of an answer, words that differ, marked passages.
+(function () {
+  "use strict";
+
+  const { act, words, form, panes } = Attune;
+  const NOBODY = "00000000-0000-0000-0000-000000000000";
+  const DIFFERENCES = 2000;
+  const PASSAGE = 2000;
+  const rendered = new WeakMap();
+  let fetched = { slot: "", answers: [] };
+  let chosen = null;
+
+  function paint(name, ranges) {
+    if (typeof Highlight === "undefined") return;
+    if (ranges.length) CSS.highlights.set(name, new Highlight(...ranges));
+    else CSS.highlights.delete(name);
+  }
+
+  function element(name, text, className) {
+    const made = document.createElement(name);
+    made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  }
+
+  // --- Find in the card ---
+
+  let found = [];
+  let at = 0;
+
+  function find(text) {
+    found = [];
+    at = 0;
+    const walk = document.createTreeWalker(form().querySelector(".person .card"), NodeFilter.SHOW_TEXT);
+    const wanted = text.trim().toLowerCase();
+    while (wanted && walk.nextNode()) {
+      const line = walk.currentNode.data.toLowerCase();
+      for (let from = line.indexOf(wanted); from >= 0; from = line.indexOf(wanted, from + wanted.length)) {
+        const range = new Range();
+        range.setStart(walk.currentNode, from);
+        range.setEnd(walk.currentNode, from + wanted.length);
+        found.push(range);
+      }
+    }
+    go(0, wanted);
+  }
+
+  function go(to, wanted) {
+    at = found.length ? (to + found.length) % found.length : 0;
+    form().querySelector(".find output").textContent = wanted ? (found.length ? at + 1 : 0) + " / " + found.length : "";
+    paint("found", found);
+    paint("found-here", found.slice(at, at + 1));
+    if (found.length) found[at].startContainer.parentElement.scrollIntoView({ block: "nearest" });
+  }
+
+  document.addEventListener("input", (event) => { if (event.target.id === "find") find(event.target.value); });
+  document.addEventListener("keydown", (event) => {
+    if (event.target.id !== "find" || event.key !== "Enter") return;
+    // Without this the form around would be submitted.
+    event.preventDefault();
+    go(at + (event.shiftKey ? -1 : 1), event.target.value.trim());
+  });
+
+  // --- Source and comparison ---
+
+  async function sources() {
+    const slot = form().elements.slot.value;
+    if (fetched.slot !== slot) {
+      const answer = await fetch(words.sourcesUrl.replace(NOBODY, slot));
+      if (!answer.ok) throw new Error(answer.status);
+      fetched = { slot, answers: (await answer.json()).answers };
+    }
+    return fetched.answers;
+  }
+
+  act.source = async () => {
+    const raw = !form().classList.contains("raw");
+    try {
+      const texts = raw ? await sources() : [];
+      panes().forEach((pane, n) => swap(pane.querySelector(".text"), texts[n], raw));
+    } catch (error) {
+      Attune.say(words.unread);
+      return;
+    }
+    form().classList.toggle("raw", raw);
+    form().querySelector("[data-act=source]").setAttribute("aria-pressed", String(raw));
+    Attune.told.raw = true;
+    draw();
+  };
+
+  function swap(box, text, raw) {
+    if (raw) {
+      rendered.set(box, [...box.childNodes]);
+      box.replaceChildren(element("pre", text, "source"));
+    } else box.replaceChildren(...rendered.get(box));
+    box.scrollTo(0, 0);
+  }
+
+  act.compare = async () => {
+    const count = panes().length;
+    if (count < 2) return;
+    const dialog = document.getElementById("compare");
+    dialog.showModal();
+    Attune.told.diff = true;
+    try {
+      const texts = await sources();
+      const pairs = [];
+      for (let a = 0; a < count; a += 1) for (let b = a + 1; b < count; b += 1) pairs.push([a, b]);
+      dialog.querySelector(".pairs").replaceChildren(...(pairs.length > 1 ? pairs.map((pair) => pairButton(texts, ...pair)) : []));
+      compare(texts, 0, 1);
+    } catch (error) {
+      dialog.querySelector(".result").textContent = words.unread;
+    }
+  };
+
+  function pairButton(texts, a, b) {
+    const made = Attune.button((a + 1) + " – " + (b + 1), () => compare(texts, a, b));
+    made.dataset.pair = a + "-" + b;
+    return made;
+  }
+
+  function compare(texts, a, b) {
+    const dialog = document.getElementById("compare");
+    dialog.querySelectorAll("[data-pair]").forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.pair === a + "-" + b)));
+    const result = dialog.querySelector(".result");
+    const edits = differences(parts(texts[a]), parts(texts[b]));
+    if (!edits) result.textContent = words.apart;
+    else if (edits.every(([sign]) => sign === "=")) result.textContent = words.same;
+    else result.replaceChildren(...edits.map(([sign, text]) => (sign === "=" ? text : element(sign === "-" ? "del" : "ins", text))));
+  }
+
+  // Words by the reader's browser, so that Chinese and Korean have them too.
+  function parts(text) {
+    return [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)].map((one) => one.segment);
+  }
+
+  // The shortest edit script from one list of words to another (Myers' greedy algorithm), as
+  // [["=" | "-" | "+", text], …]; null where more than DIFFERENCES words would change.
+  function differences(a, b) {
+    let head = 0;
+    while (head < a.length && head < b.length && a[head] === b[head]) head += 1;
+    let tail = 0;
+    while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail += 1;
+    const middle = edits(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
+    return middle && join([...a.slice(0, head).map((one) => ["=", one]), ...middle, ...a.slice(a.length - tail).map((one) => ["=", one])]);
+  }
+
+  function edits(a, b) {
+    const most = Math.min(a.length + b.length, DIFFERENCES);
+    const far = new Int32Array(2 * most + 3);
+    const steps = [];
+    for (let d = 0; d <= most; d += 1) {
+      steps.push(far.slice(most - d, most + d + 3));
+      for (let k = -d; k <= d; k += 2) {
+        const down = k === -d || (k !== d && far[most + k] < far[most + k + 2]);
+        let x = down ? far[most + k + 2] : far[most + k] + 1;
+        while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
+        far[most + k + 1] = x;
+        if (x >= a.length && x - k >= b.length) return trace(a, b, steps);
+      }
+    }
+    return null;
+  }
+
+  // From the end back to the start; steps[d] is the frontier before the d-th edit, from k = -d-1 on.
+  function trace(a, b, steps) {
+    const script = [];
+    let x = a.length;
+    let y = b.length;
+    for (let d = steps.length - 1; d >= 0; d -= 1) {
+      const far = (k) => steps[d][k + d + 1];
+      const k = x - y;
+      const before = k === -d || (k !== d && far(k - 1) < far(k + 1)) ? k + 1 : k - 1;
+      const fromX = far(before);
+      const fromY = fromX - before;
+      while (x > fromX && y > fromY) { x -= 1; y -= 1; script.push(["=", a[x]]); }
+      if (d > 0) script.push(x === fromX ? ["+", b[fromY]] : ["-", a[fromX]]);
+      x = fromX;
+      y = fromY;
+    }
+    return script.reverse();
+  }
+
+  function join(script) {
+    const joined = [];
+    script.forEach(([sign, text]) => {
+      const last = joined[joined.length - 1];
+      if (last && last[0] === sign) last[1] += text;
+      else joined.push([sign, text]);
+    });
+    return joined;
+  }
+
+  // --- Marked passages: offsets count the characters of the answer as it is read ---
+
+  function marks() {
+    const field = form() && form().elements.marks;
+    return field && field.value ? JSON.parse(field.value) : [];
+  }
+
+  function keep(list) {
+    form().elements.marks.value = list.length ? JSON.stringify(list) : "";
+    form().elements.marks.dispatchEvent(new Event("change", { bubbles: true }));
+    draw();
+  }
+
+  const points = (text, units) => [...text.slice(0, units)].length;
+  const units = (text, count) => [...text].slice(0, count).join("").length;
+
+  function range(box, start, end) {
+    const made = new Range();
+    const walk = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+    let passed = 0;
+    let open = false;
+    while (walk.nextNode()) {
+      const { length } = walk.currentNode;
+      if (!open && start < passed + length) { made.setStart(walk.currentNode, start - passed); open = true; }
+      if (open && end <= passed + length) { made.setEnd(walk.currentNode, end - passed); return made; }
+      passed += length;
+    }
+    return null;
+  }
+
+  function draw() {
+    if (!form() || !form().elements.marks) return;
+    const list = marks();
+    const ranges = { "+": [], "-": [] };
+    panes().forEach((pane) => {
+      const box = pane.querySelector(".text");
+      const mine = list.filter((one) => one.option === pane.dataset.option);
+      if (!form().classList.contains("raw")) {
+        mine.forEach((one) => {
+          const text = box.textContent;
+          const made = range(box, units(text, one.start), units(text, one.end));
+          if (made) ranges[one.sign].push(made);
+        });
+      }
+      let shown = pane.querySelector(".marks");
+      if (shown) shown.remove();
+      if (!mine.length) return;
+      shown = element("ul", "", "marks");
+      shown.append(...mine.map((one) => entry(one, list)));
+      box.after(shown);
+    });
+    paint("strength", ranges["+"]);
+    paint("weakness", ranges["-"]);
+  }
+
+  function entry(one, list) {
+    const item = element("li", "", one.sign === "+" ? "plus" : "minus");
+    const remove = Attune.button(words.remove, () => keep(list.filter((other) => other !== one)));
+    remove.setAttribute("aria-label", words.remove + ": " + one.text.slice(0, 40));
+    const kind = one.sign === "+" ? words.strength : words.weakness;
+    item.append(element("strong", kind), " ", element("q", one.text), one.comment ? " " + one.comment : "", " ", remove);
+    return item;
+  }
+
+  // Pressing a button may take the selection away: the last one in an answer is remembered.
+  document.addEventListener("selectionchange", () => {
+    const selection = getSelection();
+    if (!selection.rangeCount || selection.isCollapsed || !form() || form().classList.contains("raw")) return;
+    const picked = selection.getRangeAt(0);
+    const box = panes().map((pane) => pane.querySelector(".text")).find((one) => one.contains(picked.commonAncestorContainer));
+    if (!box) return;
+    const before = new Range();
+    before.setStart(box, 0);
+    before.setEnd(picked.startContainer, picked.startOffset);
+    const start = before.toString().length;
+    chosen = { box, start, end: start + picked.toString().length, text: picked.toString() };
+  });
+
+  const dialog = document.getElementById("mark");
+  const field = document.getElementById("mark-text");
+
+  act.mark = async () => {
+    if (!form().elements.marks) return;
+    if (form().classList.contains("raw")) await act.source();
+    const live = chosen && chosen.box.isConnected;
+    field.value = live ? chosen.text : "";
+    document.getElementById("mark-comment").value = "";
+    complain("");
+    dialog.showModal();
+    (live ? dialog.querySelector("[name=sign]:checked") : field).focus();
+  };
+
+  function complain(text) {
+    const note = dialog.querySelector("[role=alert]");
+    note.textContent = text;
+    note.hidden = !text;
+  }
+
+  // Where the words were typed, they are looked for in the answers in their order.
+  function locate(text) {
+    if (chosen && chosen.box.isConnected && chosen.text === text) return chosen;
+    for (const pane of panes()) {
+      const box = pane.querySelector(".text");
+      const start = box.textContent.indexOf(text);
+      if (start >= 0) return { box, start, end: start + text.length };
+    }
+    return null;
+  }
+
+  dialog.querySelector("form").addEventListener("submit", (event) => {
+    const passage = field.value.length <= PASSAGE ? locate(field.value) : null;
+    if (!passage || !field.value.trim()) {
+      event.preventDefault();
+      complain(words.nowhere);
+      field.focus();
+      return;
+    }
+    const all = passage.box.textContent;
+    keep([...marks(), {
+      option: passage.box.closest(".pane").dataset.option,
+      start: points(all, passage.start),
+      end: points(all, passage.end),
+      text: all.slice(passage.start, passage.end),
+      sign: dialog.querySelector("[name=sign]:checked").value,
+      comment: document.getElementById("mark-comment").value.trim(),
+    }]);
+    chosen = null;
+  });
+
+  // --- Claims: how many are still to be decided ---
+
+  function left() {
+    const place = form() && form().querySelector("[data-left]");
+    if (!place) return;
+    const open = [...form().querySelectorAll(".claim")].filter((one) => !one.querySelector(":checked")).length;
+    place.textContent = open ? place.dataset.left + " " + open : "";
+  }
+
+  document.addEventListener("attune:shown", () => { draw(); left(); });
+  document.addEventListener("attune:typed", () => { draw(); left(); });
+})();

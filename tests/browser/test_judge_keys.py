@@ -1,0 +1,184 @@
+"""Every key of the judging page, the settings of the keys, and whole judgments without a mouse."""
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.judging.models import ClaimReview, Feedback, Judgment, Selection
+from tests.browser.kinds import open_kind
+
+pytestmark = pytest.mark.django_db(transaction=True)
+JUDGE = "/studies/tea/judge/"
+ALL = {
+    "options": 3,
+    "tie": True,
+    "none": True,
+    "strength": True,
+    "marks": True,
+    "reason": "optional",
+}
+
+
+@pytest.fixture
+def desk(cast, tea, let_in):
+    """A function that opens the judging page of ``kind`` for Ann."""
+
+    def open_(page, kind="selection", **config):
+        open_kind(cast, tea, kind, **config)
+        let_in(page, cast.person("Ann"))
+        page.goto(JUDGE)
+        return page
+
+    return open_
+
+
+def checked(page, name: str) -> str:
+    return page.locator(f"input[name={name}]:checked").get_attribute("value")
+
+
+def test_every_key_does_what_its_button_says(page, desk):
+    desk(page, **ALL)
+    press = page.keyboard.press
+    options = [pane.get_attribute("data-option") for pane in page.locator(".pane").all()]
+    for number, option in enumerate(options, start=1):
+        press(str(number))
+        assert checked(page, "choice") == option
+    strengths = []
+    for _ in range(4):
+        press("3")
+        strengths.append(checked(page, "strength"))
+    assert strengths == ["slightly", "clearly", "much", "slightly"]
+    assert checked(page, "choice") == options[2]
+    press("0")
+    assert checked(page, "choice") == "tie"
+    press("n")
+    assert checked(page, "choice") == "none"
+    press("f")
+    expect(page.get_by_label("Uncomfortable to read")).to_be_focused()
+    press("j")
+    expect(page.locator(".choices input[value=none]")).to_be_focused()
+    press("r")
+    expect(page.get_by_role("button", name="Source")).to_have_attribute("aria-pressed", "true")
+    press("r")
+    expect(page.get_by_role("button", name="Source")).to_have_attribute("aria-pressed", "false")
+    dialogs = {"g": "Guideline", "?": "Keys", "d": "Compare words", "m": "Mark a passage"}
+    for key, name in dialogs.items():
+        press(key)
+        expect(page.get_by_role("dialog", name=name)).to_be_visible()
+        # Keys of the page below are silent.
+        press("1")
+        press("Escape")
+        expect(page.get_by_role("dialog", name=name)).to_be_hidden()
+    press("s")
+    expect(page.get_by_role("dialog", name="Skip this item?")).to_be_visible()
+    press("Escape")
+    assert checked(page, "choice") == "none"
+    assert Judgment.objects.count() == 0
+    press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
+    press("u")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("You judged this on")
+    assert checked(page, "choice") == "none"
+
+
+def test_keys_are_changed_and_switched_off_and_stay_so_for_this_person_alone(
+    page, desk, let_in, cast
+):
+    desk(page, **ALL)
+    page.keyboard.press("?")
+    page.get_by_label("None meets the need", exact=True).last.fill("x")
+    page.keyboard.press("Tab")
+    # A key that does something else is refused in words.
+    page.get_by_role("dialog").get_by_label("Something is wrong").fill("x")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("already")
+    page.keyboard.press("Escape")
+    page.reload()
+    page.keyboard.press("n")
+    expect(page.locator("input[name=choice]:checked")).to_have_count(0)
+    page.keyboard.press("x")
+    assert checked(page, "choice") == "none"
+    expect(page.locator(".choices kbd[data-of=none]")).to_have_text("x")
+    page.keyboard.press("?")
+    page.get_by_label("Use keys of a single letter").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    assert checked(page, "choice") == "none"
+    expect(page.locator(".choices kbd[data-of=none]")).to_be_hidden()
+    let_in(page, cast.person("Bo"))
+    page.goto(JUDGE)
+    page.keyboard.press("n")
+    assert checked(page, "choice") == "none"
+
+
+def test_a_korean_keyboard_reaches_the_same_keys(page, desk):
+    desk(page, **ALL)
+    page.evaluate(
+        "document.body.dispatchEvent(new KeyboardEvent('keydown',"
+        " {key: 'ㅜ', code: 'KeyN', bubbles: true}))"
+    )
+    assert checked(page, "choice") == "none"
+
+
+def test_scores_and_words_for_every_criterion_without_a_mouse(page, desk):
+    desk(page, "feedback", options=2, items=1, criteria=["Tone", "Depth"])
+    for number, score in enumerate("2451"):
+        page.keyboard.press("j")
+        page.keyboard.press(score)
+        page.keyboard.press("Tab")
+        page.keyboard.type(f"Words of field {number}: 1 2 3 j k n")
+        page.keyboard.press("Escape")
+    page.keyboard.press("k")
+    expect(page.locator(".criterion.at")).to_contain_text("Tone")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    scores = Feedback.objects.get().scores.order_by("pk")
+    assert [one.score for one in scores] == [2, 4, 5, 1]
+    assert [one.text[:16] for one in scores] == [f"Words of field {n}" for n in range(4)]
+
+
+def test_claims_are_kept_edited_and_dropped_without_a_mouse(page, desk):
+    desk(page, "claims", items=1)
+    expect(page.locator("[data-left]")).to_contain_text("3")
+    for verdict in "123":
+        page.keyboard.press("j")
+        page.keyboard.press(verdict)
+        if verdict == "2":
+            page.keyboard.press("Tab")
+            page.keyboard.press("Control+a")
+            page.keyboard.type("It is a walk of five minutes.")
+            page.keyboard.press("Escape")
+    expect(page.locator("[data-left]")).to_have_text("")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    verdicts = ClaimReview.objects.get().verdicts.order_by("pk").values_list("verdict", "text")
+    assert list(verdicts) == [
+        ("keep", ""),
+        ("edit", "It is a walk of five minutes."),
+        ("drop", ""),
+    ]
+
+
+def test_the_whole_way_by_tab_follows_the_reading_order(page, desk):
+    desk(page, items=1, **ALL)
+    page.locator(".skip-link").focus()
+    page.keyboard.press("Enter")
+    places = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        places.append(
+            page.evaluate(
+                "[...document.querySelectorAll('.person, .ask, .bench, .pane, .decide')]"
+                ".findIndex(one => one.contains(document.activeElement))"
+            )
+        )
+        if page.evaluate("document.activeElement.name") == "submit":
+            break
+    assert places == sorted(places)
+    assert set(places) == {0, 1, 2, 3, 4, 5, 6}
+    page.locator("[data-key='2']").first.focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    assert Selection.objects.get().strength == "slightly"

@@ -1,0 +1,114 @@
+"""Every kind of judgment: submitted, on a phone too, and without a finding of axe."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from annotation.judging.models import Judgment
+from tests.browser.conftest import PHONE
+from tests.browser.kinds import ALL, open_kind
+
+pytestmark = pytest.mark.django_db(transaction=True)
+JUDGE = "/studies/tea/judge/"
+CONFIG = {
+    "selection": {
+        "tie": True,
+        "none": True,
+        "strength": True,
+        "reason": "required",
+        "chips": ["Too long", "Fits my day"],
+        "marks": True,
+    },
+    "preference": {"points": 7, "chips": ["Too long"]},
+    "feedback": {"options": 3, "feedback_chips": ["Too long"], "marks": True},
+    "attribute": {"reason": "optional"},
+    "relevance": {},
+    "claims": {},
+}
+CONFIG["selection"]["options"] = 3
+
+
+@pytest.fixture
+def desk(cast, tea, let_in):
+    def open_(page, kind):
+        open_kind(cast, tea, kind, items=1, **CONFIG[kind])
+        let_in(page, cast.person("Ann"))
+        page.goto(JUDGE)
+        return page
+
+    return open_
+
+
+def violations(page, **media) -> list:
+    page.emulate_media(reduced_motion="reduce", **media)
+    # Some colours are forced a moment late.
+    page.reload()
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"][:150] for node in one["nodes"]]) for one in found]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_axe_finds_nothing_and_nothing_is_wider_than_the_screen(page, desk, kind):
+    desk(page, kind)
+    for scheme in ("light", "dark"):
+        assert violations(page, color_scheme=scheme) == []
+    assert violations(page, forced_colors="active") == []
+    for width, height in ((320, 640), (720, 450), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        bar = page.locator(".decide").bounding_box()
+        assert bar["y"] + bar["height"] == height
+    assert violations(page, forced_colors="none", color_scheme="light") == []
+    for target in page.locator("a:visible, button:visible, form.judge label:visible").all():
+        box = target.bounding_box()
+        within = target.evaluate("one => Boolean(one.closest('.why'))")
+        assert within or min(box["width"], box["height"]) >= 24, target.inner_text()
+
+
+def answer(page, kind: str) -> None:
+    """Fill in the form of ``kind`` by tapping."""
+    if kind == "selection":
+        page.locator(".choice").nth(1).tap()
+        page.locator(".strength .choice").nth(2).tap()
+        page.get_by_label("Why this one?").fill("It fits.")
+    elif kind == "preference":
+        page.locator(".point").nth(5).tap()
+    elif kind == "feedback":
+        for pane in page.locator(".pane").all():
+            for row in pane.locator(".criterion").all():
+                row.locator(".score").nth(3).tap()
+                row.locator("textarea").fill("Good.")
+    elif kind == "claims":
+        for claim in page.locator(".claim").all():
+            claim.locator(".choice").first.tap()
+    else:
+        page.locator(".choices .choice").nth(1).tap()
+    if kind == "attribute":
+        page.locator(".causes .choice").first.tap()
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_kind_is_judged_on_a_phone(open_page, desk, kind):
+    page = desk(open_page(viewport=PHONE, has_touch=True), kind)
+    answer(page, kind)
+    for dot in page.locator(".stack button").all():
+        dot.tap()
+        expect(dot).to_have_class("secondary outline seen")
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    stored = Judgment.objects.get()
+    assert stored.circumstances["device"] == "phone"
+    page.get_by_role("link", name="Change the last answer").tap()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("You judged this on")
+    page.get_by_role("button", name="Change my answer").tap()
+    expect(page.locator("main")).to_contain_text("The earlier one is kept.")
+    assert Judgment.objects.get(replaces=stored).revision == 2
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_kind_is_judged_without_javascript(open_page, desk, kind):
+    page = desk(open_page(java_script_enabled=False, has_touch=True, viewport=PHONE), kind)
+    answer(page, kind)
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    assert Judgment.objects.count() == 1

@@ -1,0 +1,222 @@
+"""Reading with care: every answer seen, found words, sources, differences, marks, tour, time."""
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.candidates.models import Candidate
+from annotation.judging.models import Batch, Desk, Selection
+from annotation.judging.open import add_items
+from annotation.studies.models import TaskDefinition
+from tests.browser.conftest import PHONE
+from tests.browser.kinds import open_kind
+
+pytestmark = pytest.mark.django_db(transaction=True)
+JUDGE = "/studies/tea/judge/"
+
+
+@pytest.fixture
+def desk(cast, tea, let_in):
+    def open_(page, **config):
+        open_kind(cast, tea, "selection", **{"options": 3, "marks": True, **config})
+        let_in(page, cast.person("Ann"))
+        page.goto(JUDGE)
+        return page
+
+    return open_
+
+
+def test_on_a_phone_each_answer_is_seen_before_one_is_chosen(open_page, desk):
+    page = desk(open_page(viewport=PHONE, has_touch=True))
+    page.locator(".choice").first.tap()
+    submit = page.get_by_role("button", name="Submit and next")
+    submit.tap()
+    expect(page.locator("#trouble")).to_contain_text("You have not seen answer 2 yet.")
+    page.locator("#trouble").get_by_role("button", name="Answer 2").tap()
+    expect(page.get_by_role("button", name="Answer 2 of 3")).to_have_attribute(
+        "aria-current", "true"
+    )
+    submit.tap()
+    expect(page.locator("#trouble")).to_contain_text("You have not seen answer 3 yet.")
+    assert Selection.objects.count() == 0
+    # A swipe shows it as well as the button does.
+    page.locator(".panes").evaluate("box => box.scrollTo({left: 9999, behavior: 'instant'})")
+    expect(page.get_by_role("button", name="Answer 3 of 3")).to_have_class("secondary outline seen")
+    submit.tap()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
+
+
+def test_words_are_found_in_the_card_and_enter_sends_nothing(page, desk):
+    desk(page)
+    field = page.get_by_label("Find in the card")
+    field.fill("SHIFT")
+    expect(page.locator(".find output")).to_have_text("1 / 15")
+    field.press("Enter")
+    expect(page.locator(".find output")).to_have_text("2 / 15")
+    field.press("Shift+Enter")
+    field.press("Shift+Enter")
+    expect(page.locator(".find output")).to_have_text("15 / 15")
+    assert page.evaluate("CSS.highlights.get('found').size") == 15
+    field.fill("zebra")
+    expect(page.locator(".find output")).to_have_text("0 / 0")
+    assert Selection.objects.count() == 0
+
+
+def test_the_source_and_the_words_that_differ_are_shown_and_their_use_is_noted(page, desk):
+    desk(page, options=2)
+    texts = {
+        "0": "Take **one** walk by the river.\n\n早上去散步。",
+        "1": "Take two walks by the river.\n\n早上去游泳。",
+    }
+    for number, text in texts.items():
+        Candidate.objects.filter(external_id__endswith=f"-{number}").update(text=text)
+    page.reload()
+    page.get_by_role("button", name="Source").click()
+    sources = page.locator(".pane .source").all_inner_texts()
+    assert sorted(sources) == sorted(texts.values())
+    page.get_by_role("button", name="Source").click()
+    expect(page.locator(".pane strong")).to_have_text("one")
+    page.get_by_role("button", name="Compare words").click()
+    dialog = page.get_by_role("dialog", name="Compare words")
+    gone, come = dialog.locator("del").first, dialog.locator("ins").first
+    expect(gone).to_be_visible()
+    first, second = (text.replace("\n\n", "") for text in sources)
+    shown = dialog.locator(".result").evaluate(
+        "box => ['del', 'ins'].map(other => [...box.childNodes]"
+        ".filter(one => one.nodeName.toLowerCase() !== other)"
+        ".map(one => one.textContent).join('').replaceAll('\\n', ''))"
+    )
+    assert shown == [second, first]
+    assert come.inner_text() != gone.inner_text()
+    assert "by the river" not in "".join(dialog.locator("del, ins").all_inner_texts())
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
+    told = Selection.objects.get().circumstances
+    assert (told["diff"], told["raw"], told["device"]) == (True, True, "desktop")
+
+
+def test_passages_are_marked_by_selecting_and_by_typing(page, desk):
+    desk(page)
+    Candidate.objects.update(text="Walk 🚶 along **the river** and rest.")
+    page.reload()
+    page.evaluate(
+        "getSelection().selectAllChildren(document.querySelector('.pane:nth-child(2) strong'))"
+    )
+    page.keyboard.press("m")
+    dialog = page.get_by_role("dialog", name="Mark a passage")
+    expect(dialog.get_by_label("The passage")).to_have_value("the river")
+    dialog.get_by_label("Comment").fill("She loves water.")
+    dialog.get_by_role("button", name="Mark it").click()
+    second = page.locator(".pane").nth(1)
+    expect(second.locator(".marks li")).to_contain_text("Strength the river She loves water.")
+    page.get_by_role("button", name="Mark a passage").click()
+    dialog.get_by_label("The passage").fill("no such words")
+    dialog.get_by_role("button", name="Mark it").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("not in any of the answers")
+    dialog.get_by_label("The passage").fill("and rest")
+    dialog.get_by_label("Weakness").check()
+    dialog.get_by_role("button", name="Mark it").click()
+    expect(page.locator(".marks li")).to_have_count(2)
+    assert page.evaluate("[...CSS.highlights.get('weakness')].map(String)") == ["and rest"]
+    expect(page.locator("#saved")).to_have_text("Saved")
+    page.reload()
+    expect(page.locator(".marks li")).to_have_count(2)
+    page.locator(".pane").first.get_by_role("button", name="Remove").click()
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
+    stored = Selection.objects.get()
+    # Characters, not UTF-16 units: the sign before counts once.
+    assert stored.marks == [
+        {"option": stored.shown[1], "start": 13, "end": 22, "text": "the river", "sign": "+",
+         "comment": "She loves water."}
+    ]  # fmt: skip
+    page.keyboard.press("u")
+    expect(page.locator(".marks li")).to_contain_text("the river")
+
+
+def test_the_guideline_opens_beside_the_item_once_loaded_and_keeps_what_is_typed(page, desk):
+    desk(page, reason="optional")
+    asked = []
+    page.on("request", lambda request: "guideline" in request.url and asked.append(request.url))
+    page.get_by_label("Why this one?").fill("Half a thought")
+    for _ in range(2):
+        page.get_by_role("link", name="Guideline").click()
+        drawer = page.get_by_role("dialog", name="Guideline")
+        expect(drawer.get_by_role("heading", name="第一周")).to_be_visible()
+        drawer.get_by_role("button", name="Close").click()
+    assert len(asked) == 1
+    assert page.url.endswith(JUDGE)
+    expect(page.get_by_label("Why this one?")).to_have_value("Half a thought")
+
+
+def test_the_guideline_that_cannot_be_loaded_says_so_in_the_drawer(page, desk):
+    desk(page)
+    page.context.set_offline(True)
+    page.keyboard.press("g")
+    drawer = page.get_by_role("dialog", name="Guideline")
+    expect(drawer).to_contain_text("cannot be loaded now")
+    page.keyboard.press("Escape")
+    page.context.set_offline(False)
+    page.keyboard.press("g")
+    expect(drawer.get_by_role("heading", name="第一周")).to_be_visible()
+
+
+def test_the_tour_comes_once_a_person_and_task_and_can_be_had_again(page, desk, cast):
+    desk(page)
+    Desk.objects.update(toured=[])
+    page.reload()
+    tour = page.get_by_role("dialog", name="How to judge")
+    expect(tour.get_by_role("heading", name="What you do here")).to_be_focused()
+    tour.get_by_role("button", name="Next").click()
+    expect(tour).to_contain_text("Answer 2 is the better one")
+    tour.get_by_role("button", name="Back").click()
+    tour.get_by_role("button", name="Next").click()
+    tour.get_by_role("button", name="Next").click()
+    with page.expect_response(lambda answer: "/tour/" in answer.url and answer.status == 204):
+        tour.get_by_role("button", name="Start judging").click()
+    page.reload()
+    expect(page.locator("form.judge")).to_be_visible()
+    expect(tour).to_be_hidden()
+    page.keyboard.press("g")
+    page.get_by_role("button", name="Show the tour again").click()
+    expect(tour.get_by_role("heading", name="What you do here")).to_be_visible()
+
+
+def test_the_tour_shows_a_training_item_where_there_is_one(page, desk, tea):
+    desk(page)
+    task = TaskDefinition.objects.get()
+    answers = Candidate.objects.filter(query__external_id="selection-q0").values_list("pk")
+    row = {
+        "external_id": "t1",
+        "overlap": 1,
+        "query": tea.queries.first(),
+        "candidates": [pk for (pk,) in answers],
+        "expected": "1",
+        "explanation": "Because it is **quiet**.",
+    }
+    add_items(tea, task, [row], purpose=Batch.Purpose.TRAINING)
+    page.goto(f"{JUDGE}tour/?task={task.pk}")
+    expect(page.locator(".note strong").last).to_have_text("quiet")
+
+
+def test_time_is_kept_apart_by_answer_and_goes_on_after_a_reload(page, desk):
+    page.clock.install()
+    desk(page)
+    page.locator(".pane").nth(1).hover()
+    page.clock.run_for(5_000)
+    # Nobody moves for a while: the first half minute still counts.
+    page.locator(".pane").nth(2).hover()
+    page.clock.run_for(60_000)
+    page.reload()
+    page.clock.run_for(2_000)
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
+    stored = Selection.objects.get()
+    assert 35 <= stored.seconds <= 40
+    assert 28 <= stored.circumstances["idle"] <= 33
+    panes = stored.circumstances["panes"]
+    assert 4 <= panes[1] <= 7
+    assert 28 <= panes[2] <= 33

@@ -1,0 +1,79 @@
+"""Training as an annotator meets it, and the curators' pages of checks, raters and rulings."""
+
+import re
+
+import pytest
+
+from annotation.judging import queue, submit
+from annotation.judging.models import Slot
+from tests.browser.conftest import PHONE
+from tests.browser.test_axe import check  # noqa: F401 - a fixture
+from tests.judging.test_checks import add_checks, purposes, rates
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def checked(cast, tea):
+    """The study "tea" with checks of every sort answered, ties to rule on, and somebody paused."""
+    cast.open(tea, items=8, overlap=2, reason="optional")
+    add_checks(cast, tea, "training", 2)
+    add_checks(cast, tea, "gold", 2, expected="2")
+    rates(tea, pass_mark=0.5, gold_every=2, repeat_every=2)
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    purposes(tea, ann, number=1)
+    for number in (1, 1):
+        slot = queue.claim(tea, bo)
+        option = Slot.objects.get(pk=slot).item.options.get(number=number)
+        submit.submit(tea, slot, bo, {"choice": str(option.candidate_id)}, key=f"t{slot}")
+    purposes(tea, bo, number=2)
+    return tea
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE])
+def test_the_curators_pages_have_no_violation_and_fit(
+    open_page,
+    let_in,
+    check,  # noqa: F811
+    cast,
+    checked,
+    viewport,
+):
+    page = let_in(open_page(viewport=viewport), cast.person("Carol"))
+    item = checked.items.filter(batch__purpose="work").first()
+    training = checked.items.get(external_id__startswith="training-training-q1")
+    ann = cast.person("Ann")
+    for address in (
+        "/studies/tea/tasks/",
+        "/studies/tea/checks/",
+        f"/studies/tea/checks/new/{item.pk}/",
+        f"/studies/tea/checks/{training.pk}/",
+        "/studies/tea/adjudicate/",
+        f"/studies/tea/adjudicate/{item.pk}/",
+        "/studies/tea/raters/",
+        f"/studies/tea/raters/{ann.pk}/",
+    ):
+        assert page.goto(address).status < 500
+        page.screenshot(path=f"/tmp/shots/{viewport['width']}-{address.strip('/').replace('/','_')[:40]}.png", full_page=True)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= viewport["width"], address
+
+
+def test_a_training_answer_is_explained_in_place_and_the_next_item_follows(
+    open_page,
+    let_in,
+    check,  # noqa: F811
+    cast,
+    tea,
+):
+    cast.open(tea, items=1, overlap=2)
+    add_checks(cast, tea, "training", 1)
+    page = let_in(open_page(), cast.person("Ann"))
+    page.goto("/studies/tea/judge/")
+    page.get_by_label(re.compile("Answer 1"), exact=False).first.check()
+    page.locator("button[name=submit]").click()
+    page.get_by_text("Because of training 1.").wait_for()
+    page.screenshot(path="/tmp/shots/explained.png")
+    page.get_by_role("link", name="Next").click()
+    page.locator("form.judge").wait_for()
+    assert Slot.objects.get(status="held").item.batch.purpose == "work"

@@ -1,0 +1,124 @@
+"""A study with a task of every kind that a bundle can hold, and people who judge it all."""
+
+import itertools
+import json
+
+keys = itertools.count()
+CHAT = [
+    {"role": "user", "text": "I water my ferns every Sunday. Any tips?"},
+    {"role": "assistant", "text": "Keep them out of the sun."},
+]
+TASKS = [
+    {"name": "better", "kind": "selection", "options": 2, "overlap": 3, "tie": True},
+    {"name": "rate", "kind": "preference", "points": 5, "attribute": True, "overlap": 3},
+    {"name": "feel", "kind": "feedback", "criteria": ["Tone", "Depth"], "overlap": 2},
+    {"name": "traits", "kind": "attribute", "overlap": 3, "reason": "optional"},
+    {"name": "matter", "kind": "relevance", "overlap": 3},
+]
+FILES = {
+    "personas": [{"id": "p1", "profile": {"Name": "Mina Park"}}],
+    "queries": [{"id": "q1", "persona": "p1", "text": "What should I do this weekend?"}],
+    "candidates": [
+        {"id": "c-generic", "query": "q1", "text": "Take a walk.", "strategy": "generic"},
+        {"id": "c-own", "query": "q1", "text": "Repot your ferns.", "strategy": "A1"},
+    ],
+    "attributes": [
+        {
+            "id": "a1",
+            "persona": "p1",
+            "text": "Grows ferns at home.",
+            "confidence": 0.9,
+            "model": "m-1",
+            "conversations": [CHAT],
+        },
+        {"id": "a2", "persona": "p1", "text": "Lives near the sea."},
+    ],
+    "items": [
+        {"id": "i-better", "task": "better", "query": "q1", "candidates": ["c-own", "c-generic"]},
+        {
+            "id": "i-rate",
+            "task": "rate",
+            "query": "q1",
+            "attribute": "a1",
+            "candidates": ["c-own", "c-generic"],
+        },
+        {"id": "i-feel", "task": "feel", "query": "q1", "candidates": ["c-own"]},
+        {"id": "i-a1", "task": "traits", "attribute": "a1"},
+        {"id": "i-a2", "task": "traits", "attribute": "a2"},
+        {"id": "i-m1", "task": "matter", "attribute": "a1", "query": "q1"},
+        {
+            "id": "t-1",
+            "task": "better",
+            "query": "q1",
+            "candidates": ["c-own", "c-generic"],
+            "purpose": "training",
+            "expected": "c-generic",
+            "explanation": "The other one mentions too much.",
+        },
+        {
+            "id": "g-1",
+            "task": "traits",
+            "attribute": "a2",
+            "purpose": "gold",
+            "expected": "rejected",
+        },
+    ],
+}
+# What three people say of each item, by the item's id: bodies of the API, "own" and "generic" stand
+# for candidates, and a preference counts from the answer shown first.
+SAYS = {
+    "i-better": [{"choice": "own"}, {"choice": "own"}, {"choice": "tie"}],
+    "i-rate": [{"own": 2}, {"own": 2}, {"own": -1}],
+    "i-feel": [{"Tone": 4, "Depth": 2}, {"Tone": 5, "Depth": 2}],
+    "i-a1": [{"verdict": "accepted"}] * 3,
+    "i-a2": [
+        {"verdict": "uncertain", "cause": "missing-evidence", "reason": "Only once."},
+        {"verdict": "rejected", "cause": "overgeneralised"},
+        {"verdict": "accepted"},
+    ],
+    "i-m1": [{"relevant": "yes"}, {"relevant": "yes"}, {"relevant": "no"}],
+}
+
+
+def write(folder, slug: str = "mix"):
+    """Write the bundle into ``folder``; the folder."""
+    folder.mkdir(exist_ok=True)
+    study = {"slug": slug, "title": "Mixed", "languages": ["en"], "tasks": TASKS}
+    (folder / "study.json").write_text(json.dumps(study))
+    for name, rows in FILES.items():
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines)
+    return folder
+
+
+def body(slot, said: dict) -> dict:
+    """What a person sends for ``slot`` (judging.models.Slot) to say ``said`` (of SAYS)."""
+    from annotation.judging.plan import shown_order
+
+    item = slot.item
+    options = {o.candidate.external_id.removeprefix("c-"): o for o in item.options.all()}
+    ids = {name: str(option.candidate_id) for name, option in options.items()}
+    kind = item.batch.task.kind
+    if kind == "selection":
+        return {**said, "choice": ids.get(said["choice"], said["choice"])}
+    if kind == "preference":
+        first = shown_order(item.pk, slot.ordinal, 2)[0] == options["own"].number
+        return {"value": 3 - said["own"] if first else 3 + said["own"]}
+    if kind == "feedback":
+        one = {name: {"score": n, "feedback": f"{n} it is"} for name, n in said.items()}
+        return {"answers": {ids["own"]: one}}
+    return said
+
+
+def judge(study, people, only=None) -> None:
+    """Let the ``people`` judge the items of SAYS (or those of ``only``), one slot a person."""
+    from annotation.judging.models import Slot
+    from annotation.judging.submit import submit
+
+    for name in only or SAYS:
+        slots = study.slots.filter(item__external_id=name, status="open").order_by("ordinal")
+        for slot, person, said in zip(list(slots), people, SAYS[name], strict=False):
+            # Given to this very person, so that the test knows who says what.
+            Slot.objects.filter(pk=slot.pk).update(status="held", annotator=person)
+            data = body(slot, said)
+            submit(study, slot.pk, person, data, key=f"key-{next(keys)}", seconds=3)

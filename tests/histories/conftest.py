@@ -1,0 +1,82 @@
+"""Made-up histories, so that these tests need no format: records come from a list."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from annotation.histories import formats, ingest, receive
+from annotation.histories.records import Conversation, Message, Search
+
+NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
+
+
+def chat(id_="c-1", *texts, minutes=0, title="Trip", provider="chatgpt", **fields) -> Conversation:
+    """A conversation whose messages are one minute apart, user and assistant in turn."""
+    texts = texts or ("Where shall I go?", "To the sea.")
+    start = NOON + timedelta(minutes=minutes)
+    messages = tuple(
+        Message(("user", "assistant")[n % 2], text, start + timedelta(minutes=n), f"{id_}-{n}")
+        for n, text in enumerate(texts)
+    )
+    last = start + timedelta(minutes=len(texts))
+    return Conversation(provider, id_, title, messages, start, last, **fields)
+
+
+def search(text="tea houses", minutes=0, provider="google-search") -> Search:
+    return Search(provider, text, NOON + timedelta(minutes=minutes))
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(settings, tmp_path):
+    settings.DATA = tmp_path
+
+
+@pytest.fixture
+def contents(monkeypatch):
+    """Bytes of a file -> its records. Files are made up; what reads them is formats' own test."""
+    known = {}
+
+    class Reading:
+        source = "made-up"
+
+        def __init__(self, records):
+            self.records = records
+
+        def __iter__(self):
+            return iter(self.records)
+
+    def read(file, progress=None):
+        data = file.read()
+        if progress:
+            progress(len(data))
+        found = known[data]
+        if isinstance(found, Exception):
+            raise found
+        return Reading(found)
+
+    monkeypatch.setattr(formats, "read", read)
+    return known
+
+
+@pytest.fixture
+def bring(contents):
+    """A function that lets a person send records as a file and reads it; the upload."""
+
+    def bring_(owner, *records, name=b""):
+        data = name or repr(records).encode()
+        contents[data] = records
+        upload = receive.begin(owner, len(data))
+        receive.append(owner, upload.pk, 0, data)
+        return ingest.run(upload.pk)
+
+    return bring_
+
+
+@pytest.fixture
+def ann(cast):
+    return cast.person("Ann")
+
+
+@pytest.fixture
+def bo(cast):
+    return cast.person("Bo")

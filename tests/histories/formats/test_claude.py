@@ -1,0 +1,87 @@
+"""Claude's conversations.json."""
+
+from datetime import UTC, datetime
+
+from annotation.histories.records import Conversation, Message
+
+from .samples import CLAUDE, as_json, chats, records, refusal, skips, turns, zipped
+
+ASKED = datetime(2026, 4, 2, 22, 0, 0, 838_614, tzinfo=UTC)
+ANSWERED = datetime(2026, 4, 2, 22, 0, 9, 1, tzinfo=UTC)
+
+
+def message(name, sender, text, at, parent=None):
+    found = {"uuid": name, "sender": sender, "text": text, "created_at": at}
+    return found | ({"parent_message_uuid": parent} if parent else {})
+
+
+def test_the_published_layout_is_read():
+    assert records(as_json([CLAUDE])) == [
+        Conversation(
+            "claude",
+            "c-1",
+            "Herbs",
+            (
+                Message("user", "Shade herbs?", ASKED, "m1", ("list.txt", "bed.png")),
+                Message("assistant", "Mint.\n\nOr ferns.", ANSWERED, "m2"),
+            ),
+            ASKED,
+            ANSWERED,
+        )
+    ]
+
+
+def test_older_exports_say_messages_and_have_no_content():
+    old = {"uuid": "o", "title": "Old", "messages": [message("1", "human", "Hi", None)]}
+    (chat,) = chats(as_json(old))
+    assert (chat.title, turns(chat)) == ("Old", [("user", "Hi")])
+
+
+def test_the_account_files_beside_it_are_not_read():
+    archive = zipped({
+        "conversations.json": as_json([CLAUDE]),
+        "users.json": b'[{"uuid": "u", "full_name": "Ann"}]',
+        "projects/1.json": b'{"uuid": "p", "name": "P", "docs": [{"content": "secret"}]}',
+        "memories.json": b'[{"conversations_memory": "secret"}]',
+    })  # fmt: skip
+    assert records(archive) == records(as_json([CLAUDE]))
+
+
+def test_the_path_goes_up_from_the_newest_message():
+    nil = "00000000-0000-4000-8000-000000000000"
+    tree = [
+        message("q", "human", "Q", "2026-01-01T00:00:00Z", nil),
+        message("new", "assistant", "new", "2026-01-01T00:02:00Z", "q"),
+        message("old", "assistant", "old", "2026-01-01T00:01:00Z", "q"),
+    ]
+    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": tree}]))
+    assert turns(chat) == [("user", "Q"), ("assistant", "new")]
+
+
+def test_without_parents_messages_are_in_order_of_time():
+    listed = [
+        message("2", "assistant", "A", "2026-01-01T00:01:00+00:00"),
+        message("1", "human", "Q", "2026-01-01T00:00:00+00:00"),
+    ]
+    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": listed}]))
+    assert turns(chat) == [("user", "Q"), ("assistant", "A")]
+
+
+def test_a_circle_of_parents_ends():
+    circle = [message("a", "human", "Q", None, "b"), message("b", "assistant", "A", None, "a")]
+    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": circle}]))
+    assert turns(chat) == [("user", "Q"), ("assistant", "A")]
+
+
+def test_an_upload_alone_is_a_message_and_nothing_at_all_is_none():
+    upload = {"uuid": "m", "sender": "human", "text": "", "content": [],
+              "attachments": [{"file_name": "", "extracted_content": "x"}]}  # fmt: skip
+    blank = {"uuid": "c-2", "chat_messages": [message("m", "human", " ", None)]}
+    data = as_json([{"uuid": "c", "chat_messages": [upload]}, blank])
+    assert chats(data)[0].messages[0].attachments == ("file",)
+    assert skips(data) == [("entry 2", "empty")]
+
+
+def test_the_chats_of_several_accounts_are_refused():
+    other = CLAUDE | {"uuid": "c-2", "account": {"uuid": "acc-2"}}
+    assert refusal(as_json([CLAUDE, other])) == "unsupported_format"

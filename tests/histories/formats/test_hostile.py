@@ -1,0 +1,274 @@
+"""Whatever a file holds: records or a refusal, and never much memory."""
+
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotation.histories.formats import read
+from annotation.histories.records import Conversation, Record, Refused, Search, Visit
+
+from . import samples
+
+MUTATIONS = int(os.environ.get("MUTATIONS", "10000"))
+TOKENS = (
+    b"\0", b"\xff", b"\xef\xbb\xbf", b'"', b"\\", b"\\ud83d", b"\\u0000", b"{", b"}", b"[", b"]",
+    b",", b":", b"null", b"NaN", b"1e999", b"-1", b"0", b"9" * 400, b"\r", b"\n", b"\t", b"<", b">",
+    b"[[" * 2_000, b'{"a":' * 2_000, b"\xe2\x80\xae", b"\xee\x88\x80", b"PK\x03\x04", b"../",
+    b"ustar", b"9999-12-31T23:59:59", b"0001-01-01", b"\x7f\xff\xff\xff", b"\xff" * 8, b"\0" * 600,
+)  # fmt: skip
+
+
+def checked(data: bytes) -> list[Record]:
+    """The records, of which every text can be stored; [] for a refusal with its sentence."""
+    try:
+        found = list(read(io.BytesIO(data)))
+    except Refused as refused:
+        assert refused.sentence
+        return []
+    for record in found:
+        for text in texts_of(record):
+            assert "\0" not in text
+            text.encode()
+    return found
+
+
+def texts_of(record: Record):
+    if isinstance(record, Search | Visit):
+        assert record.text.strip()
+        yield record.text
+    elif isinstance(record, Conversation):
+        assert record.messages
+        assert record.id
+        yield from (record.id, record.title)
+        for message in record.messages:
+            assert message.role in ("user", "assistant")
+            assert message.text.strip() or message.attachments
+            yield from (message.id, message.text, message.model, *message.attachments)
+    else:
+        yield from (record.where, record.reason)
+
+
+def mutated(data: bytes, others: list[bytes], dice: random.Random) -> bytes:
+    """The bytes with one to four faults of the kinds that damage and malice make."""
+    for _ in range(dice.choice((1, 1, 2, 4))):
+        at, to = sorted(dice.randrange(len(data) + 1) for _ in range(2))
+        part = data[at:to]
+        fault = dice.randrange(8)
+        if fault == 0:
+            data = data[:at] + dice.choice(TOKENS) + data[at:]
+        elif fault == 1:
+            data = data[:at] + data[at + dice.randrange(1, 9) :]
+        elif fault == 2:
+            data = data[:at] + bytes([dice.randrange(256)]) + data[at + 1 :]
+        elif fault == 3:
+            data = data[:at] + part * dice.randrange(4) + data[to:]
+        elif fault == 4:
+            data = data[:at]
+        elif fault == 5:
+            other = dice.choice(others)
+            data = data[:at] + other[dice.randrange(len(other)) :]
+        elif fault == 6:
+            data = data[:at] + part[::-1] + data[to:]
+        else:
+            words = data.split(b'"')
+            words[dice.randrange(len(words))] = dice.choice(words)
+            data = b'"'.join(words)
+    return data
+
+
+def test_mutated_exports_give_records_or_a_refusal():
+    dice = random.Random(20261120)  # noqa: S311
+    originals = [data for _, data in samples.ALL.values()]
+    read_at_all = 0
+    for number in range(MUTATIONS):
+        data = mutated(originals[number % len(originals)], originals, dice)
+        try:
+            read_at_all += bool(checked(data))
+        except BaseException as error:
+            error.add_note(f"mutation {number}: {data[:300]!r}")
+            raise
+    # Most faults cost less than the file; were it otherwise, nothing would have been tried.
+    assert read_at_all > MUTATIONS // 20
+
+
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
+    st.sampled_from((
+        "user", "assistant", "root", "n3", "m1", "1735725600", "2026-01-01T00:00:00Z", "Search",
+        "YouTube", "Gemini Apps", "Prompted x", "Watched x", 1e308, -(10**400), 1735725600.5,
+        "https://www.google.com/search?q=%ff", "https://[", "\ud800", "a\0b", "text",
+    )),
+)  # fmt: skip
+
+
+def keys_of(value) -> set[str]:
+    """All keys in a JSON value, however deep."""
+    if isinstance(value, dict):
+        return set(value).union(*map(keys_of, value.values()))
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+ENTRIES = [
+    samples.CHATGPT, samples.CLAUDE, samples.DEEPSEEK,
+    *samples.SEARCH, *samples.GEMINI, *samples.YOUTUBE, samples.GROK["conversations"][0], *samples.LECHAT, samples.WILDCHAT, samples.LMSYS,
+    samples.ARENA, samples.SHAREGPT, samples.PAIRS, samples.OASST, *samples.OASST_MESSAGES,
+    samples.OASST_THREAD, samples.PRISM, samples.HELPSTEER, *samples.MESSAGES, samples.AISTUDIO,
+    *samples.CHROME["Browser History"],
+]  # fmt: skip
+KEYS = sorted(set().union(*map(keys_of, ENTRIES)))
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
+    ),
+    max_leaves=12,
+)
+
+
+def replaced(value, steps: list[int], new):
+    """The value with one of its parts, found by walking down these steps, replaced."""
+    if not steps or not value or not isinstance(value, dict | list):
+        return new
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    key = keys[steps[0] % len(keys)]
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[key] = replaced(value[key], steps[1:], new)
+    return copy
+
+
+STEPS = st.lists(st.integers(0, 20), min_size=1, max_size=7)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(ENTRIES), st.lists(st.tuples(STEPS, VALUES), min_size=1, max_size=4))
+def test_any_value_in_any_place_of_any_format_is_read_or_refused(entry, changes):
+    changed = entry
+    for steps, new in changes:
+        changed = replaced(changed, steps, new)
+    # The whole entry stands before it, so that the format is known.
+    checked(json.dumps([entry, changed, entry]).encode())
+    checked(json.dumps(changed).encode())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8))
+def test_any_object_of_the_formats_keys_is_read_or_refused(entry):
+    checked(json.dumps([entry, entry]).encode())
+
+
+CELLS = st.sampled_from(
+    ("", "conversation", "time", "author", "message", "query", '"', "1740823500")
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(st.one_of(CELLS, st.text(max_size=9)), max_size=5), max_size=6))
+def test_any_table_is_read_or_refused(rows):
+    for header in ("Conversation,Time,Author,Message", "time,query", ""):
+        table = "\n".join([header, *(",".join(row) for row in rows)])
+        checked(table.encode("utf-8", "surrogatepass"))
+
+
+PIECES = st.sampled_from((
+    "<div>", "</div>", "<br>", "<p>", "<a href='//['>", "<!--", "&#0;", "&#xd800;", "12:00",
+    "Mar 14, 2026, 12:00 PM", "Prompted ", "x",
+))  # fmt: skip
+HEADERS = st.sampled_from(("Search", "YouTube", "Gemini Apps", ""))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PIECES, max_size=12), HEADERS)
+def test_any_page_is_read_or_refused(pieces, header):
+    checked(samples.page(samples.cell(header, "".join(pieces)), samples.cell(header, *pieces)))
+
+
+# --- Memory ---------------------------------------------------------------------------------------
+
+BEGUN = b'[{"mapping":{"a":{"message":{"author":{"role":"user"},"content":{"parts":["'
+ENDED = b'"]}}}}}]'
+PROMPT = b'[{"header":"Gemini Apps","title":"Prompted a","time":"2026-01-01T00:00:00Z"'
+# What comes first, what is repeated to 40 MB or the size given, what comes last.
+FLOODS = {
+    "one string": (BEGUN, b"a", ENDED),
+    "one string of wide letters": (BEGUN, "😀".encode(), ENDED, 31 << 20),
+    "one string that an escape widens": (BEGUN + b"\\ud83d\\ude00", b"a", ENDED, 15 << 20),
+    "lists": (b'[{"mapping":{},"x":[', b"[],", b"1]}]"),
+    "objects": (b'[{"mapping":{},"x":[', b'{"":0},', b"1]}]", 15 << 20),
+    "short strings": (b'[{"mapping":{},"x":[', b'"ab",', b"1]}]", 15 << 20),
+    "depth": (b"", b"[", b""),
+    "depth of objects": (b"", b'{"a":', b""),
+    "one number": (b'[{"mapping":{},"create_time":', b"9", b"}]"),
+    "a line without end": (b"", b"a", b""),
+    "cells": (b"date,query\n", b",", b""),
+    "a row without end": (b"date,query\n", b'"x\n",', b""),
+    "names of columns": (b"", b"a,", b""),
+    "prompts": (b"", PROMPT + b"},", b"1]"),
+    "tags in an answer": (PROMPT + b',"safeHtmlItem":[{"html":"', b"a<br>", b'"}]}]', 15 << 20),
+    "tags in a cell": (b'<div class="outer-cell mdl-typography--body-1">', b"<p>a", b""),
+    "lines of a page": (b"<script>var jsonData = " + BEGUN, b"a", ENDED),
+}  # fmt: skip
+
+
+class Flood(io.RawIOBase):
+    """A file of a beginning, a unit many times over, and an end; it takes no room."""
+
+    def __init__(self, begin: bytes, unit: bytes, end: bytes, size: int = 40 << 20):
+        count = size // len(unit)
+        block = unit * (1 + (1 << 16) // len(unit))
+        self._block, self._begin, self._end = block, begin, end
+        self._to = len(begin) + count * len(unit)
+        self._size, self._at, self._unit = self._to + len(end), 0, len(unit)
+
+    def seek(self, offset, whence=0):
+        self._at = self._size + offset if whence == 2 else offset
+        return self._at
+
+    def tell(self):
+        return self._at
+
+    def read(self, size=-1):
+        assert 0 < size <= 1 << 16
+        if self._at < len(self._begin):
+            data = self._begin[self._at : self._at + size]
+        elif self._at < self._to:
+            phase = (self._at - len(self._begin)) % self._unit
+            data = self._block[phase : phase + min(size, self._to - self._at)]
+        else:
+            data = self._end[self._at - self._to :][:size]
+        self._at += len(data)
+        return data
+
+
+MEASURED = """
+import resource
+from django.conf import settings
+settings.configure(USE_I18N=False)
+from annotation.histories.formats import read
+from annotation.histories.records import Refused
+from tests.histories.formats.test_hostile import FLOODS, Flood
+for name, flood in FLOODS.items():
+    try:
+        for record in read(Flood(*flood)):
+            pass
+    except Refused:
+        pass
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(name, peak, sep="\\t", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak as Linux counts it")
+def test_no_flood_takes_more_than_256_megabytes():
+    told = subprocess.run(
+        [sys.executable, "-c", MEASURED], check=True, capture_output=True, text=True
+    ).stdout
+    peaks = {name: int(peak) for name, peak in (line.split("\t") for line in told.splitlines())}
+    assert list(peaks) == list(FLOODS)
+    assert max(peaks.values()) < 256, peaks

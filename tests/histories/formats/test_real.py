@@ -1,0 +1,54 @@
+"""Exports that others published: the excerpts here, and more where they are at hand."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from annotation.histories.records import Conversation, Search, Visit
+
+from .samples import records
+
+EXCERPTS = Path(__file__).parents[2] / "data" / "histories"
+SHARED = Path("/work/shared/data")
+
+
+def counted(path: Path) -> tuple[dict, int]:
+    """Records by kind, and messages."""
+    found = records(path.read_bytes())
+    kinds = Counter(type(record) for record in found)
+    chats = [record for record in found if isinstance(record, Conversation)]
+    return dict(kinds), sum(len(chat.messages) for chat in chats)
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "messages"),
+    [
+        ("chatgpt-conversation.json", {Conversation: 1}, 2),
+        ("claude-minimal.json", {Conversation: 1}, 1),
+        ("grok-minimal.json", {Conversation: 1}, 2),
+        ("google-takeout-MyActivity.html", {Visit: 2, Search: 1}, 0),
+        ("sharegpt-style.json", {Conversation: 2}, 6),
+    ],
+)
+def test_the_excerpts_are_read(name, kinds, messages):
+    assert counted(EXCERPTS / name) == (kinds, messages)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the larger samples are not on this machine")
+@pytest.mark.parametrize(
+    ("name", "kinds", "messages"),
+    [
+        ("chat-exports/chatgpt-minimal.json", {Conversation: 1}, 1),
+        # A conversation of fillers, none of them text or message that was shown.
+        ("chat-exports/claude-representative-00.json", {Conversation: 1}, 3),
+        # "40 template conversations".
+        ("chat-exports/sharegpt-style.json", {Conversation: 40}, 160),
+        # "10 real battles", of two conversations each.
+        ("chat-exports/chatbot-arena-10.jsonl", {Conversation: 20}, 40),
+        # "50 English trees".
+        ("oasst-trees/trees.jsonl", {Conversation: 50}, 163),
+    ],
+)
+def test_the_larger_samples_are_read(name, kinds, messages):
+    assert counted(SHARED / name) == (kinds, messages)

@@ -1,0 +1,94 @@
+"""`import_history EMAIL FILE`"""
+
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.histories import erase
+from annotation.histories.models import Session, Upload
+from annotation.histories.records import Refused, Skipped
+from tests.histories.conftest import chat, search
+
+
+@pytest.fixture
+def file(tmp_path, contents, ann):
+    path = tmp_path / "export.zip"
+    path.write_bytes(b"made up")
+    contents[b"made up"] = [chat(), chat("c-2"), search(), search(), Skipped("line 3", "junk: x")]
+    return path
+
+
+EXPECTED = {
+    "source": "made-up",
+    "sessions": 2,
+    "messages": 4,
+    "searches": 1,
+    "first": "2026-03-14T12:00:00+00:00",
+    "last": "2026-03-14T12:01:00+00:00",
+    "duplicates": 1,
+    "skipped": [{"where": "line 3", "reason": "junk: x"}],
+}
+
+
+def run(*words):
+    out, err = io.StringIO(), io.StringIO()
+    call_command("import_history", *map(str, words), stdout=out, stderr=err)
+    return json.loads(out.getvalue())
+
+
+def test_the_command_prints_what_it_imported(file, settings):
+    assert run("ANN@example.org", file) == EXPECTED
+    assert Session.objects.count() == 3
+    assert list((settings.DATA / "histories").iterdir()) == []
+
+
+def test_a_dry_run_prints_the_same_and_stores_nothing(file):
+    assert run("ann@example.org", file, "--dry-run") == EXPECTED
+    assert (Session.objects.count(), Upload.objects.count()) == (0, 0)
+    run("ann@example.org", file)
+    again = run("ann@example.org", file, "--dry-run")
+    assert again == EXPECTED | {"duplicates": 4}
+
+
+def test_the_same_file_again_stores_nothing_and_says_what_it_holds(file):
+    run("ann@example.org", file)
+    assert run("ann@example.org", file) == EXPECTED | {"duplicates": 4}
+    assert Session.objects.count() == 3
+
+
+@pytest.mark.parametrize("words", [(), ("--dry-run",)])
+def test_a_file_that_is_no_history_is_refused_by_its_code(file, contents, capsys, words):
+    contents[b"made up"] = Refused("unsupported_format")
+    out = io.StringIO()
+    with pytest.raises(CommandError) as caught:
+        call_command("import_history", "ann@example.org", str(file), *words, stdout=out)
+    error = json.loads(out.getvalue())["error"]
+    assert (error["code"], caught.value.returncode) == ("unsupported_format", 1)
+    assert error["message"].startswith("This is not an export that can be read here.")
+
+
+def test_an_empty_file_an_unknown_account_and_a_missing_file_are_sentences(
+    file, tmp_path, contents
+):
+    empty = tmp_path / "empty"
+    empty.touch()
+    contents[b""] = Refused("empty_file")
+    for words in (
+        ("ann@example.org", empty),
+        ("zoe@example.org", file),
+        ("ann@example.org", "none"),
+    ):
+        with pytest.raises(CommandError) as caught:
+            run(*words)
+        assert str(caught.value).endswith(".")
+
+
+def test_what_its_owner_erased_needs_a_second_word(file, ann):
+    run("ann@example.org", file)
+    erase.forget(ann)
+    with pytest.raises(CommandError) as caught:
+        run("ann@example.org", file)
+    assert "--again" in str(caught.value)
+    assert run("ann@example.org", file, "--again") == EXPECTED

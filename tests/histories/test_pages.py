@@ -1,0 +1,307 @@
+"""The owner's pages: what they show, what they change, and whom they do not know."""
+
+import uuid
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from annotation.histories import browse, ingest
+from annotation.histories.models import HistoryConsent, Mark, NamesWord, Session, Upload
+from tests.histories.conftest import chat, search
+
+CANARY = "rose-canary-of-bo"
+PAGES = ("history", "history-uploads", "history-privacy", "history-consent")
+
+
+def page(client, name, *args, **query):
+    return client.get(reverse(name, args=args), query)
+
+
+def shown(response) -> str:
+    return response.content.decode()
+
+
+@pytest.fixture
+def filled(ann, bring):
+    """Ann's history: two chats and a day of searches, all of it looked through."""
+    mail = "Write to ann@example.org about ❄"
+    bring(
+        ann,
+        chat("c-1", mail, "I will."),
+        chat("c-2", "去哪里喝茶", "去海边", minutes=60, title="茶"),
+    )
+    bring(ann, search("tea house"))
+    return ann
+
+
+def test_nobody_sees_another_persons_history(client, login, ann, bo, bring):
+    bring(bo, chat("c-9", f"I am {CANARY}", title=CANARY), search(CANARY))
+    NamesWord.objects.create(owner=bo, word=CANARY)
+    bring(ann, chat())
+    login(ann)
+    for name in PAGES:
+        assert CANARY not in shown(page(client, name))
+    # What is searched for is repeated by the page; what would be found is not.
+    assert CANARY not in shown(page(client, "history", q="rose-canary"))
+    assert list(page(client, "history", q="rose-canary").context["page"]) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["history-session", "history-mark", "history-strike", "history-upload"]
+)
+def test_a_foreign_id_is_unknown_and_nothing_changes(client, login, ann, bo, bring, name):
+    bring(bo, chat("c-9", "bo@example.org"))
+    theirs = Upload if name == "history-upload" else Session
+    pk = theirs.objects.get(owner=bo).pk
+    login(ann)
+    method = client.get if name == "history-session" else client.post
+    mark = Mark.objects.get()
+    data = {"mark": mark.pk, "state": "rejected", "text": "bo", "action": "erase", "sure": "1"}
+    assert method(reverse(name, args=[pk]), data).status_code == 404
+    mark.refresh_from_db()
+    assert (mark.state, Mark.objects.count(), Session.objects.count()) == ("suggested", 1, 1)
+
+
+def test_a_foreign_session_among_ones_own_refuses_the_whole_list(client, login, ann, bo, bring):
+    bring(ann, chat())
+    bring(bo, chat())
+    login(ann)
+    data = {"session": [str(s.pk) for s in Session.objects.all()], "action": "keep"}
+    assert client.post(reverse("history-decide"), data).status_code == 404
+    data["session"] = [str(uuid.uuid4())]
+    assert client.post(reverse("history-decide"), data).status_code == 404
+    assert set(Session.objects.values_list("state", flat=True)) == {"pending"}
+
+
+def test_a_foreign_mark_in_ones_own_session_is_unknown(client, login, ann, bo, bring):
+    bring(ann, chat("c-1", "ann@example.org"))
+    bring(bo, chat("c-1", "bo@example.org"))
+    login(ann)
+    mine = Session.objects.get(owner=ann)
+    data = {"mark": Mark.objects.get(session__owner=bo).pk, "state": "rejected"}
+    assert client.post(reverse("history-mark", args=[mine.pk]), data).status_code == 404
+
+
+def test_sessions_are_kept_and_dropped_one_by_one_and_all_at_once(client, login, filled):
+    login(filled)
+    one = Session.objects.get(external_id="c-1")
+    decide = reverse("history-decide")
+    assert client.post(decide, {"session": one.pk, "action": "drop"}).status_code == 302
+    assert Session.objects.get(pk=one.pk).state == "dropped"
+    client.post(decide, {"all": "1", "kind": "chat", "state": "pending", "action": "keep"})
+    states = dict(Session.objects.values_list("external_id", "state"))
+    assert states == {"c-1": "dropped", "c-2": "kept", "2026-03-14": "pending"}
+    assert list(browse.sessions(filled)) == [Session.objects.get(external_id="c-2")]
+
+
+def test_the_list_comes_back_as_it_was_filtered(client, login, filled):
+    login(filled)
+    data = {
+        "action": "keep",
+        "session": Session.objects.first().pk,
+        "kind": "chat",
+        "month": "2026-03",
+    }
+    response = client.post(reverse("history-decide"), data)
+    assert response.url == "/history/?kind=chat&month=2026-03"
+
+
+def test_filters_and_months_show_what_fits(client, login, filled):
+    login(filled)
+
+    def titles(**query):
+        return [s.external_id for s in page(client, "history", **query).context["page"]]
+
+    assert titles(kind="search") == ["2026-03-14"]
+    assert set(titles(provider="chatgpt")) == {"c-1", "c-2"}
+    assert titles(month="2025-01") == []
+    assert len(titles(month="2026-03")) == 3
+    assert titles(q="喝茶") == ["c-2"]
+    assert titles(q="tea hou")[0] == "2026-03-14"
+    assert "2026-03-14" not in titles(q="tea house", kind="chat")
+
+
+@pytest.mark.parametrize(
+    "query", ["?state=x&kind=y&month=z&page=q", "?month=2026-99", "?q=" + "a" * 5000]
+)
+def test_nonsense_in_the_address_is_left_out(client, login, filled, query):
+    login(filled)
+    assert client.get(reverse("history") + query).status_code == 200
+
+
+def test_erasing_asks_first_and_then_erases(client, login, filled):
+    login(filled)
+    one = Session.objects.get(external_id="c-1")
+    data = {"session": one.pk, "action": "erase"}
+    response = client.post(reverse("history-decide"), data)
+    assert "Erase 1 session?" in shown(response)
+    assert Session.objects.count() == 3
+    client.post(reverse("history-decide"), data | {"sure": "1"})
+    assert not Session.objects.filter(pk=one.pk).exists()
+
+
+def test_a_session_is_shown_with_its_marks_and_as_others_would_see_it(client, login, filled):
+    login(filled)
+    one = Session.objects.get(external_id="c-1")
+    mine = shown(page(client, "history-session", one.pk))
+    assert '<mark title="[EMAIL_1]">ann@example.org</mark>' in mine
+    others = shown(page(client, "history-session", one.pk, **{"as": "others"}))
+    assert "Write to [EMAIL_1] about ❄" in others
+    assert "ann@example.org" not in others.replace(">ann@example.org</a>", "").replace(
+        "Your account, ann@example.org", ""
+    )
+
+
+def test_marks_are_shown_and_hidden_again_by_the_owner(client, login, filled):
+    login(filled)
+    mark = Mark.objects.get()
+    address = reverse("history-mark", args=[mark.session_id])
+    client.post(address, {"mark": mark.pk, "state": "rejected"})
+    others = shown(page(client, "history-session", mark.session_id, **{"as": "others"}))
+    assert "Write to ann@example.org" in others
+    client.post(address, {"mark": mark.pk, "state": "accepted"})
+    others = shown(page(client, "history-session", mark.session_id, **{"as": "others"}))
+    assert "Write to [EMAIL_1]" in others
+
+
+def test_a_text_is_struck_out_by_writing_it(client, login, filled):
+    login(filled)
+    one = Session.objects.get(external_id="c-2")
+    response = client.post(reverse("history-strike", args=[one.pk]), {"text": "海边"}, follow=True)
+    assert "Hidden in 1 place." in shown(response)
+    assert "去[PRIVATE_1]" in shown(page(client, "history-session", one.pk, **{"as": "others"}))
+    response = client.post(
+        reverse("history-strike", args=[one.pk]), {"text": "nowhere"}, follow=True
+    )
+    assert "This text stands nowhere here." in shown(response)
+
+
+def test_words_are_hidden_everywhere_and_shown_again_when_removed(client, login, filled):
+    login(filled)
+    response = client.post(reverse("history-privacy"), {"word": "tea"}, follow=True)
+    assert "Hidden in 1 place." in shown(response)
+    assert browse_text(filled, "2026-03-14").endswith("[NAME_1] house")
+    word = NamesWord.objects.get()
+    client.post(reverse("history-word", args=[word.pk]))
+    assert browse_text(filled, "2026-03-14").endswith("tea house")
+
+
+def browse_text(owner, external_id):
+    rows = Session.objects.filter(owner=owner, external_id=external_id)
+    return next(browse.transcripts(rows)).text
+
+
+def test_a_word_of_somebody_else_is_unknown(client, login, ann, bo):
+    word = NamesWord.objects.create(owner=bo, word="Bo")
+    login(ann)
+    assert client.post(reverse("history-word", args=[word.pk])).status_code == 404
+    assert NamesWord.objects.count() == 1
+
+
+def test_everything_of_a_kind_is_shown_or_hidden(client, login, filled):
+    login(filled)
+    assert "e-mail addresses" in shown(page(client, "history-privacy"))
+    client.post(reverse("history-kind"), {"kind": "email", "state": "rejected"})
+    assert Mark.objects.get().state == "rejected"
+    client.post(reverse("history-kind"), {"kind": "email", "state": "accepted"})
+    assert Mark.objects.get().state == "accepted"
+
+
+def test_consent_is_given_and_taken_back_on_one_page(client, login, tea, cast):
+    ann = cast.person("Ann")
+    login(ann)
+    data = {"study": tea.pk, "purpose": "show_to_judges"}
+    client.post(reverse("history-consent"), data | {"allow": "1"})
+    assert "You allowed this on" in shown(page(client, "history-consent"))
+    client.post(reverse("history-consent"), data)
+    consent = HistoryConsent.objects.get()
+    assert consent.withdrawn_at is not None
+    assert "You allowed this on" not in shown(page(client, "history-consent"))
+
+
+def test_a_study_one_is_no_member_of_cannot_be_allowed_anything(client, login, tea, cast):
+    login(cast.person("Zoe"))
+    data = {"study": tea.pk, "purpose": "publish", "allow": "1"}
+    assert client.post(reverse("history-consent"), data).status_code == 404
+    assert not HistoryConsent.objects.exists()
+
+
+def test_a_form_sends_a_file_without_any_script(client, login, ann, contents, settings):
+    contents[b"made up"] = [chat()]
+    login(ann)
+    data = {"file": SimpleUploadedFile("my name.zip", b"made up")}
+    response = client.post(reverse("history-uploads"), data, follow=True)
+    assert "The file has arrived and is being read." in shown(response)
+    upload = Upload.objects.get()
+    path = settings.DATA / "histories" / upload.stored
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"made up", 0o600)
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert ingest.run(upload.pk).status == "done"
+    assert not path.exists()
+
+
+def test_a_form_without_a_file_says_so(client, login, ann):
+    login(ann)
+    response = client.post(reverse("history-uploads"), follow=True)
+    assert "Choose a file first." in shown(response)
+
+
+def test_a_file_beyond_the_limit_is_refused_with_a_sentence(client, login, ann, settings):
+    settings.HISTORY_MAX_BYTES = 2**20
+    login(ann)
+    data = {"file": SimpleUploadedFile("a.zip", b"x" * (2**20 + 1))}
+    response = client.post(reverse("history-uploads"), data, follow=True)
+    assert "The file is larger than the 1 MB that can be sent here." in shown(response)
+    assert not Upload.objects.exists()
+    assert not any((settings.DATA / "histories").glob("*"))
+
+
+def test_a_file_of_somebody_logged_out_is_not_stored(client, settings):
+    data = {"file": SimpleUploadedFile("a.zip", b"x")}
+    assert client.post(reverse("history-uploads"), data).status_code == 302
+    folder = settings.DATA / "histories"
+    assert not folder.exists() or list(folder.iterdir()) == []
+
+
+def test_the_list_of_uploads_is_a_fragment_for_htmx(client, login, filled):
+    login(filled)
+    part = client.get(reverse("history-uploads"), headers={"HX-Request": "true"})
+    assert "<html" not in shown(part)
+    assert shown(part).count("<article>") == 2
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_takes_as_many_queries_with_much_as_with_little(
+    client, login, ann, bring, name, django_assert_num_queries
+):
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    login(ann)
+
+    def count():
+        with CaptureQueriesContext(connection) as captured:
+            page(client, name)
+        return len(captured)
+
+    bring(ann, chat("c-0", "ann@example.org", "0"))
+    few = count()
+    for n in range(1, 4):
+        bring(ann, chat(f"c-{n}", f"ann{n}@example.org", f"{n}"), search(f"tea {n}", n))
+    assert count() == few
+
+
+def test_reading_a_session_takes_as_many_queries_with_many_marks(client, login, ann, bring):
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    login(ann)
+    bring(ann, chat("c-1", "ann@example.org"))
+    bring(ann, chat("c-2", *(f"a{n}@example.org b{n}@example.org" for n in range(30))))
+    counts = []
+    for external_id in ("c-1", "c-2"):
+        with CaptureQueriesContext(connection) as captured:
+            page(client, "history-session", Session.objects.get(external_id=external_id).pk)
+        counts.append(len(captured))
+    assert counts[0] == counts[1]

@@ -1,0 +1,670 @@
+"""The annotator's own desk: what waits, what was done, what can be taken along, and the way out."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.accounts import consent
+from annotation.candidates.models import Candidate
+from annotation.core.errors import DomainError, NotFound
+from annotation.judging import leaving, part, queue, submit
+from annotation.judging.kinds import KINDS
+from annotation.judging.models import (
+    Batch,
+    Desk,
+    Draft,
+    Handback,
+    Item,
+    ItemComment,
+    Judgment,
+    Selection,
+    Slot,
+)
+from annotation.judging.open import add_items
+from annotation.queries.models import GoldClaim, GoldResponse
+from annotation.studies import messages
+from annotation.studies.models import (
+    CrowdEntry,
+    CrowdSource,
+    Membership,
+    Study,
+    TaskDefinition,
+)
+
+PAST, LEAVE = "/studies/tea/mine/", "/studies/tea/leave/"
+DOWNLOAD, CONSENT = "/studies/tea/mine/download/", "/studies/tea/consent/"
+
+
+def choose(slot_id, number=1) -> dict:
+    slot = Slot.objects.get(pk=slot_id)
+    return {"choice": str(slot.item.options.get(number=number).candidate_id)}
+
+
+def judge(study, user, number=1, **more):
+    """Claim and judge one item; the slot's id, or None where nothing is left."""
+    slot = queue.claim(study, user)
+    if slot:
+        data = choose(slot, number) | more.pop("data", {})
+        submit.submit(study, slot, user, data, key=f"k{slot}", **more)
+    return slot
+
+
+def place(study, user):
+    found = Study.objects.filter(pk=study.pk).with_standing(user).get()
+    return part.places(user, [found])[study.pk]
+
+
+def downloaded(client) -> dict:
+    answer = client.get(DOWNLOAD)
+    assert answer.status_code == 200
+    return json.loads(answer.getvalue())
+
+
+@pytest.fixture
+def ann(cast, tea):
+    return cast.person("Ann")
+
+
+@pytest.fixture
+def page(login, ann):
+    return login(ann)
+
+
+# --- The desk -------------------------------------------------------------------------------
+
+
+def test_what_is_waiting_is_what_the_hand_out_gives(cast, tea, ann):
+    """Some are judged, skipped, full, somebody else's or Ann's own: the desk knows as the queue."""
+    bo = cast.person("Bo")
+    cast.open(tea, items=8, overlap=1)
+    judge(tea, bo)
+    judge(tea, ann)
+    queue.hand_back(queue.claim(tea, ann), ann, "skipped", "no idea")
+    items = list(Item.objects.filter(slots__status="open").order_by("position"))
+    Slot.objects.filter(item=items[-1]).update(reserved_for=bo)
+    Slot.objects.filter(item=items[-2]).update(withheld_from=ann)
+    Slot.objects.filter(item=items[-3]).update(reserved_for=ann)
+    told = place(tea, ann)
+    given = 0
+    while judge(tea, ann):
+        given += 1
+    assert (told.waiting, told.more, given) == (3, False, 3)
+    assert (place(tea, ann).waiting, place(tea, ann).state) == (0, "done")
+
+
+def test_a_long_list_is_counted_up_to_a_limit_and_said_so(cast, tea, ann, monkeypatch):
+    monkeypatch.setattr(part, "LOOK", 6)
+    cast.open(tea, items=5, overlap=3)
+    told = place(tea, ann)
+    assert (told.waiting, told.more, told.in_all) == (2, True, None)
+
+
+def test_the_desk_tells_what_was_done_and_the_time_apart_from_idle_time(cast, tea, ann, page):
+    cast.open(tea, items=5, overlap=1)
+    Study.objects.update(pay_per_hour="12.00", pay_per_judgment="0.50", currency="EUR")
+    for number in range(3):
+        idle = {"circumstances": json.dumps({"idle": 60})}
+        slot = judge(tea, ann, data=idle, seconds=1200)
+        at = timezone.now() - timedelta(days=number)
+        Judgment.objects.filter(slot=slot).update(submitted_at=at)
+    told = place(tea, ann)
+    assert (told.done, told.waiting, told.in_all, told.active, told.idle) == (3, 2, 5, 3600, 180)
+    assert [day.n for day in told.days] == [0] * 11 + [1, 1, 1]
+    assert (told.lately, told.active_days, told.a_day) == (3, 3, 1)
+    assert told.pay == 12 + 3 * 0.5
+    html = page.get("/").content.decode()
+    assert all(words in html for words in ("1 h 00 min", "3 min", "13.50 EUR", "of up to 5"))
+    assert html.count("<rect ") == 3
+    assert html.count('<td class="n">1</td>') == 3
+
+
+def test_days_before_the_last_fourteen_are_not_in_the_pace(cast, tea, ann):
+    cast.open(tea, overlap=1)
+    Judgment.objects.filter(slot=judge(tea, ann)).update(
+        submitted_at=timezone.now() - timedelta(days=14)
+    )
+    assert (place(tea, ann).lately, place(tea, ann).done) == (0, 1)
+
+
+def test_a_change_is_no_second_judgment_but_takes_its_time(cast, tea, ann):
+    cast.open(tea, overlap=1)
+    slot = judge(tea, ann, seconds=10)
+    submit.revise(tea, slot, ann, choose(slot, 2), key="k2", seconds=5)
+    told = place(tea, ann)
+    assert (told.done, told.lately, told.active) == (1, 1, 15)
+
+
+def test_where_no_rate_is_set_nothing_is_said_of_pay(cast, tea, ann, page):
+    cast.open(tea)
+    assert place(tea, ann).pay is None
+    assert "Pay" not in page.get("/").content.decode()
+
+
+def test_the_desk_takes_as_many_statements_for_three_studies_as_for_one(cast, tea, ann, page):
+    counts = []
+    for slugs in ([], ["rain", "snow"]):
+        for slug in slugs:
+            other = cast.study(slug)
+            cast.member("Ann", other, "annotator")
+            cast.open(other, items=2)
+            judge(other, ann)
+            messages.write(_as(other, "curator"), cast.person("Carol"), f"Welcome to {slug}.")
+        with CaptureQueriesContext(connection) as queries:
+            html = page.get("/").content.decode()
+        counts.append(len(queries))
+    assert html.count("<article>") == 3
+    assert "Welcome to rain." in html
+    assert counts[0] == counts[1] <= 8
+
+
+def _as(study, role):
+    study.role = role
+    return study
+
+
+@pytest.mark.parametrize(
+    ("change", "state", "words"),
+    [
+        ({"status": "draft"}, "draft", "has not begun yet"),
+        ({"status": "closed"}, "closed", "This study is closed"),
+        ({"status": "open"}, "done", "Nothing is waiting for you"),
+    ],
+)
+def test_the_desk_says_why_there_is_nothing_to_do(cast, tea, ann, page, change, state, words):
+    Study.objects.update(**change)
+    html = page.get("/").content.decode()
+    assert place(tea, ann).state == state
+    assert words in html
+    assert "/judge/" not in html
+
+
+def test_a_paused_person_reads_the_curators_sentence(cast, tea, ann, page):
+    cast.open(tea)
+    reason = "Please read the guideline <once> more & write to us."
+    Desk.objects.create(study=tea, annotator=ann, stopped_at=timezone.now(), stop_reason=reason)
+    html = page.get("/").content.decode()
+    assert "Please read the guideline &lt;once&gt; more &amp; write to us." in html
+    assert "/judge/" not in html
+
+
+def test_an_item_in_hand_can_be_finished_after_the_study_was_closed(cast, tea, ann, page):
+    cast.open(tea)
+    queue.claim(tea, ann)
+    Study.objects.update(status="closed")
+    html = page.get("/").content.decode()
+    assert "Go on with the item in your hands" in html
+
+
+def test_without_consent_the_desk_asks_for_it_first(cast, tea, login):
+    cast.open(tea)
+    html = login(cast.member("Dora", tea, "annotator", consented=False)).get("/").content.decode()
+    assert "Read the consent and begin" in html
+    assert "/judge/" not in html
+
+
+def test_somebody_without_a_study_is_told_how_to_get_into_one(cast, login):
+    html = login(cast.person("Nobody")).get("/").content.decode()
+    assert "You are not part of a study yet" in html
+    assert 'href="/join/"' in html
+
+
+def test_who_runs_a_study_sees_it_without_a_desk_of_judgments(cast, tea, login):
+    cast.open(tea)
+    html = login(cast.person("Rui")).get("/").content.decode()
+    assert "Open the study" in html
+    assert "Waiting for you" not in html
+
+
+# --- Past judgments -------------------------------------------------------------------------
+
+
+def _open_kinds(cast, tea):
+    """An item of every kind in ``tea``; {kind: (slot, fields of an answer)} for Ann."""
+    ann = cast.person("Ann")
+    persona = cast.persona(tea)
+    query = cast.query(tea, "q1", persona, text="Which tea calms?")
+    one, two = [candidate.pk for candidate in cast.candidates(query, 2)]
+    attribute = persona.attributes.create(text="Sleeps badly.")
+    gold = GoldResponse.objects.create(query=query, text="Camomile.", version=1)
+    claims = [
+        GoldClaim.objects.create(response=gold, number=n, text=f"Claim {n}") for n in (1, 2, 3)
+    ]
+    about = {
+        "selection": {"query": query, "candidates": [one, two]},
+        "preference": {"query": query, "candidates": [one, two]},
+        "feedback": {"query": query, "candidates": [one]},
+        "attribute": {"attribute": attribute},
+        "relevance": {"query": query, "attribute": attribute},
+        "claims": {"query": query, "gold": gold},
+    }
+    answers = {
+        "selection": {"choice": str(one), "strength": "clearly"},
+        "preference": {"value": "1"},
+        "feedback": {
+            "score-1-1": "4",
+            "text-1-1": "Calm words.",
+            "score-1-2": "2",
+            "text-1-2": "Too short.",
+        },
+        "attribute": {"verdict": "rejected", "cause": "task-context"},
+        "relevance": {"relevant": "yes"},
+        "claims": {
+            f"claim-{claims[0].pk}": "keep",
+            f"claim-{claims[1].pk}": "edit",
+            f"text-{claims[1].pk}": "Better words.",
+            f"claim-{claims[2].pk}": "keep",
+        },
+    }
+    configs = {"selection": {"strength": True}, "feedback": {"criteria": ["Tone", "Length"]}}
+    assert set(about) == set(KINDS)
+    slots = {}
+    for kind, row in about.items():
+        config = KINDS[kind].check_config(configs.get(kind, {}))
+        task = TaskDefinition.objects.create(
+            study=tea, name=kind, kind=kind, overlap=1, config=config
+        )
+        row = {"query": None, "attribute": None, "gold": None, **row}
+        add_items(tea, task, [{"external_id": kind, "overlap": 1, **row}])
+        slot = queue.claim(tea, ann)
+        submit.submit(tea, slot, ann, answers[kind], key=f"k{slot}", seconds=2)
+        slots[kind] = slot
+    return slots
+
+
+def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, page):
+    slots = _open_kinds(cast, tea)
+    told = {one.slot.item.batch.task.kind: part.said(one) for one in part.judgments(tea, ann)}
+    shown = Selection.objects.get().shown
+    assert told == {
+        "selection": [f"Answer {shown.index(1) + 1}, clearly"],
+        "preference": ["Answer 1 is much better"],
+        "feedback": ["Tone 4, Length 2"],
+        "attribute": ["rejected: it belongs to the task, not to the person"],
+        "relevance": ["Yes, it should"],
+        "claims": ["2 claims kept, 1 edited"],
+    }
+    html = page.get(PAST).content.decode()
+    assert all(f"/studies/tea/judged/{slot}/" in html for slot in slots.values())
+    assert "Which tea calms?" in html and "Sleeps badly." in html
+    answers = {one["kind"]: one["revisions"][0]["answer"] for one in downloaded(page)["judgments"]}
+    chips = {"chips": []}
+    assert answers == {
+        "selection": {
+            "outcome": "choice", "place": shown.index(1) + 1, "strength": "clearly"
+        },
+        "preference": {"value": 1, "points": 5},
+        "feedback": {
+            "scores": [
+                {"place": 1, "criterion": "Tone", "score": 4, "feedback": "Calm words."} | chips,
+                {"place": 1, "criterion": "Length", "score": 2, "feedback": "Too short."} | chips,
+            ]
+        },
+        "attribute": {"verdict": "rejected", "cause": "task-context"},
+        "relevance": {"relevant": True},
+        "claims": {
+            "claims": [
+                {"claim": 1, "verdict": "keep", "text": ""},
+                {"claim": 2, "verdict": "edit", "text": "Better words."},
+                {"claim": 3, "verdict": "keep", "text": ""},
+            ]
+        },
+    }  # fmt: skip
+
+
+def test_a_tie_and_none_have_their_own_words(cast, tea, ann):
+    cast.open(tea, items=2, tie=True, none=True)
+    for outcome in ("tie", "none"):
+        slot = queue.claim(tea, ann)
+        submit.submit(tea, slot, ann, {"choice": outcome}, key=outcome)
+    said = [part.said(one) for one in part.judgments(tea, ann)]
+    assert said == [["None meets the need"], ["Equally good"]]
+
+
+def test_past_judgments_tell_of_changes_and_until_when_one_may_change(cast, tea, ann, page):
+    cast.open(tea, items=2)
+    slot = judge(tea, ann)
+    submit.revise(tea, slot, ann, choose(slot, 2), key="k2")
+    html = page.get(PAST).content.decode()
+    assert "changed once" in html and "Look at it or change it" in html
+    Judgment.objects.update(submitted_at=timezone.now() - timedelta(hours=25))
+    html = page.get(PAST).content.decode()
+    assert "It cannot be changed any more." in html
+    assert html.count('<article class="past"') == 1
+
+
+@pytest.mark.parametrize("purpose", Batch.Purpose.values)
+@pytest.mark.parametrize("hours", [0, 25])
+def test_the_list_and_the_item_agree_on_what_may_be_changed(cast, tea, ann, purpose, hours):
+    cast.open(tea)
+    judge(tea, ann)
+    Batch.objects.update(purpose=purpose)
+    Judgment.objects.update(submitted_at=timezone.now() - timedelta(hours=hours))
+    (row,) = part.judgments(tea, ann)
+    assert part.may_change(tea, row) == submit.editable(tea, row)
+
+
+def test_a_hidden_check_looks_like_work_in_the_list(cast, tea, ann, page):
+    cast.open(tea, items=2)
+    for _ in range(2):
+        judge(tea, ann)
+    before = page.get(PAST).content.decode()
+    Batch.objects.update(purpose=Batch.Purpose.GOLD)
+    after = page.get(PAST).content.decode()
+    assert _without_tokens(before) == _without_tokens(after)
+
+
+def _without_tokens(html: str) -> str:
+    lines = html.split("\n")
+    return "\n".join(line for line in lines if "csrfmiddlewaretoken" not in line)
+
+
+def test_the_list_takes_as_many_statements_for_three_judgments_as_for_one(cast, tea, ann, page):
+    cast.open(tea, items=3)
+    counts = []
+    for times in (1, 2):
+        for _ in range(times):
+            judge(tea, ann)
+        with CaptureQueriesContext(connection) as queries:
+            page.get(PAST)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_the_list_has_pages(cast, tea, ann, page):
+    cast.open(tea, items=27)
+    for _ in range(27):
+        judge(tea, ann)
+    assert page.get(PAST).content.decode().count('<article class="past"') == 25
+    assert page.get(f"{PAST}?page=2").content.decode().count('<article class="past"') == 2
+
+
+def test_a_comment_on_an_item_reaches_the_curators_and_no_other_annotator(cast, tea, ann, page):
+    cast.open(tea, overlap=2)
+    slot = judge(tea, ann)
+    judge(tea, cast.person("Bo"))
+    answer = page.post(PAST, {"slot": slot, "text": " The persona is <b>missing</b> her age. "})
+    assert answer["Location"] == PAST
+    html = page.get(PAST).content.decode()
+    assert "The persona is &lt;b&gt;missing&lt;/b&gt; her age." in html
+    item = Slot.objects.get(pk=slot).item
+    assert [(one.author, one.text) for one in part.comments(item)] == [
+        (ann, "The persona is <b>missing</b> her age.")
+    ]
+    page.force_login(cast.person("Bo"), "allauth.account.auth_backends.AuthenticationBackend")
+    assert "missing" not in page.get(PAST).content.decode()
+
+
+@pytest.mark.parametrize("text", ["", "  ", "x" * 5001])
+def test_a_refused_comment_is_kept_in_its_field(cast, tea, ann, page, text):
+    cast.open(tea)
+    slot = judge(tea, ann)
+    answer = page.post(PAST, {"slot": slot, "text": text})
+    assert answer.status_code == 400
+    assert "Write up to 5000 characters." in answer.content.decode()
+    assert text in answer.content.decode()
+    assert not ItemComment.objects.exists()
+
+
+@pytest.mark.parametrize("whose", ["Bo's", "held", "none"])
+def test_there_is_no_comment_on_what_one_has_not_judged(cast, tea, ann, whose):
+    cast.open(tea, items=2)
+    slots = {
+        "Bo's": judge(tea, cast.person("Bo")),
+        "held": queue.claim(tea, ann),
+        "none": "00000000-0000-4000-8000-000000000000",
+    }
+    with pytest.raises(NotFound):
+        part.comment(tea, slots[whose], ann, "Hello.")
+
+
+def test_a_comment_without_a_slot_is_refused(page):
+    assert page.post(PAST, {"slot": "x", "text": "Hello."}).status_code == 404
+
+
+def test_a_comment_may_hold_what_a_database_cannot(cast, tea, ann):
+    cast.open(tea)
+    slot = judge(tea, ann)
+    assert part.comment(tea, slot, ann, "a\x00b\ud800").text == "ab\ufffd"
+    with pytest.raises(DomainError):
+        part.comment(tea, slot, ann, "\x00")
+
+
+# --- The download ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def canaries(cast, tea, ann):
+    """Ann's own words and, on the same items, those of others and of the models."""
+    bo = cast.person("Bo")
+    cast.open(tea, items=3, overlap=2, reason="optional", marks=True)
+    for candidate in Candidate.objects.all():
+        candidate.model, candidate.strategy = "canary-model", "canary-strategy"
+        candidate.external_id = f"canary-{candidate.external_id}"
+        candidate.save()
+    tea.queries.update(need="canary-need")
+    for person, sign in ((ann, "mine"), (bo, "canary-bo")):
+        slot = judge(tea, person, data={"reason": f"{sign}-reason"}, seconds=7)
+        again = choose(slot, 2) | {"reason": f"{sign}-change"}
+        submit.revise(tea, slot, person, again, key="k2", seconds=1)
+        part.comment(tea, slot, person, f"{sign}-comment")
+        queue.hand_back(queue.claim(tea, person), person, "skipped", f"{sign}-skip")
+        held = queue.claim(tea, person)
+        Draft.objects.create(slot_id=held, annotator=person, data={"reason": [f"{sign}-draft"]})
+        messages.write(_as(tea, "annotator"), person, f"{sign}-message")
+    messages.write(_as(tea, "curator"), cast.person("Carol"), "canary-carol")
+    return tea
+
+
+def test_the_download_holds_all_of_mine_and_nothing_of_anybody_else(canaries, page):
+    answer = page.get(DOWNLOAD)
+    assert answer["Content-Disposition"] == 'attachment; filename="tea-mine.json"'
+    text = answer.getvalue().decode()
+    for what in ("reason", "change", "comment", "skip", "draft", "message"):
+        assert f"mine-{what}" in text, what
+    assert "canary" not in text
+    assert "bo@" not in text.lower() and "secret-model" not in text
+    candidates = {str(pk) for pk in Candidate.objects.values_list("pk", flat=True)}
+    assert [pk for pk in candidates if pk in text] == []
+
+
+def test_the_canaries_are_there_to_be_leaked(canaries):
+    stored = str(
+        [
+            *Judgment.objects.values_list("reason"),
+            *ItemComment.objects.values_list("text"),
+            *Handback.objects.values_list("reason"),
+            *Draft.objects.values_list("data"),
+            *canaries.messages.values_list("body"),
+        ]
+    )
+    for what in ("reason", "change", "comment", "skip", "draft", "message"):
+        assert f"canary-bo-{what}" in stored
+
+
+def test_the_download_has_consents_time_and_every_change(canaries, page, ann):
+    data = downloaded(page)
+    assert data["person"]["email"] == "ann@example.org"
+    assert data["time"] == {"active_seconds": 8.0, "idle_seconds": 0.0}
+    assert [(one["name"], one["withdrawn_at"]) for one in data["consents"]] == [("tea", None)]
+    (item,) = data["judgments"]
+    assert [one["reason"] for one in item["revisions"]] == ["mine-reason", "mine-change"]
+
+
+def test_the_marked_passages_of_a_download_name_the_place_on_the_page(cast, tea, ann, page):
+    cast.open(tea, marks=True)
+    slot = queue.claim(tea, ann)
+    chosen = choose(slot, 3)
+    mark = {"option": chosen["choice"], "start": 0, "end": 6, "text": "Answer", "sign": "+"}
+    submit.submit(tea, slot, ann, chosen | {"marks": [mark]}, key="k")
+    (revision,) = downloaded(page)["judgments"][0]["revisions"]
+    assert revision["marks"][0]["option"] == Selection.objects.get().shown.index(3) + 1
+
+
+def test_a_download_of_nothing_is_a_file_all_the_same(tea, page):
+    data = downloaded(page)
+    assert (data["judgments"], data["comments"], data["drafts"]) == ([], [], [])
+
+
+# --- The way out ----------------------------------------------------------------------------
+
+
+def test_who_stops_taking_part_leaves_their_judgments(cast, tea, ann, page):
+    cast.open(tea, items=2, overlap=1)
+    judge(tea, ann)
+    held = queue.claim(tea, ann)
+    answer = page.post(LEAVE, {"choice": "stay"}, follow=True)
+    assert "What you judged stays." in answer.content.decode()
+    assert Membership.objects.get(user=ann).left_at is not None
+    assert Slot.objects.get(pk=held).status == "open"
+    assert Item.objects.filter(done=1).count() == 1
+    assert consent.stands(ann, tea.consent_text)
+    assert page.get("/studies/tea/judge/").status_code == 404
+
+
+def test_who_takes_their_judgments_out_leaves_nothing_that_counts(cast, tea, ann, page):
+    cast.open(tea, items=3, overlap=1)
+    slots = [judge(tea, ann), judge(tea, ann)]
+    held = queue.claim(tea, ann)
+    Draft.objects.create(slot_id=held, annotator=ann, data={"reason": ["half a thought"]})
+    part.comment(tea, slots[0], ann, "Odd.")
+    item = Slot.objects.get(pk=slots[0]).item
+    answer = page.post(LEAVE, {"choice": "withdraw"}, follow=True)
+    assert "your 2 judgments are taken out" in answer.content.decode()
+    assert not consent.stands(ann, tea.consent_text)
+    assert Item.objects.filter(done=0).count() == 3
+    assert Slot.objects.filter(status="open").count() == 3
+    assert not Draft.objects.exists()
+    assert not part.comments(item).exists()
+    assert Judgment.objects.count() == 2, "raw judgments are kept"
+
+
+def test_who_has_left_may_still_download_and_take_their_judgments_out(cast, tea, ann, page):
+    cast.open(tea, overlap=1)
+    judge(tea, ann)
+    page.post(LEAVE, {"choice": "stay"})
+    html = page.get("/").content.decode()
+    assert "Studies you have left" in html
+    assert len(downloaded(page)["judgments"]) == 1
+    assert "Stop taking part" not in page.get(LEAVE).content.decode()
+    page.post(LEAVE, {"choice": "withdraw"})
+    assert Item.objects.get().done == 0
+    assert not consent.stands(ann, tea.consent_text)
+    page.post(LEAVE, {"choice": "withdraw"})
+    assert Slot.objects.filter(status="void").count() == 1
+
+
+def test_leaving_without_a_choice_changes_nothing(tea, page, ann):
+    answer = page.post(LEAVE, {})
+    assert answer.status_code == 400
+    assert "Choose one of the ways below." in answer.content.decode()
+    assert Membership.objects.get(user=ann).left_at is None
+
+
+@pytest.mark.parametrize("choice", ["stay", "withdraw"])
+def test_who_comes_back_begins_where_that_leaves_them(cast, tea, ann, page, choice):
+    cast.open(tea, items=3, overlap=1)
+    judge(tea, ann)
+    page.post(LEAVE, {"choice": choice})
+    cast.member("Ann", tea, "annotator", consented=False)
+    Membership.objects.filter(user=ann).update(left_at=None)
+    state = place(tea, ann).state
+    consent.grant(ann, tea.consent_text)
+    told = place(tea, ann)
+    if choice == "stay":
+        assert (state, told.done, told.taken_out, told.waiting) == ("work", 1, 0, 2)
+    else:
+        # The item judged before is somebody else's by now.
+        assert (state, told.done, told.taken_out, told.waiting) == ("consent", 0, 1, 2)
+
+
+def test_withdrawing_on_the_consent_page_does_the_same_and_can_be_agreed_to_again(
+    cast, tea, ann, page
+):
+    cast.open(tea, items=2, overlap=1)
+    judge(tea, ann)
+    held = queue.claim(tea, ann)
+    page.post(CONSENT, {"decision": "withdraw"})
+    assert Slot.objects.get(pk=held).status == "open"
+    assert Item.objects.filter(done=0).count() == 2
+    assert Membership.objects.get(user=ann).left_at is None
+    page.post(CONSENT, {"decision": "grant", "text": tea.consent_text.pk, "agree": "1"})
+    assert judge(tea, ann) == held
+    assert judge(tea, ann) is None, "what was taken out stays out"
+    told = place(tea, ann)
+    assert (told.done, told.taken_out) == (1, 1)
+    html = page.get(PAST).content.decode()
+    assert html.count("Taken out: it does not count any more.") == 1
+
+
+def test_what_is_left_after_a_withdrawal_does_not_betray_the_checks(cast, tea, ann, page):
+    cast.open(tea, items=2)
+    judge(tea, ann)
+    checks = cast.open(tea, items=1, options=2)
+    while judge(tea, ann):
+        pass
+    Batch.objects.filter(pk=checks.pk).update(purpose=Batch.Purpose.GOLD)
+    # One before the withdrawal, as in life; in a test all of it is one transaction.
+    Judgment.objects.update(submitted_at=timezone.now() - timedelta(minutes=5))
+    judged = Judgment.objects.count()
+    page.post(CONSENT, {"decision": "withdraw"})
+    assert Slot.objects.filter(item__batch=checks, status="done").count() == 3
+    told = place(tea, ann)
+    assert (told.done, told.taken_out) == (0, judged)
+    html = page.get(PAST).content.decode()
+    assert html.count("Taken out: it does not count any more.") == judged
+    assert "/judged/" not in html
+
+
+def test_a_study_without_a_consent_text_can_be_left_as_well(cast, ann, login):
+    study = cast.study("open-air", consent_text=None)
+    cast.member("Ann", study, "annotator")
+    cast.open(study, overlap=1)
+    judge(study, ann)
+    login(ann).post("/studies/open-air/leave/", {"choice": "withdraw"})
+    assert study.items.get().done == 0
+
+
+def test_leaving_twice_is_leaving_once(cast, tea, ann):
+    leaving.leave(tea, ann)
+    first = Membership.objects.get(user=ann).left_at
+    leaving.leave(tea, ann)
+    assert Membership.objects.get(user=ann).left_at == first
+
+
+def test_letting_go_of_nothing_changes_nothing(tea, ann):
+    leaving.let_go(tea, ann)
+    assert not Handback.objects.exists()
+
+
+def test_a_lapsed_item_is_not_handed_back_twice(cast, tea, ann):
+    cast.open(tea)
+    slot = queue.claim(tea, ann)
+    Slot.objects.filter(pk=slot).update(lease_expires_at=Now() - timedelta(minutes=1))
+    queue.expire()
+    leaving.leave(tea, ann)
+    assert [one.cause for one in Handback.objects.all()] == ["expired"]
+
+
+def test_a_returned_submission_frees_the_item_in_hand(cast, tea, page, ann):
+    cast.open(tea)
+    held = queue.claim(tea, ann)
+    source = CrowdSource.objects.create(study=tea, name="Round 1", completion_code="C1")
+    CrowdEntry.objects.create(study=tea, source=source, user=ann, participant="p", session="s")
+    type(ann).objects.filter(pk=ann.pk).update(worker="tea:crowd-1")
+    assert page.post("/studies/tea/return/").status_code == 302
+    assert Slot.objects.get(pk=held).status == "open"
+
+
+def test_a_crowd_participant_who_leaves_frees_their_place(cast, tea, ann):
+    source = CrowdSource.objects.create(study=tea, name="Round 1", completion_code="C1")
+    CrowdEntry.objects.create(study=tea, source=source, user=ann, participant="p", session="s")
+    type(ann).objects.filter(pk=ann.pk).update(worker="tea:crowd-1")
+    ann.refresh_from_db()
+    leaving.leave(tea, ann)
+    assert source.entries.get().returned_at is not None
+    assert Membership.objects.get(user=ann).left_at is not None

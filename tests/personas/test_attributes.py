@@ -1,0 +1,58 @@
+"""Curators' upload of attributes, and where they are seen."""
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from annotation.personas.models import Attribute
+
+URL = "/studies/tea/personas/attributes/"
+TURNS = [{"role": "user", "text": "My **ferns** wilt."}]
+ROW = {"id": "a1", "persona": "p1", "text": "Grows <b>ferns</b>.", "confidence": 0.75}
+
+
+@pytest.fixture
+def carol(cast, tea, login):
+    cast.persona(tea, "p1")
+    return login(cast.person("Carol"))
+
+
+def upload(browser, *rows):
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    file = SimpleUploadedFile("attributes.jsonl", text.encode())
+    return browser.post(URL, {"attributes-file": file})
+
+
+def test_attributes_are_imported_once_and_seen_on_their_personas_page(carol, tea):
+    rows = [ROW | {"conversations": [TURNS]}, ROW | {"id": "a2", "text": "Lives by the sea."}]
+    for _ in range(2):
+        assert upload(carol, *rows).status_code == 302
+    assert Attribute.objects.count() == 2
+    page = carol.get(f"/studies/tea/personas/{tea.personas.get().pk}/").content.decode()
+    assert "Grows &lt;b&gt;ferns&lt;/b&gt;." in page
+    assert "confidence 0.75" in page
+    assert "<strong>ferns</strong>" in page
+
+
+def test_a_changed_attribute_is_refused_and_nothing_of_its_file_is_stored(carol):
+    upload(carol, ROW)
+    answer = upload(carol, {**ROW, "id": "a0"}, ROW | {"text": "Grows roses."})
+    assert answer.status_code == 400
+    assert "another attribute “a1”" in answer.content.decode()
+    assert list(Attribute.objects.values_list("external_id", "text")) == [("a1", ROW["text"])]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"persona": "p9"}, "attributes.jsonl, line 1: there is no persona “p9”"),
+        ({"confidence": 3}, "must be a number from 0 to 1"),
+        ({"text": ""}, "“text” is empty"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line(carol, change, words):
+    answer = upload(carol, ROW | change)
+    assert answer.status_code == 400
+    assert words in answer.content.decode()
+    assert not Attribute.objects.exists()
