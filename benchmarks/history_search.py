@@ -17,14 +17,13 @@ from benchmarks.figures import figure
 
 TURNS = 10
 WORDS = (
-    "quiet morning river market bread window garden slow train letter evening kitchen walk lamp "
-    "paper street harbour winter music habit plan budget season answer reason library bicycle "
-    "numpy tensor kernel socket index oolong kettle saucer terrace glacier harvest marble compass"
-).split()
-CHINESE = "安静的早晨河边市场面包窗户花园慢车书信晚上厨房散步灯纸街道港口冬天音乐习惯计划季节"
-KOREAN = (
-    "조용한 아침 강가 시장 빵 창문 정원 느린 기차 편지 저녁 부엌 산책 등불 종이 거리 항구".split()
+    *("quiet", "morning", "river", "market", "bread", "window", "garden", "slow", "train"),
+    *("letter", "evening", "kitchen", "walk", "lamp", "paper", "street", "harbour", "winter"),
+    *("music", "habit", "plan", "budget", "season", "answer", "reason", "library", "bicycle"),
+    *("numpy", "tensor", "kernel", "socket", "index", "oolong", "kettle", "saucer", "terrace"),
 )
+CHINESE = "安静的早晨河边市场面包窗户花园慢车书信晚上厨房散步灯纸街道港口冬天音乐习惯计划季节"
+KOREAN = ("조용한", "아침", "강가", "시장", "빵", "창문", "정원", "기차", "편지", "저녁", "부엌")
 
 
 def main(messages=100_000, queries=200) -> dict[str, dict]:

@@ -83,7 +83,7 @@ def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int
     study, task = _study(overlap)
     with transaction.atomic(), connection.cursor() as cursor:
         batch = _copies(cursor, study, task, items, queries or items, _texts(length))
-        _insert_slots(batch)
+        _insert_slots(batch, False)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
     return {"slug": SLUG, "people": [_person(study, number) for number in range(people)]}

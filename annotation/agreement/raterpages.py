@@ -1,9 +1,9 @@
 """The pages on raters: everybody at a glance, and one person with the evidence."""
 
 from django.core.paginator import Paginator
-from django.db.models import Q
 from django.http import Http404
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.agreement import raters
@@ -21,8 +21,13 @@ SHOWN = 50
 def overview(request, slug):
     """Everybody who annotates, those with signs first."""
     study = study_for(request.user, slug, READERS)
-    page = Paginator(raters.raters(study), PAGE).get_page(request.GET.get("page"))
-    return render(request, "agreement/raters.html", {"study": study, "page": page})
+    found = raters.raters(study)
+    context = {
+        "study": study,
+        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "cap": raters.CAP if sum(one.judgments for one in found) > raters.CAP else None,
+    }
+    return render(request, "agreement/raters.html", context)
 
 
 @require_safe
@@ -58,6 +63,8 @@ def _answered(study, person, purpose) -> list[dict]:
     return [
         {
             "outcome": one,
+            # Copies have made-up names: what was copied says more.
+            "name": (one.item.repeats or one.item).external_id,
             "said": _words(one.judgment),
             "expected": labels.words(one.item, one.expected),
         }
@@ -74,7 +81,18 @@ def _last(study, person) -> list[dict]:
         slot__item__batch__purpose=Batch.Purpose.WORK,
     )
     rows = found.select_related("slot__item__batch__task").order_by("-pk")[:SHOWN]
-    return [{"judgment": row, "said": _words(_typed(row))} for row in rows]
+    return [
+        {"judgment": row, "said": _words(_typed(row)), "page": _page(study, row.slot.item)}
+        for row in rows
+    ]
+
+
+def _page(study, item) -> str:
+    """Where all votes on an item are; "" for the kinds that have no such page."""
+    task = item.batch.task
+    if task.kind != "selection":
+        return ""
+    return reverse("result-item", args=[study.slug, task.name, item.pk])
 
 
 def _typed(judgment: Judgment):
@@ -94,5 +112,5 @@ def _record(desk):
     """What was done about this person: the log's events of their desk."""
     if desk.pk is None:
         return []
-    events = AuditEvent.objects.filter(Q(target="desk", target_id=str(desk.pk)))
+    events = AuditEvent.objects.filter(target="desk", target_id=str(desk.pk))
     return events.order_by("-pk")[:SHOWN]

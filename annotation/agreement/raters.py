@@ -23,7 +23,7 @@ from annotation.studies.models import Role
 
 Purpose = Batch.Purpose
 # The newest judgments of a study that the pages read.
-CAP = 200_000
+CAP = 50_000
 # Nobody reads a thousand characters (some 170 English words) in less; below it, "fast" is fast.
 FLOOR_SECONDS = 10.0
 SIDE = 0.05

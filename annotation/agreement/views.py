@@ -20,6 +20,7 @@ from annotation.agreement.sentences import said
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
+from annotation.judging.adjudicate import rulings
 from annotation.judging.models import Handback, Slot
 from annotation.studies.access import MANAGERS, READERS, study_for
 
@@ -158,6 +159,7 @@ def item(request, slug, task, pk):
         "item": one,
         "options": _options(one, votes),
         "votes": [_vote(vote) for vote in votes],
+        "rulings": rulings(one),
         "handbacks": [
             (reading.worker_name(one.annotator_id, one.annotator.worker), one)
             for one in back.select_related("annotator").order_by("at", "pk")

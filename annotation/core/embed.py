@@ -1,11 +1,14 @@
 """Sentence embeddings on the CPU, from weights inside the wordllama wheel; nothing is fetched."""
 
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 DIMENSIONS = 256
+# Characters, filled up to the longest text, that are embedded together.
+BATCH = 5_000
 
 
 def embed(texts: list[str]) -> np.ndarray:
@@ -15,9 +18,27 @@ def embed(texts: list[str]) -> np.ndarray:
     """
     if not texts:
         return np.empty((0, DIMENSIONS), dtype=np.float32)
-    rows = np.asarray(_model().embed(texts, norm=False), dtype=np.float32)
+    rows = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+    for places in _batches(texts):
+        some = [texts[place] for place in places]
+        rows[places] = _model().embed(some, norm=False, batch_size=len(some))
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+
+
+def _batches(texts: list[str]) -> Iterator[list[int]]:
+    """Places of texts that are embedded together, shortest first.
+
+    The library fills up every text of a batch to the longest, at several kilobytes a sign: without
+    an order and a limit one long text would cost as much as dozens of them.
+    """
+    waiting: list[int] = []
+    for place in sorted(range(len(texts)), key=lambda place: len(texts[place])):
+        if waiting and len(texts[place]) * (len(waiting) + 1) > BATCH:
+            yield waiting
+            waiting = []
+        waiting.append(place)
+    yield waiting
 
 
 @functools.cache

@@ -11,7 +11,7 @@ class Verdict(models.Model):
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="verdicts")
     model = models.CharField(max_length=200)
-    # As the label of the kind's Answer; a preference counts from 1, the first candidate much better.
+    # The label of the kind's Answer; a preference counts from 1, the first candidate much better.
     label = models.CharField(max_length=20)
     at = models.DateTimeField(auto_now_add=True)
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 import numpy as np
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement import kinds, stats
+from annotation.agreement import otherkinds, stats
 from annotation.agreement.votes import VotesError
 from annotation.datasets.truth import GENERIC
 from annotation.evaluation import gap
@@ -20,6 +20,7 @@ STAGES = {
 }
 # Uncertain and rejected are one: an attribute holds, or it is problematic.
 PROBLEMATIC = ("uncertain", "rejected")
+ONE_THING = "the model and the majority say one and the same everywhere"
 
 
 def stages(study) -> list[dict]:
@@ -36,7 +37,7 @@ def stages(study) -> list[dict]:
 
 
 def _report(study, task) -> dict:
-    read = kinds.read(study, task)
+    read = otherkinds.read(study, task)
     verdicts = _verdicts(study, task)
     labels = read.declared
     people = _People(read, labels)
@@ -95,7 +96,8 @@ class _People:
     def of_model(self, said: dict, labels) -> np.ndarray:
         """A model's labels as codes, an item each; -1 for none."""
         number = {label: n for n, label in enumerate(labels)}
-        return np.array([number[said[name]] if name in said else -1 for name in self.names])
+        codes = [number[said[name]] if name in said else -1 for name in self.names]
+        return np.array(codes, dtype=int)
 
 
 def _labels(people: _People, verdicts: dict, labels) -> dict:
@@ -136,7 +138,7 @@ def _ratings(people: _People, verdicts: dict, labels) -> dict:
     sums = np.bincount(v.item, v.code, minlength=v.items)
     means = sums / np.bincount(v.item, minlength=v.items) if v.items else sums
     return {
-        "no_better": float((means <= (k - 1) / 2).mean()) if v.items else None,
+        "no_better": float(100 * (means <= (k - 1) / 2).mean()) if v.items else None,
         "spearman": gap.mean_spearman(gap.pairs(v), k, gap.NO_PAIR),
         "models": [
             _rating_model(model, people.of_model(said, labels), v, k)
@@ -152,7 +154,7 @@ def _rating_model(model, codes, votes, k) -> dict:
         "model": model,
         "n": len(rated),
         "shares": _distribution(rated, k),
-        "no_better": float((rated <= (k - 1) / 2).mean()) if len(rated) else None,
+        "no_better": float(100 * (rated <= (k - 1) / 2).mean()) if len(rated) else None,
         "mean": gap.spearman_with_mean(votes, codes),
         "single": gap.mean_spearman(single, k, gap.NO_ANNOTATOR),
     }
@@ -171,8 +173,8 @@ def _agreement(votes: gap.Votes) -> list[tuple]:
 
 
 def _distribution(codes, k: int) -> list[float]:
-    """Share of each label; all 0 where there is none."""
-    return (np.bincount(codes, minlength=k) / max(len(codes), 1)).tolist()
+    """Per cent of each label; all 0 where there is none."""
+    return (100 * np.bincount(codes, minlength=k) / max(len(codes), 1)).tolist()
 
 
 def _verdicts(study, task) -> dict[str, dict[str, str]]:

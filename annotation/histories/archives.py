@@ -234,7 +234,8 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         parts = name.split("/")
         if (
-            name.startswith("/")
+            not name
+            or name.startswith("/")
             or "\\" in name
             or ".." in parts
             or re.match("[A-Za-z]:", name)

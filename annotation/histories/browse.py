@@ -59,7 +59,7 @@ def context(owner, study, purpose: str, endpoint: str = "", only=None) -> list[T
 
 
 def transcripts(kept: QuerySet[Session]) -> Iterator[Transcript]:
-    """The redacted texts of sessions. Its callers ask for consent, or are the owner's own preview."""
+    """The redacted texts of sessions; its callers ask for consent, or are their owner."""
     waiting, size = [], 0
     for session in kept:
         waiting.append(session)

@@ -5,6 +5,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.accounts import consent as texts
 from annotation.accounts.models import ConsentText
@@ -16,15 +17,15 @@ from annotation.studies.models import Membership, Study
 Purpose = HistoryConsent.Purpose
 # What is agreed to, in the one wording that counts. A change here asks everybody again.
 WORDS = {
-    Purpose.SHOW: (
+    Purpose.SHOW: gettext_noop(
         "People who judge in this study may read the sessions that I keep, with my personal data "
         "hidden."
     ),
-    Purpose.SEND: (
+    Purpose.SEND: gettext_noop(
         "The sessions that I keep may be sent, with my personal data hidden, to the model server "
         "named beside this text, for this study."
     ),
-    Purpose.PUBLISH: (
+    Purpose.PUBLISH: gettext_noop(
         "The sessions that I keep may be published, with my personal data hidden, in this study's "
         "releases. What is published can be copied by anybody and cannot be called back."
     ),

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from django.conf import settings
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -32,14 +32,8 @@ from annotation.histories.models import (
     Tombstone,
     Upload,
 )
+from annotation.histories.receive import UNDER_WAY
 from annotation.histories.store import digest_of
-
-UNDER_WAY = (
-    Upload.Status.RECEIVING,
-    Upload.Status.REQUESTED,
-    Upload.Status.RUNNING,
-    Upload.Status.ERASED_BEFORE,
-)
 
 
 def forget(user) -> Erasure:
@@ -57,7 +51,8 @@ def forget(user) -> Erasure:
         if made:
             audit.record(user, "history.forget", erasure, user=user.pk)
     _note(user, "all")
-    with suppress(Conflict):  # it is being read; go_on takes it up
+    # It is being read, or too large for the time a page has: `go_on` takes it up.
+    with suppress(Conflict, OperationalError):
         _finish(erasure)
     erasure.refresh_from_db()
     return erasure

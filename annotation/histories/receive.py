@@ -5,6 +5,7 @@ from pathlib import Path
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.accounts import consent
 from annotation.core import audit
@@ -17,8 +18,11 @@ PIECE = 1024 * 1024
 OPEN_LIMIT = 10
 FINGERPRINT_LIMIT = 100
 RECEIVING, REQUESTED = Upload.Status.RECEIVING, Upload.Status.REQUESTED
+# These go on by themselves; and with them what waits for its owner's answer holds a file, too.
+READING = (RECEIVING, REQUESTED, Upload.Status.RUNNING)
+UNDER_WAY = (*READING, Upload.Status.ERASED_BEFORE)
 # What sending a file means; agreed to by sending it.
-STORING = (
+STORING = gettext_noop(
     "I send a history that is my own. It is stored on this server, I alone see it, and it is used "
     "in a study only as far as I keep its sessions and allow a purpose. I can erase all of it at "
     "any time."
@@ -43,14 +47,12 @@ def begin(owner, size: int, fingerprint: str = "") -> Upload:
     if size <= 0:
         raise DomainError(_("The file is empty."), code="empty_file")
     fingerprint = fingerprint[:FINGERPRINT_LIMIT]
-    _refuse_while_erasing(owner)
     mine = Upload.objects.filter(owner=owner, status=RECEIVING)
     known = mine.filter(fingerprint=fingerprint, size=size).first() if fingerprint else None
     if known:
         return known
+    _refuse_for_now(owner)
     files.check_room(size)
-    if mine.count() >= OPEN_LIMIT:
-        raise Conflict(_("Too many files are being sent. Finish or cancel one first."))
     stored = files.create()
     try:
         with transaction.atomic():
@@ -90,7 +92,7 @@ def whole(owner, file: files.Received) -> Upload:
     """Take a file that came in one form; its reading is requested."""
     if not file.size:
         raise DomainError(_("The file is empty."), code="empty_file")
-    _refuse_while_erasing(owner)
+    _refuse_for_now(owner)
     with transaction.atomic():
         upload = Upload.objects.create(
             owner=owner,
@@ -109,7 +111,7 @@ def of_path(owner, path: Path) -> Upload:
 
     An operator's way: the owner's consent is theirs to ask for.
     """
-    _refuse_while_erasing(owner)
+    _refuse_for_now(owner)
     size = path.stat().st_size
     files.check_room(size)
     stored, place = files.create(), 0
@@ -159,9 +161,12 @@ def end(upload: Upload, status: str) -> None:
     )
 
 
-def _refuse_while_erasing(owner) -> None:
+def _refuse_for_now(owner) -> None:
+    """Conflict while the history is being erased, or where too many files are under way."""
     if Erasure.objects.filter(owner=owner, done_at=None).exists():
         raise Conflict(_("Your history is being erased. Try again in a minute."), code="erasing")
+    if Upload.objects.filter(owner=owner, status__in=UNDER_WAY).count() >= OPEN_LIMIT:
+        raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))
 
 
 def agree(owner) -> None:

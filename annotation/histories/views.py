@@ -145,7 +145,7 @@ def uploads(request):
         .annotate(looked=F("found") - F("unmarked"))
         .order_by("-created_at")[:UPLOADS]
     )
-    under_way = any(one.status in erase.UNDER_WAY[:3] for one in rows)
+    under_way = any(one.status in receive.READING for one in rows)
     context = {
         "form": forms.UploadForm(),
         "uploads": rows,

@@ -54,9 +54,12 @@ def overview(request, slug):
 def item(request, slug, pk):
     """All that was said about one item, and the ruling on it."""
     study = study_for(request.user, slug, MANAGERS)
-    items = Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK)
+    items = Item.objects.filter(material.shared(), study=study, batch__purpose=Batch.Purpose.WORK)
     one = get_object_or_404(
-        items.select_related("batch__task", "query", "attribute", "gold"), pk=pk
+        items.select_related(
+            "batch__task", "query", "attribute", "gold", "persona_version__persona"
+        ),
+        pk=pk,
     )
     refusal = None
     if request.method == "POST":
@@ -123,7 +126,7 @@ def _ruled(study, task):
 
 
 def _items(study, task):
-    found = Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK)
+    found = Item.objects.filter(material.shared(), study=study, batch__purpose=Batch.Purpose.WORK)
     return found.filter(batch__task__name=task.name).select_related("query", "attribute")
 
 

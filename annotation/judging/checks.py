@@ -278,7 +278,7 @@ def _labels(study, purpose: str, **only) -> list[tuple]:
             **only,
         )
         own = ["choice"] if name == "selection" else []
-        rows = rows.select_related("slot__item__batch__task", *own)
+        rows = rows.select_related("slot__item__batch__task", "slot__item__repeats", *own)
         found += [(row, kind.answer_of(row).label) for row in rows]
     return sorted(found, key=lambda pair: pair[0].pk)
 

@@ -44,15 +44,22 @@ def ready(study):
     """
     return (
         Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK)
-        .exclude(batch__task__config__owner_only=True)
+        .filter(shared())
         .annotate(
             ruled=Exists(Adjudication.objects.filter(item=OuterRef("pk"))),
             share=share(),
         )
         .filter(Q(ruled=True) | finished())
-        .select_related("batch__task", "query", "attribute")
+        .select_related("batch__task", "query", "attribute", "gold", "persona_version__persona")
         .order_by("-ruled", F("share").desc(nulls_last=True), "position")
     )
+
+
+def shared() -> Q:
+    """Items that anybody may judge: an owner's are nobody else's business."""
+    # A task that was defined before the setting has no such key.
+    key = "batch__task__config__owner_only"
+    return Q(**{key: False}) | Q(**{f"{key}__isnull": True})
 
 
 def top() -> Greatest:

@@ -31,6 +31,7 @@ BAR = 30
 # Open slots looked at on either side of the person's cursor: a desk must not count a whole study.
 LOOK = 2_000
 BEGINNING = 160
+TENS = 10
 COMMENT_LIMIT = 5_000
 
 # Time is counted of all answers: one that was taken out took its time, too. Checks are never
@@ -68,7 +69,9 @@ _PLACES = """
            d.stopped_at IS NOT NULL, coalesce(d.stop_reason, ''),
            EXISTS (SELECT FROM judging_slot h WHERE h.study_id = study.id
                    AND h.annotator_id = %(me)s AND h.status = 'held'),
-           open.items, open.cut
+           open.items, open.cut,
+           EXISTS (SELECT FROM judging_checks c WHERE c.study_id = study.id
+                   AND (c.gold_every > 0 OR c.repeat_every > 0))
     FROM studies_study study
     LEFT JOIN judging_desk d ON d.study_id = study.id AND d.annotator_id = %(me)s
     LEFT JOIN outs ON outs.study_id = study.id
@@ -211,7 +214,10 @@ def places(user, studies: list[Study]) -> dict[int, Place]:
 
 
 def _place(study, row, since) -> Place:
-    given, out, until, active, idle, days, counts, stopped, reason, held, waiting, more = row
+    given, out, until, active, idle, days, counts, stopped, reason, held, *rest = row
+    waiting, more, hides = rest
+    # A hidden check is judged without one waiting less: an exact number would give it away.
+    more, waiting = (True, waiting // TENS * TENS) if hides and waiting else (more, waiting)
     return Place(
         study=study,
         done=given - out,

@@ -111,7 +111,7 @@
   function wait() {
     if (form().dataset.stale) return;
     form().dataset.waiting = "yes";
-    form().querySelector(".decide").inert = true;
+    hold(true);
     say(words.waiting, button(words.cancel, stay));
     clearTimeout(again);
     again = setTimeout(resend, AGAIN);
@@ -120,8 +120,13 @@
   function stay() {
     clearTimeout(again);
     delete form().dataset.waiting;
-    form().querySelector(".decide").inert = false;
+    hold(false);
     say("");
+  }
+
+  // What is on its way is not changed: the server may have it already.
+  function hold(held) {
+    form().querySelectorAll(".decide, .criteria, .claims, .bench").forEach((one) => { one.inert = held; });
   }
 
   function resend() {
@@ -199,7 +204,7 @@
     const same = form() && data.person === Attune.person && data.slot === slot() && data.change === changes();
     if (!same || form().dataset.stale) return;
     if (data.what === "judged") stale();
-    else apply(data.data);
+    else if (!form().dataset.waiting) apply(data.data);
   });
 
   document.addEventListener("input", typed);

@@ -1,11 +1,9 @@
 """Training as an annotator meets it, and the curators' pages of checks, raters and rulings."""
 
-import re
-
 import pytest
 
 from annotation.judging import queue, submit
-from annotation.judging.models import Slot
+from annotation.judging.models import Desk, Slot
 from tests.browser.conftest import PHONE
 from tests.browser.test_axe import check  # noqa: F401 - a fixture
 from tests.judging.test_checks import add_checks, purposes, rates
@@ -67,12 +65,14 @@ def test_a_training_answer_is_explained_in_place_and_the_next_item_follows(
 ):
     cast.open(tea, items=1, overlap=2)
     add_checks(cast, tea, "training", 1)
-    page = let_in(open_page(), cast.person("Ann"))
+    ann = cast.person("Ann")
+    Desk.objects.create(study=tea, annotator=ann, toured=["best"])
+    page = let_in(open_page(), ann)
     page.goto("/studies/tea/judge/")
-    page.get_by_label(re.compile("Answer 1"), exact=False).first.check()
-    page.locator("button[name=submit]").click()
+    page.get_by_role("radio", name="Answer 1").check()
+    page.get_by_role("button", name="Submit and next").click()
     page.get_by_text("Because of training 1.").wait_for()
     assert check.look(page) == []
-    page.get_by_role("link", name="Next").click()
+    page.get_by_role("button", name="Next").click()
     page.locator("form.judge").wait_for()
     assert Slot.objects.get(status="held").item.batch.purpose == "work"

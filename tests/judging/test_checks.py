@@ -10,9 +10,10 @@ from django.urls import reverse
 from annotation.agreement import reading
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
-from annotation.judging import checks, labels, material, queue, submit
+from annotation.judging import checks, labels, material, part, queue, submit
 from annotation.judging.models import Batch, Checks, Desk, Item, Selection, Slot
 from annotation.judging.open import add_items, close_batch
+from annotation.studies.models import Study
 from tests.judging.test_page import HTMX, URL, filled, hidden
 from tests.judging.test_queue import choose, expire_now, in_parallel, judge
 
@@ -363,3 +364,18 @@ def test_many_people_at_once_get_one_training_item_each_with_an_ordinal_of_its_o
     assert len(set(slots)) == 12
     assert set(item.slots.values_list("ordinal", flat=True)) == set(range(12))
     assert Batch.objects.get(purpose="training").items.count() == 1
+
+
+def test_the_desk_counts_no_hidden_check_off(cast, tea):
+    cast.open(tea, items=35, overlap=1)
+    add_checks(cast, tea, "gold", 3)
+    rates(tea, gold_every=2)
+    ann = cast.person("Ann")
+    study = Study.objects.filter(pk=tea.pk).with_standing(ann).get()
+    seen = set()
+    for _ in range(6):
+        judge(tea, ann)
+        place = part.places(ann, [study])[tea.pk]
+        seen.add((place.waiting, place.more, place.in_all))
+    assert seen <= {(30, True, None), (20, True, None)}
+    assert Slot.objects.filter(annotator=ann, item__batch__purpose="gold").exists()

@@ -1,5 +1,6 @@
 """The judging page over HTTP: one request a judgment, and what is typed is never lost."""
 
+import gzip
 import re
 from datetime import timedelta
 
@@ -8,9 +9,10 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.judging import queue
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Batch, Checks, Desk, Draft, Item, Selection, Slot
 from annotation.studies.models import Study
 
 URL = "/studies/tea/judge/"
@@ -188,3 +190,113 @@ def test_an_item_in_hand_is_shown_although_the_study_has_closed(cast, tea, ann):
     slot = hidden(ann.get(URL), "slot")
     Study.objects.update(status="closed")
     assert hidden(ann.get(URL), "slot") == slot
+
+
+def draft_of(page, **more) -> dict:
+    return {"slot": hidden(page, "slot"), "key": hidden(page, "key"), "reason": "half", **more}
+
+
+def test_a_draft_is_kept_renews_the_lease_and_comes_back_with_the_item(cast, tea, ann):
+    cast.open(tea, reason="optional")
+    page = ann.get(URL)
+    Slot.objects.update(lease_expires_at=Now())
+    assert ann.post(f"{URL}draft/", draft_of(page, reason="half\x00 a thought")).status_code == 204
+    assert Draft.objects.get().data == {"reason": ["half a thought"]}
+    assert Slot.objects.get(status="held").lease_expires_at > timezone.now()
+    assert "half a thought" in ann.get(URL).content.decode()
+
+
+def test_a_draft_that_comes_after_its_answer_is_refused_and_leaves_nothing(cast, tea, ann):
+    cast.open(tea, items=2, reason="optional")
+    page = ann.get(URL)
+    ann.post(URL, filled(page, reason="whole"))
+    late = ann.post(f"{URL}draft/", draft_of(page))
+    assert (late.status_code, late.content) == (409, b"You have judged this item already.")
+    assert Draft.objects.count() == 0
+    assert ann.post(f"{URL}draft/", draft_of(page, change="1")).status_code == 204
+
+
+def test_a_draft_of_somebody_elses_item_and_one_too_long_are_refused(cast, tea, ann, client):
+    cast.open(tea, reason="optional")
+    page = ann.get(URL)
+    assert ann.post(f"{URL}draft/", draft_of(page, reason="w" * 400_001)).status_code == 400
+    client.force_login(cast.person("Bo"))
+    assert client.post(f"{URL}draft/", draft_of(page)).status_code == 404
+    assert Draft.objects.count() == 0
+
+
+def test_a_skipped_item_takes_its_draft_along(cast, tea, ann):
+    cast.open(tea, items=2, reason="optional")
+    page = ann.get(URL)
+    ann.post(f"{URL}draft/", draft_of(page))
+    ann.post(reverse("skip", args=["tea"]), {"slot": hidden(page, "slot")})
+    assert Draft.objects.count() == 0
+
+
+def test_the_way_back_to_the_last_answer_is_there_while_it_may_be_changed(cast, tea, ann):
+    cast.open(tea, items=3)
+    page = ann.get(URL)
+    back = f"/studies/tea/judged/{hidden(page, 'slot')}/"
+    second = ann.post(URL, filled(page), **HTMX)
+    assert back in second.content.decode()
+    Study.objects.update(edit_hours=0)
+    third = ann.post(URL, filled(second), **HTMX)
+    assert "/judged/" not in third.content.decode()
+    refused = ann.post(back, filled(page, 2) | {"key": "change"})
+    assert refused.status_code == 409
+    assert "The time to change this answer is over." in refused.content.decode()
+
+
+def test_the_sources_of_ones_own_item_come_in_the_order_shown(cast, tea, ann, client):
+    cast.open(tea)
+    page = ann.get(URL)
+    address = f"{URL}sources/{hidden(page, 'slot')}/"
+    shown = re.findall(r"Answer (\d) to best-q1: take", page.content.decode())
+    texts = ann.get(address).json()["answers"]
+    assert [re.search(r"Answer (\d)", text)[1] for text in texts] == shown
+    assert all("**one**" in text for text in texts)
+    client.force_login(cast.person("Bo"))
+    assert client.get(address).status_code == 404
+
+
+def test_the_tour_is_offered_until_it_was_seen_for_each_task(cast, tea, ann):
+    batch = cast.open(tea, items=2)
+    address = f"{URL}tour/?task={batch.task_id}"
+    page = ann.get(URL)
+    assert " data-tour" in page.content.decode()
+    assert "Answer 2 is the better one" in ann.get(address).content.decode()
+    for _ in range(2):
+        assert ann.post(address).status_code == 302
+    assert Desk.objects.get().toured == ["best"]
+    assert " data-tour" not in ann.get(URL).content.decode()
+    for wrong in ("", "x", "9" * 30, "٣"):
+        assert ann.get(f"{URL}tour/?task={wrong}").status_code == 404
+
+
+def test_a_passed_training_is_not_given_away_by_the_tour(cast, tea, ann):
+    batch = cast.open(tea, items=1)
+    Batch.objects.update(purpose="training")
+    Item.objects.update(explanation="Because it is quiet.")
+    address = f"{URL}tour/?task={batch.task_id}"
+    assert "Because it is quiet." in ann.get(address).content.decode()
+    Checks.objects.create(study=tea, pass_mark=0.8)
+    assert "Because it is quiet." not in ann.get(address).content.decode()
+
+
+def test_the_guideline_in_the_drawer_is_that_of_the_items_own_version(cast, tea, ann):
+    old = cast.task(tea, name="best")
+    old.guideline = "The first words."
+    old.save()
+    tea.tasks.create(name="best", version=2, kind="selection", guideline="Later words.", config={})
+    drawer = ann.get(f"/studies/tea/guideline/?task={old.pk}", **HTMX).content.decode()
+    assert "The first words." in drawer
+    assert "Later words." not in drawer
+    assert "<html" not in drawer
+    assert "Later words." in ann.get("/studies/tea/guideline/").content.decode()
+
+
+def test_the_page_is_compressed_for_who_can_read_it(cast, tea, ann):
+    cast.open(tea)
+    answer = ann.get(URL, headers={"Accept-Encoding": "gzip"})
+    assert answer["Content-Encoding"] == "gzip"
+    assert b"Mina Park" in gzip.decompress(answer.content)

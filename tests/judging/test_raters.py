@@ -257,6 +257,8 @@ def test_a_ruling_is_kept_in_versions_and_changes_no_vote(cast, tea, login, caro
     item.refresh_from_db()
     assert (item.votes_1, item.votes_2, item.votes_3) == (1, 1, 1)
     assert material.truth(item) == "3"
+    shown = reverse("result-item", args=["tea", item.batch.task.name, item.pk])
+    assert "On second thoughts." in client.get(shown).content.decode()
     listed = client.get(reverse("adjudicate", args=["tea"]) + "?ruled=on").content.decode()
     assert item.external_id in listed
     assert (

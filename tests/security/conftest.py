@@ -165,6 +165,7 @@ class World:
         batches = study.batches.filter(pk=slot.item.batch_id)
         batches.update(purpose="training")
         slot.item.slots.exclude(pk=slot.pk).delete()
+        study.items.filter(batch=slot.item.batch_id).exclude(pk=slot.item_id).delete()
         study.items.filter(pk=slot.item_id).update(done=0, votes_1=0, expected="1")
         self.judged.item.adjudications.create(
             label="1", reason="It is right.", by=self.users["curator"]

@@ -129,6 +129,11 @@ def _choice(w) -> dict:
     return {"slot": str(w.mine.slot.pk), "choice": str(option.candidate_id), "key": "k"}
 
 
+def _other_choice(w) -> dict:
+    option = w.judged.item.options.last()
+    return {"choice": str(option.candidate_id), "key": "other"}
+
+
 def crowd_token(source) -> str:
     """What a crowd source's link carries."""
     from annotation.studies import crowd
@@ -445,6 +450,39 @@ TABLE = {
     "tasks": page(MANAGERS, GET=200, POST=302, data=_task),
     "open-batch": page(MANAGERS, **_thing(name="batch.task.name"), POST=302, inert={"POST"}),
     "close-batch": page(MANAGERS, **_thing(batch="batch.pk"), POST=302),
+    "draft": page(
+        ANNOTATORS,
+        POST=204,
+        data=lambda w: {"slot": str(w.mine.slot.pk), "reason": "Half a thought."},
+        # Somebody else's slot.
+        but={("POST", "fresh"): 404},
+    ),
+    "tour": page(
+        ANNOTATORS,
+        GET=200,
+        POST=302,
+        # Without a task there is no tour.
+        but={(method, role): 404 for method in ("GET", "POST") for role in ANNOTATORS},
+        inert={"POST"},
+    ),
+    "judge-sources": page(
+        {"ann"},
+        args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},
+        foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
+        GET=200,
+        HEAD=200,
+        # An annotator too, of other slots.
+        but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
+    ),
+    "judged": page(
+        {"ann"},
+        args=lambda w: {"slug": w.tea.slug, "slot": w.judged.pk},
+        foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
+        GET=200,
+        POST=302,
+        data=_other_choice,
+        but={(method, "fresh"): 404 for method in ("GET", "POST")},
+    ),
     "explained": page(
         {"ann"},
         args=lambda w: {"slug": w.tea.slug, "slot": w.trained.pk},
@@ -492,6 +530,7 @@ TABLE = {
     "rater-bonus": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"text": "5 euros"}),
     "study": page(READERS, GET=200, HEAD=200),
     "planner": page(READERS, GET=200, HEAD=200),
+    "gap": page(READERS, GET=200, HEAD=200),
     "audit": page(READERS, GET=200, HEAD=200),
     "audit-open": page(MANAGERS, POST=302, inert={"POST"}),
     "ratings": page(READERS, **_results(), GET=200, HEAD=200),

@@ -84,6 +84,16 @@ def test_no_page_and_no_answer_of_the_api_holds_a_trace_of_origin_or_of_others_v
     assert [one.status_code for one in answers] == [200, 200, 400, 400, 201, 200, 200, 200, 200]
     assert [traces(everything(one)) for one in answers] == [set()] * len(answers)
     keys = {"slot", "task", "kind", "query", "need", "persona", "options", "lease_expires_at"}
+    keys |= {
+        "question",
+        "settings",
+        "criteria",
+        "scale",
+        "attribute",
+        "conversations",
+        "gold",
+        "claims",
+    }
     assert set(claimed.json()) == keys
     assert {frozenset(option) for option in claimed.json()["options"]} == {
         frozenset(["id", "text"])

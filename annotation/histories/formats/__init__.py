@@ -92,6 +92,7 @@ TAKEOUT = frozenset(("gemini", "youtube", "google_search", "chrome"))
 _FORGIVEN = frozenset(
     ("nested_archive", "invalid_json", "truncated_json", "too_large", "too_deep", "encoding")
 ) | {"empty_file", "empty_history"}
+_HISTORY = (Conversation, Search, Visit)
 _HEAD = 1 << 16
 _SAMPLED = 100  # entries that may be junk before one is known
 _PAGE = 1 << 20  # characters of a page, which begins with its style
@@ -133,7 +134,7 @@ class Reading:
                 if isinstance(record, Skipped):
                     record = _placed(record, hit.member.name)
                     self._note(record)
-                held |= isinstance(record, Conversation | Search | Visit)
+                held |= isinstance(record, _HISTORY)
                 yield record
         if not held:
             raise Refused(self._main_fault("empty_history"))

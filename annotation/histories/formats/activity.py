@@ -142,7 +142,7 @@ _BODY = "mdl-typography--body-1"
 
 
 def detect_page(head: str) -> str:
-    """ "google_search", "youtube" or "gemini" by the first record of a page of records."""
+    """The name "google_search", "youtube" or "gemini" by the first record of a page of records."""
     at = head.find(_CELL)
     if at < 0:
         return ""
@@ -198,7 +198,8 @@ def _of_cell(where: str, cell: str, prompts: gemini.Prompts) -> Iterator[Record]
         prompts.add(where, "\n".join(lines[:at]), time, answer, urls, ())
         return
     title = lines[0] if at else ""
-    advertised = any(mark in cell for mark in _ADVERTISEMENTS[:3])
+    caption = cell.partition("mdl-typography--caption")[2]
+    advertised = any(mark in caption for mark in _ADVERTISEMENTS)
     if found := record(Activity(where, header, title, url, time, advertised)):
         yield found
 

@@ -8,7 +8,7 @@ from annotation.histories.records import Record, skipped
 
 
 def detect(entry: dict) -> str:
-    """ "aistudio" for an object with a chunkedPrompt."""
+    """The name "aistudio" for an object with a chunkedPrompt."""
     return "aistudio" if isinstance(entry.get("chunkedPrompt"), dict) else ""
 
 

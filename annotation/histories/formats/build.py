@@ -14,7 +14,7 @@ ROLES = {
     "assistant": ("assistant", "gpt", "ai", "model", "response", "bot", "chatgpt", "bing", "bard"),
 }
 _ROLE_OF = {word: role for role, words in ROLES.items() for word in words}
-MESSAGES, CHARACTERS = 100_000, 16 << 20  # of one conversation
+MESSAGES, CHARACTERS = 100_000, 12 << 20  # of one conversation
 ENTRIES = 300_000  # that can be sorted or grouped
 
 

@@ -25,7 +25,7 @@ _MARK = "var jsonData"
 
 
 def detect(entry: dict) -> str:
-    """ "chatgpt" for a conversation with a tree of nodes."""
+    """The name "chatgpt" for a conversation with a tree of nodes."""
     return "chatgpt" if isinstance(entry.get("mapping"), dict) else ""
 
 
@@ -136,7 +136,7 @@ def _pointers(part: dict) -> list[str]:
 
 
 def detect_page(head: str) -> str:
-    """ "chatgpt" for a page that holds the export as a script."""
+    """The name "chatgpt" for a page that holds the export as a script."""
     return "chatgpt" if _MARK in head else ""
 
 

@@ -11,7 +11,7 @@ _RELOAD = "RELOAD"
 
 
 def detect(entry: dict) -> str:
-    """ "chrome" for a visit with its time in microseconds."""
+    """The name "chrome" for a visit with its time in microseconds."""
     return "chrome" if "time_usec" in entry and isinstance(entry.get("url"), str) else ""
 
 

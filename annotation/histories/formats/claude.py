@@ -9,7 +9,7 @@ from annotation.histories.records import Record, Refused, Skipped, skipped
 
 
 def detect(entry: dict) -> str:
-    """ "claude" for a conversation with uuid and messages that have a sender."""
+    """The name "claude" for a conversation with uuid and messages that have a sender."""
     if "uuid" not in entry:
         return ""
     older = any("sender" in message for message in objects(entry.get("messages")))

@@ -10,7 +10,7 @@ HEADER = ["conversation", "time", "author", "message"]
 
 
 def detect(header: list[str]) -> str:
-    """ "copilot" for its four columns."""
+    """The name "copilot" for its four columns."""
     return "copilot" if header == HEADER else ""
 
 

@@ -10,7 +10,7 @@ _SPOKEN = ("REQUEST", "RESPONSE")
 
 
 def detect(entry: dict) -> str:
-    """ "deepseek" for a tree of nodes with DeepSeek's name for the time of its creation."""
+    """The name "deepseek" for a tree of nodes with DeepSeek's name for the time of its creation."""
     return "deepseek" if isinstance(entry.get("mapping"), dict) and "inserted_at" in entry else ""
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from annotation.histories import times
+from annotation.histories import texts, times
 from annotation.histories.formats.build import Draft, Spill, digest, names
 from annotation.histories.records import Record
 
@@ -40,7 +40,7 @@ class Prompts:
         attachments: tuple[str, ...],
     ) -> None:
         """Take one record: `title` is the prompt with its verb, `urls` may name the chat."""
-        title = title.replace("\xa0", " ").strip()
+        title = texts.clean(title).replace("\xa0", " ").strip()
         if _NO_PROMPT.match(title):
             return
         self._spill = self._spill or Spill()

@@ -8,7 +8,7 @@ from annotation.histories.records import Record, skipped
 
 
 def detect(entry: dict) -> str:
-    """ "grok" for an entry with responses."""
+    """The name "grok" for an entry with responses."""
     return "grok" if isinstance(entry.get("responses"), list) else ""
 
 

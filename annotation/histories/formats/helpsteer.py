@@ -11,7 +11,7 @@ _MARK = re.compile(r"\n?<extra_id_1>(User|Assistant)\n")
 
 
 def detect(entry: dict) -> str:
-    """ "helpsteer2" for a prompt and a response with their scores."""
+    """The name "helpsteer2" for a prompt and a response with their scores."""
     both = all(isinstance(entry.get(key), str) for key in ("prompt", "response"))
     return "helpsteer2" if both and "helpfulness" in entry else ""
 

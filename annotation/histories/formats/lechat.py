@@ -9,7 +9,7 @@ from annotation.histories.records import Record, Skipped, skipped
 
 
 def detect(entry: dict) -> str:
-    """ "lechat" for a message that names its chat and has chunks."""
+    """The name "lechat" for a message that names its chat and has chunks."""
     return "lechat" if "chatId" in entry and "contentChunks" in entry else ""
 
 

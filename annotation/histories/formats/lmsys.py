@@ -8,7 +8,7 @@ from annotation.histories.records import Record, skipped
 
 
 def detect(entry: dict) -> str:
-    """ "lmsys" for a row of turns with roles and without a time."""
+    """The name "lmsys" for a row of turns with roles and without a time."""
     turns = objects(entry.get("conversation"))
     return "lmsys" if any("role" in turn for turn in turns) else ""
 
@@ -25,7 +25,7 @@ def read(entry: Entry) -> Iterator[Record]:
 
 
 def detect_arena(entry: dict) -> str:
-    """ "chatbot_arena" for a battle of two models."""
+    """The name "chatbot_arena" for a battle of two models."""
     both = (entry.get("conversation_a"), entry.get("conversation_b"))
     return "chatbot_arena" if all(isinstance(side, list) for side in both) else ""
 

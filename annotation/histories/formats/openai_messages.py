@@ -11,7 +11,7 @@ _WORDS = ("text", "input_text", "output_text")
 
 
 def detect(entry: dict) -> str:
-    """ "openai_messages" for an object whose messages have roles."""
+    """The name "openai_messages" for an object whose messages have roles."""
     found = any("role" in message for message in objects(entry.get("messages")))
     return "openai_messages" if found else ""
 

@@ -10,7 +10,7 @@ _WORST = float("inf")
 
 
 def detect(entry: dict) -> str:
-    """ "openassistant" for a tree, a thread, or a message with its id, text and role."""
+    """The name "openassistant" for a tree, a thread, or a message with its id, text and role."""
     tree = isinstance(entry.get("prompt"), dict) and "message_tree_id" in entry
     thread = isinstance(entry.get("thread"), list) and "thread_id" in entry
     message = all(isinstance(entry.get(key), str) for key in ("message_id", "text", "role"))

@@ -8,7 +8,7 @@ from annotation.histories.records import Record, skipped
 
 
 def detect(entry: dict) -> str:
-    """ "prism" for a row with a conversation_history."""
+    """The name "prism" for a row with a conversation_history."""
     return "prism" if isinstance(entry.get("conversation_history"), list) else ""
 
 

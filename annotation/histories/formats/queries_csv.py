@@ -10,7 +10,7 @@ _TIME, _TEXT = ("timestamp", "time", "date"), ("query", "search", "text")
 
 
 def detect(header: list[str]) -> str:
-    """ "queries" for a header that names both columns."""
+    """The name "queries" for a header that names both columns."""
     return "queries" if _column(header, _TIME) and _column(header, _TEXT) else ""
 
 

@@ -8,7 +8,7 @@ from annotation.histories.records import Record, skipped
 
 
 def detect(entry: dict) -> str:
-    """ "sharegpt" for turns with from and value."""
+    """The name "sharegpt" for turns with from and value."""
     turns = objects(entry.get("conversations"))
     return "sharegpt" if any("from" in turn for turn in turns) else ""
 
@@ -26,7 +26,7 @@ def read(entry: Entry) -> Iterator[Record]:
 
 
 def detect_pairs(entry: dict) -> str:
-    """ "sharegpt_90k" for elements that hold a question and its answer."""
+    """The name "sharegpt_90k" for elements that hold a question and its answer."""
     turns = objects(entry.get("conversation"))
     return "sharegpt_90k" if any("human" in turn for turn in turns) else ""
 

@@ -21,7 +21,7 @@ from annotation.histories.records import Refused, Skipped, skipped
 
 READ = 1 << 20  # characters a step
 # One value: so many characters, bytes in memory, and bytes that its objects may take.
-PIECE, PIECE_BYTES, PIECE_OBJECTS = 16 << 20, 32 << 20, 96 << 20
+PIECE, PIECE_BYTES, PIECE_OBJECTS = 12 << 20, 24 << 20, 72 << 20
 SMALL_PIECE = 2 << 20  # whatever it holds, its objects fit
 DEPTH, SKIPPED = 10_000, 64 << 20  # levels and characters of a value that is stepped over
 ROW, COLUMNS = 4 << 20, 1_000  # characters of one row of a table, its columns
@@ -32,9 +32,10 @@ csv.field_size_limit(ROW)
 _WRAPPERS = ("conversations", "Browser History")
 _BLANK = re.compile("[ \t\r\n\ufeff]*")
 _CUT_OFF = re.compile(r"[-+.\w\\]*")
-# Runs without a bracket (or, outermost, a comma), and what is left of a string.
+# What is left of a string; a run without brackets but those that hold none; one without commas.
 _QUOTED = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
-_NESTED = re.compile(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_INNER = r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")'
+_NESTED = re.compile(rf"(?:{_INNER}|\[{_INNER}*+\]|{{{_INNER}*+}})*+", re.DOTALL)
 _OUTERMOST = re.compile(r'[^"\[\]{},]*+')
 _LINE_END = re.compile(r"\r\n|\n|\r")
 

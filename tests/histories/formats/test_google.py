@@ -124,6 +124,11 @@ def test_prompts_and_answers_become_conversations_oldest_first():
     )
 
 
+def test_a_prompt_with_half_a_pair_is_kept():
+    (chat,) = chats(as_json([activity("Prompted a\ud83d\0b", header="Gemini Apps")]))
+    assert turns(chat) == [("user", "a\ufffdb")]
+
+
 def test_a_gap_of_more_than_half_an_hour_begins_a_conversation():
     late = GEMINI[0] | {"time": "2026-03-04T06:30:00Z"}
     assert len(chats(as_json([late, GEMINI[1]]))) == 1

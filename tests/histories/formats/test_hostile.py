@@ -117,7 +117,8 @@ def keys_of(value) -> set[str]:
 
 ENTRIES = [
     samples.CHATGPT, samples.CLAUDE, samples.DEEPSEEK,
-    *samples.SEARCH, *samples.GEMINI, *samples.YOUTUBE, samples.GROK["conversations"][0], *samples.LECHAT, samples.WILDCHAT, samples.LMSYS,
+    *samples.SEARCH, *samples.GEMINI, *samples.YOUTUBE,
+    samples.GROK["conversations"][0], *samples.LECHAT, samples.WILDCHAT, samples.LMSYS,
     samples.ARENA, samples.SHAREGPT, samples.PAIRS, samples.OASST, *samples.OASST_MESSAGES,
     samples.OASST_THREAD, samples.PRISM, samples.HELPSTEER, *samples.MESSAGES, samples.AISTUDIO,
     *samples.CHROME["Browser History"],
@@ -197,11 +198,12 @@ PROMPT = b'[{"header":"Gemini Apps","title":"Prompted a","time":"2026-01-01T00:0
 # What comes first, what is repeated to 40 MB or the size given, what comes last.
 FLOODS = {
     "one string": (BEGUN, b"a", ENDED),
-    "one string of wide letters": (BEGUN, "😀".encode(), ENDED, 31 << 20),
-    "one string that an escape widens": (BEGUN + b"\\ud83d\\ude00", b"a", ENDED, 15 << 20),
-    "lists": (b'[{"mapping":{},"x":[', b"[],", b"1]}]"),
-    "objects": (b'[{"mapping":{},"x":[', b'{"":0},', b"1]}]", 15 << 20),
-    "short strings": (b'[{"mapping":{},"x":[', b'"ab",', b"1]}]", 15 << 20),
+    "one string of wide letters": (BEGUN, "😀".encode(), ENDED, 23 << 20),
+    "one string that an escape widens": (BEGUN + b"\\ud83d\\ude00", b"a", ENDED, 11 << 20),
+    "lists": (b'[{"mapping":{},"x":[', b"[],", b"1]}]", 11 << 20),
+    "lists in lists": (b'[{"mapping":{},"x":[', b"[[]],", b"1]}]", 11 << 20),
+    "objects": (b'[{"mapping":{},"x":[', b'{"":0},', b"1]}]", 11 << 20),
+    "short strings": (b'[{"mapping":{},"x":[', b'"ab",', b"1]}]", 11 << 20),
     "depth": (b"", b"[", b""),
     "depth of objects": (b"", b'{"a":', b""),
     "one number": (b'[{"mapping":{},"create_time":', b"9", b"}]"),
@@ -209,8 +211,8 @@ FLOODS = {
     "cells": (b"date,query\n", b",", b""),
     "a row without end": (b"date,query\n", b'"x\n",', b""),
     "names of columns": (b"", b"a,", b""),
-    "prompts": (b"", PROMPT + b"},", b"1]"),
-    "tags in an answer": (PROMPT + b',"safeHtmlItem":[{"html":"', b"a<br>", b'"}]}]', 15 << 20),
+    "prompts": (b"", PROMPT[1:] + b"}\n", b"", 9 << 20),
+    "tags in an answer": (PROMPT + b',"safeHtmlItem":[{"html":"', b"a<br>", b'"}]}]', 11 << 20),
     "tags in a cell": (b'<div class="outer-cell mdl-typography--body-1">', b"<p>a", b""),
     "lines of a page": (b"<script>var jsonData = " + BEGUN, b"a", ENDED),
 }  # fmt: skip

@@ -13,8 +13,8 @@ class Command(BaseCommand):
     """Import models' verdicts, to compare them with people's."""
 
     help = (
-        "Import what models say of a study's attributes, their relevance, or pairs of answers, from "
-        "JSON lines (task: item's id, model, label). Nothing is stored when anything is wrong."
+        "Import what models say of a study's attributes, their relevance, or pairs of answers, "
+        "from JSON lines (task: item's id, model, label). Nothing is stored when anything is wrong."
     )
 
     def add_arguments(self, parser):

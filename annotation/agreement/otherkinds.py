@@ -84,6 +84,10 @@ def _labels(study, definition):
         slot__item__batch__task__name=definition.name,
         slot__item__batch__task__kind=definition.kind,
     )
+    if definition.kind == "preference":
+        # Places on another scale are not comparable.
+        points = definition.config["points"]
+        found = found.filter(slot__item__batch__task__config__points=points)
     return found.order_by("slot__item__external_id", "submitted_at", "pk").values_list(
         "slot__item__external_id", "annotator_id", "annotator__worker", LABEL[definition.kind]
     )

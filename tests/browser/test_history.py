@@ -1,0 +1,87 @@
+"""One's own history in a real browser: a file in pieces over a bad line, hiding by selecting."""
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.histories import ingest, receive
+from annotation.histories.models import Mark, Session, Upload
+from tests.histories.made import fill_history
+from tests.histories.test_real_files import export
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(settings, tmp_path):
+    settings.DATA = tmp_path
+
+
+def test_a_file_survives_a_broken_line_and_appears_in_the_list(page, let_in, cast, tmp_path):
+    let_in(page, cast.person("Ann"))
+    file = tmp_path / "export.json"
+    file.write_bytes(export() + b" " * (2 * receive.PIECE))
+    broken, pieces = [], []
+
+    def line(route):
+        if route.request.method == "PATCH":
+            pieces.append(route.request.headers["upload-offset"])
+            if len(pieces) == 2:
+                broken.append(route.request.url)
+                route.fulfill(status=502, body="a proxy's word")
+                return
+        route.continue_()
+
+    page.route("**/api/v1/histories/**", line)
+    page.goto("/history/uploads/")
+    page.get_by_label("Your export").set_input_files(file)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("export.json has arrived and is being read.")).to_be_visible()
+    assert len(broken) == 1
+    assert pieces == ["0", str(receive.PIECE), str(receive.PIECE), str(2 * receive.PIECE)]
+    expect(page.get_by_text("It waits to be read.")).to_be_visible()
+    upload = Upload.objects.get()
+    assert upload.size == file.stat().st_size
+    assert ingest.run(upload.pk).status == "done"
+    expect(page.get_by_text("1 conversations with 2 messages")).to_be_visible()
+
+
+def test_a_refused_file_is_told_with_its_reason(page, let_in, cast, tmp_path, settings):
+    settings.HISTORY_MAX_BYTES = 1024 * 1024
+    let_in(page, cast.person("Ann"))
+    file = tmp_path / "big.zip"
+    file.write_bytes(b"x" * (1024 * 1024 + 1))
+    page.goto("/history/uploads/")
+    page.get_by_label("Your export").set_input_files(file)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("big.zip: The file is larger than the 1 MB")).to_be_visible()
+
+
+def test_what_is_selected_is_ready_to_be_hidden(page, let_in, cast):
+    ann = cast.person("Ann")
+    session = fill_history(ann)
+    let_in(page, ann)
+    page.goto(f"/history/sessions/{session.pk}/")
+    page.get_by_text("Thank you!").dblclick(position={"x": 10, "y": 10})
+    field = page.get_by_label("Text to hide")
+    expect(field).to_have_value("Thank")
+    page.get_by_role("button", name="Hide it").click()
+    expect(page.get_by_text("Hidden in 1 place.")).to_be_visible()
+    assert Mark.objects.filter(session=session, rule="struck out").count() == 1
+    page.get_by_role("link", name="As others would see it").click()
+    expect(page.get_by_text("[PRIVATE_1] you!")).to_be_visible()
+
+
+def test_sessions_are_decided_on_by_keyboard_alone(page, let_in, cast):
+    ann = cast.person("Ann")
+    fill_history(ann)
+    let_in(page, ann)
+    page.goto("/history/?kind=chat")
+    page.get_by_role("checkbox").first.focus()
+    page.keyboard.press("Space")
+    keep = page.get_by_role("button", name="Keep")
+    while not keep.evaluate("button => button === document.activeElement"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 session changed.")).to_be_visible()
+    assert Session.objects.filter(owner=ann, state="kept").count() == 1
+    assert page.url.endswith("?kind=chat")

@@ -1,0 +1,192 @@
+"""People and models on the same items."""
+
+import json
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.agreement import pairwise
+from annotation.evaluation import gap, report
+from annotation.evaluation.models import Verdict
+from annotation.evaluation.verdicts import import_verdicts
+from annotation.judging import importing
+from annotation.studies.bundle import BundleError
+from annotation.studies.models import Study
+from tests import everykind
+
+
+def votes(table) -> gap.Votes:
+    """Votes from rows of labels, an annotator a column; -1 for none."""
+    table = np.array(table)
+    item, worker = np.nonzero(table >= 0)
+    return gap.Votes(item, worker, table[item, worker], len(table), int(table.max()) + 1)
+
+
+def test_every_pair_of_votes_on_an_item_is_found_once():
+    rows = gap.pairs(votes([[0, 1, -1], [1, 1, 0], [-1, 0, 1]]), least=1)
+    found = sorted(zip(rows.comparison, rows.item, rows.first, rows.second, strict=True))
+    # Annotators 0-1, 0-2, 1-2.
+    assert found == [(0, 0, 0, 1), (0, 1, 1, 1), (1, 1, 1, 0), (2, 1, 1, 0), (2, 2, 0, 1)]
+    assert gap.pairs(votes([[0, 1, -1], [1, 1, 0], [-1, 0, 1]]), least=2).comparisons == 2
+
+
+def test_kappas_equal_those_of_the_agreement_report():
+    rng = np.random.default_rng(3)
+    table = rng.integers(0, 3, (200, 4))
+    table[rng.random((200, 4)) < 0.3] = -1
+    every = votes(table)
+    rows = gap.pairs(every)
+    expected = pairwise.cohen(pairwise.confusions(every.item, every.worker, every.code, 4, 3))[0]
+    assert gap.kappas(rows, 3) == pytest.approx(expected)
+
+
+def test_a_weight_is_so_many_copies_of_an_item():
+    every = votes([[0, 0], [1, 0], [1, 1], [0, 1]])
+    copied = votes([[0, 0], [0, 0], [1, 1], [0, 1]])
+    weight = np.array([2, 0, 1, 1])
+    assert gap.kappas(gap.pairs(every, 1), 2, weight) == pytest.approx(
+        gap.kappas(gap.pairs(copied, 1), 2)
+    )
+
+
+def test_the_majority_is_more_than_half():
+    every = votes([[0, 0, 1], [0, 1, -1], [1, 1, 1], [-1, -1, 0]])
+    assert gap.majority(every).tolist() == [0, -1, 1, 0]
+
+
+def test_a_model_that_is_as_good_as_a_person_differs_by_nothing():
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 2, 600)
+    noisy = [np.where(rng.random(600) < 0.2, 1 - truth, truth) for _ in range(4)]
+    every = votes(np.column_stack(noisy[:3]))
+    people = gap.pairs(every)
+    model = gap.against_people(every, noisy[3])
+    found = gap.difference(people, model, every)
+    assert found.low < 0 < found.high
+    # The majority is less noisy than one person: against it the same model looks better.
+    majority = gap.mean_kappa(gap.against_majority(every, noisy[3]), every, "none")
+    assert majority.value > gap.mean_kappa(model, every, "none").value + 0.05
+
+
+def test_a_model_that_guesses_is_worse_than_people_beyond_doubt():
+    rng = np.random.default_rng(6)
+    truth = rng.integers(0, 2, 400)
+    every = votes(
+        np.column_stack([np.where(rng.random(400) < 0.2, 1 - truth, truth) for _ in range(3)])
+    )
+    model = gap.against_people(every, rng.integers(0, 2, 400))
+    assert gap.difference(gap.pairs(every), model, every).low > 0.1
+
+
+def test_what_is_undefined_says_why():
+    few = votes([[0, 1]] * 5)
+    nothing = np.full(5, -1)
+    assert gap.mean_kappa(gap.pairs(few), few, gap.NO_PAIR).reason == gap.NO_PAIR
+    assert gap.difference(gap.pairs(few), gap.pairs(few), few).reason == gap.NO_PAIR
+    assert gap.spearman_with_mean(few, nothing).value is None
+    assert gap.mean_spearman(gap.pairs(few), 2, gap.NO_PAIR).reason == gap.NO_PAIR
+
+
+@pytest.fixture
+def mix(cast, tmp_path):
+    importing.import_study(everykind.write(tmp_path / "mix"))
+    study = Study.objects.get(slug="mix")
+    everykind.judge(study, [cast.member(n, study, "annotator") for n in ("Ann", "Bo", "Chen")])
+    cast.member("Rui", study, "researcher")
+    return study
+
+
+ROWS = [
+    {"task": "i-a1", "model": "m-1", "label": "accepted"},
+    {"task": "i-a2", "model": "m-1", "label": "accepted"},
+    {"task": "i-m1", "model": "m-1", "label": "no"},
+    {"task": "i-rate", "model": "m-1", "label": 1},
+]
+
+
+def write(tmp_path, *rows):
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def test_verdicts_are_stored_once_and_are_no_votes(mix, tmp_path):
+    path = write(tmp_path, *ROWS)
+    counts = {"verdicts": 4, "items": 4, "models": ["m-1"]}
+    done = list(mix.items.order_by("pk").values_list("done", flat=True))
+    assert import_verdicts(mix, path) == counts | {"new": 4}
+    assert import_verdicts(mix, path) == counts | {"new": 0}
+    assert Verdict.objects.count() == 4
+    assert list(mix.items.order_by("pk").values_list("done", flat=True)) == done
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"task": "i-none"}, "line 2: the study has no item “i-none”"),
+        ({"task": "i-better"}, "line 2: the study has no item “i-better” that models give"),
+        ({"task": "g-1"}, "line 2: the study has no item “g-1”"),
+        ({"label": "maybe"}, "“label” must be one of accepted, uncertain, rejected"),
+        ({"label": "rejected"}, "“m-1” has given another verdict on this item"),
+        ({"model": ""}, "“model” is empty"),
+        ({"label": [1]}, "“label” must be text"),
+    ],
+)
+def test_a_wrong_row_is_named_and_nothing_is_stored(mix, tmp_path, row, words):
+    path = write(tmp_path, ROWS[0], ROWS[0] | row)
+    with pytest.raises(BundleError) as refusal:
+        import_verdicts(mix, path)
+    assert len(refusal.value.faults) == 1
+    assert words in refusal.value.faults[0]
+    assert not Verdict.objects.exists()
+
+
+def test_the_command_prints_the_counts(mix, tmp_path, capsys):
+    path = write(tmp_path, *ROWS)
+    call_command("import_verdicts", "mix", str(path), "--json")
+    assert json.loads(capsys.readouterr().out)["new"] == 4
+    with pytest.raises(CommandError, match="no such file"):
+        call_command("import_verdicts", "mix", str(tmp_path / "gone"))
+
+
+def test_the_stages_stand_in_order_with_people_and_models(mix, tmp_path):
+    import_verdicts(mix, write(tmp_path, *ROWS))
+    traits, matter, rate = report.stages(mix)
+    assert [stage["task"].name for stage in (traits, matter, rate)] == ["traits", "matter", "rate"]
+    assert traits["people"] == pytest.approx([400 / 6, 100 / 6, 100 / 6])
+    assert traits["models"][0]["shares"] == [100, 0, 0]
+    assert matter["people"] == pytest.approx([200 / 3, 100 / 3])
+    # People rate the personalised answer 5, 5 and 2; the model, first candidate much better, too.
+    assert rate["people"] == pytest.approx([0, 100 / 3, 0, 0, 200 / 3])
+    assert rate["models"][0]["shares"] == [0, 0, 0, 0, 100]
+    assert (rate["no_better"], rate["models"][0]["no_better"]) == (0, 0)
+
+
+def test_ratings_without_a_generic_answer_are_left_out(mix, tmp_path):
+    import_verdicts(mix, write(tmp_path, *ROWS))
+    mix.candidates.update(strategy="A1")
+    rate = report.stages(mix)[2]
+    assert (rate["items"], rate["left_out"], rate["no_better"]) == (0, 1, None)
+
+
+@pytest.mark.parametrize("name", ["Ann", "Rui"])
+def test_readers_see_the_page_and_annotators_do_not(mix, cast, login, tmp_path, name):
+    import_verdicts(mix, write(tmp_path, *ROWS))
+    answer = login(cast.person(name)).get("/studies/mix/gap/")
+    assert answer.status_code == (200 if name == "Rui" else 403)
+    assert ("m-1" in answer.content.decode()) == (name == "Rui")
+
+
+def test_a_study_without_such_tasks_says_so(tea, cast, login):
+    page = login(cast.person("Rui")).get("/studies/tea/gap/").content.decode()
+    assert "Nothing is judged yet" in page
+
+
+def test_no_annotator_sees_a_models_verdict(mix, cast, tmp_path, login):
+    import_verdicts(mix, write(tmp_path, *(row | {"model": "m-canary"} for row in ROWS)))
+    cast.member("Dana", mix, "annotator")
+    mix.items.exclude(batch__purpose="work").delete()
+    mix.slots.filter(status="done").update(status="void")
+    page = login(cast.person("Dana")).get("/studies/mix/judge/").content.decode()
+    assert "m-canary" not in page
