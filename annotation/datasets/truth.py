@@ -7,6 +7,7 @@ preferences a generic and a personalised answer.
 from dataclasses import dataclass
 
 from annotation.agreement import tiers
+from annotation.agreement.reading import AUDIT_TASK
 from annotation.core.errors import DomainError
 from annotation.datasets.records import Answer, Item
 
@@ -93,12 +94,14 @@ def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
     return generic[0], others[0], item.answers[0] is generic[0]
 
 
-def pair(item: Item, found: Verdict) -> tuple[Pair | None, str]:
+def pair(item: Item, found: Verdict, dropped=frozenset()) -> tuple[Pair | None, str]:
     """The pair an item gives the benchmark, or None and why it gives none ("": nobody expects one).
 
     Two answers: the tier rule's medium and hard items. Three: the easy pair, ground truth against
-    the answer to the question alone.
+    the answer to the question alone, unless the audit of the easy tier ``dropped`` it.
     """
+    if item.task == AUDIT_TASK:
+        return None, "audit_of_the_easy_tier"
     if item.kind == "preference" and orient(item) is None:
         return None, "generic_answer_not_known"
     if item.kind != "selection":
@@ -110,6 +113,8 @@ def pair(item: Item, found: Verdict) -> tuple[Pair | None, str]:
         return None, "no_answer_won"
     chosen = by_id.pop(found.winner)
     if len(item.answers) == 3:
+        if item.id in dropped:
+            return None, "dropped_by_the_audit"
         return _easy(chosen, by_id.values())
     if found.tier not in ("medium", "hard"):
         return None, found.tier

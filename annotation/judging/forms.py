@@ -39,6 +39,12 @@ class TaskForm(forms.Form):
     overlap = forms.IntegerField(
         label=gettext_lazy("Judgments an item"), min_value=1, max_value=99, initial=9
     )
+    question = forms.CharField(
+        label=gettext_lazy("The question under the answers"),
+        max_length=300,
+        required=False,
+        help_text=gettext_lazy("Left empty, the one that belongs to this kind of task."),
+    )
     owner_only = forms.BooleanField(
         label=gettext_lazy("Only the owner of a query judges"),
         required=False,
@@ -57,7 +63,7 @@ class TaskForm(forms.Form):
     guideline = forms.CharField(
         label=gettext_lazy("Guideline (Markdown)"), widget=forms.Textarea, required=False
     )
-    COMMON = ("owner_only", "reason", "chips", "tags", "marks", "guideline")
+    COMMON = ("question", "owner_only", "reason", "chips", "tags", "marks", "guideline")
 
     def __init__(self, data=None, *, study, task: TaskDefinition | None = None):
         self.study = study

@@ -91,7 +91,11 @@ def _store_study(bundle: Bundle, by) -> Study:
     # Two imports into one study take turns; judging goes on meanwhile.
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if bundle.study["consent"].strip():
-        about["consent_text"] = consent.publish(study.slug, bundle.study["consent"])
+        about["consent_text"] = consent.publish(
+            study.slug, bundle.study["consent"], bundle.study["consent_translations"] or None
+        )
+    if bundle.study["translations"]:
+        about["translations"] = bundle.study["translations"]
     changed = [name for name, value in about.items() if getattr(study, name) != value]
     for name in changed:
         setattr(study, name, about[name])
@@ -105,6 +109,8 @@ def _store_study(bundle: Bundle, by) -> Study:
 
 def _store_task(study, task) -> None:
     said = {name: getattr(task, name) for name in ("kind", "overlap", "guideline", "config")}
+    if task.translations:
+        said["translations"] = task.translations
     newest = study.tasks.filter(name=task.name).order_by("-version").first()
     if newest and newest.kind != task.kind:
         # Versions of a task are read together.
@@ -112,7 +118,8 @@ def _store_task(study, task) -> None:
         raise BundleError([f"study.json: {words}"])
     if newest is None or any(getattr(newest, name) != value for name, value in said.items()):
         version = newest.version + 1 if newest else 1
-        TaskDefinition.objects.create(study=study, name=task.name, version=version, **said)
+        kept = {"translations": newest.translations} if newest else {}
+        TaskDefinition.objects.create(study=study, name=task.name, version=version, **kept | said)
 
 
 def _store_personas(study, rows, report, by) -> None:

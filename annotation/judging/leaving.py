@@ -4,7 +4,7 @@ from django.db import transaction
 
 from annotation.accounts import consent
 from annotation.core import audit
-from annotation.judging import queue
+from annotation.judging import forget, queue
 from annotation.judging.models import Draft, Handback, ItemComment, Slot
 from annotation.judging.voids import void
 from annotation.studies import crowd, members
@@ -15,13 +15,14 @@ def withdraw(study, annotator) -> int:
     """Take back ``annotator``'s consent and all that they judged; how many judgments that were.
 
     The one way of withdrawing, whichever page it begins on. Judgments leave the results and every
-    later release; comments, and what was typed and not submitted, are erased. Whoever agrees again
-    later begins anew: what was taken out stays out.
+    later release; own queries with all that was made of them, comments, and what was typed and not
+    submitted, are erased. Whoever agrees again later begins anew: what was taken out stays out.
     """
     if study.consent_text:
         consent.withdraw(annotator, study.consent_text)
         audit.record(annotator, "consent.withdraw", study.consent_text)
     taken = void(study, annotator, cause="withdrawn", by=annotator)
+    forget.own_queries(study, annotator)
     Draft.objects.filter(slot__study=study, annotator=annotator).delete()
     ItemComment.objects.filter(slot__study=study, author=annotator).delete()
     return taken

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import SimpleNamespace
 from uuid import UUID
 
 from django.http import QueryDict
@@ -13,10 +14,11 @@ from annotation.core.errors import NotFound
 from annotation.judging import plan
 from annotation.judging.kinds import config_of, kind_of, words
 from annotation.personas.schema import ordered
+from annotation.studies.texts import localized
 
 _SHOW = """
     SELECT s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name, t.kind, t.config,
-           b.purpose, q.id, q.text, q.need, v.profile, a.numbers, a.ids, a.texts,
+           t.translations, b.purpose, q.id, q.text, q.need, v.profile, a.numbers, a.ids, a.texts,
            attribute.text,
            (SELECT json_agg(e.messages ORDER BY e.number) FROM personas_evidence e
             WHERE e.attribute_id = i.attribute_id),
@@ -68,6 +70,7 @@ class Shown:
     task: str
     kind_name: str
     config: dict
+    translations: dict
     # Training items explain themselves once they are answered; other checks never show.
     training: bool
     query_id: int | None
@@ -97,8 +100,9 @@ class Shown:
 
     @property
     def question(self) -> str:
-        """What the kind asks, for a task without words of its own."""
-        return self.kind.QUESTION
+        """What is asked: in the task's own words where it has some, else in the kind's."""
+        asked = SimpleNamespace(translations=self.translations, config=self.config)
+        return localized(asked, "question") or self.kind.QUESTION
 
     @property
     def traits(self) -> dict | None:
@@ -113,8 +117,8 @@ def show(slot_id, annotator) -> Shown:
     row = sql.first(_SHOW, {"slot": slot_id, "me": annotator.pk})
     if row is None:
         raise NotFound(_("You do not hold this item."))
-    slot, ordinal, item, status, lease, task_id, task, kind, config, purpose, *rest = row
-    query_id, query, need, profile, numbers, ids, texts, *rest = rest
+    slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
+    translations, purpose, query_id, query, need, profile, numbers, ids, texts, *rest = rest
     attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
     order = plan.shown_order(item, ordinal, len(options))
@@ -126,6 +130,7 @@ def show(slot_id, annotator) -> Shown:
         task=task,
         kind_name=kind,
         config=config_of(kind, json.loads(config)),
+        translations=json.loads(translations),
         training=purpose == "training",
         query_id=query_id,
         query=query or "",

@@ -16,6 +16,7 @@ from annotation.judging import checks, drafts, labels, present, queue, submit
 from annotation.judging import tour as tours
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Desk, Slot
+from annotation.studies import crowd
 from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study, TaskDefinition
 
@@ -33,8 +34,15 @@ def judge(request, slug):
         return _go(request, reverse("consent", args=[slug]))
     if request.method == "POST":
         return _store(request, study)
-    hand_out = queue.claim if study.status == Study.Status.OPEN else queue.in_hand
-    return _page(request, study, hand_out(study, request.user))
+    return _page(request, study, _next(study, request.user))
+
+
+def _next(study, annotator):
+    """The slot this person gets, or None; a participant whose quota is reached gets no more."""
+    served = annotator.worker and crowd.completion(annotator, study, Desk.done_by(annotator, study))
+    if served or study.status != Study.Status.OPEN:
+        return queue.in_hand(study, annotator)
+    return queue.claim(study, annotator)
 
 
 @require_safe
@@ -169,7 +177,8 @@ def _store(request, study):
             key=data.get("key", ""),
             said=_said(data),
             seconds=data.get("seconds"),
-            claim_next=study.status == Study.Status.OPEN,
+            # A crowd's participants have a quota, which is looked at before they get more.
+            claim_next=study.status == Study.Status.OPEN and not request.user.worker,
         )
     except (Conflict, NotFound) as refusal:
         return _refused(request, study, refusal)
@@ -179,9 +188,10 @@ def _store(request, study):
         if request.htmx:
             return _explained(request, study, slot_id)
         return redirect("explained", study.slug, slot_id)
-    if request.htmx:
-        return _page(request, study, stored.next_slot, last=slot_id)
-    return redirect("judge", study.slug)
+    if not request.htmx:
+        return redirect("judge", study.slug)
+    following = _next(study, request.user) if request.user.worker else stored.next_slot
+    return _page(request, study, following, last=slot_id)
 
 
 @require_safe
@@ -235,7 +245,12 @@ def _page(request, study, slot_id, refusal=None, last=None):
         context |= {"typed": typed, **present.form(shown, typed)}
     else:
         desk = Desk.objects.filter(study=study, annotator=request.user).first() or Desk()
-        context |= {"done": desk.done, "stopped": desk.stopped_at and desk.stop_reason}
+        context |= {
+            "done": desk.done,
+            "stopped": desk.stopped_at and desk.stop_reason,
+            "completion": request.user.worker
+            and crowd.completion(request.user, study, desk.done, nothing_left=True),
+        }
     template = "judging/judge.html#judge" if request.htmx else "judging/judge.html"
     return render(request, template, context, status=refusal.status if refusal else 200)
 

@@ -33,11 +33,12 @@ threads = 4
 preload_app = True  # one import for both workers, and a killed one is back at once
 timeout = 60
 # A page never waits long for the database; commands and workers may (settings._database).
-raw_env = [
-    "ATTUNE_STATEMENT_TIMEOUT_MS=15000",
-    "ATTUNE_LOCK_TIMEOUT_MS=3000",
-    "ATTUNE_IDLE_TIMEOUT_MS=30000",
-]
+_patience = {
+    "ATTUNE_STATEMENT_TIMEOUT_MS": "15000",
+    "ATTUNE_LOCK_TIMEOUT_MS": "3000",
+    "ATTUNE_IDLE_TIMEOUT_MS": "30000",
+}
+raw_env = [f"{name}={os.environ.get(name, usual)}" for name, usual in _patience.items()]
 graceful_timeout = 10
 umask = 0o077
 control_socket_disable = True

@@ -134,9 +134,11 @@
   act.tour = async () => {
     if (!form()) return;
     const dialog = document.getElementById("tour");
+    // Opened when it is there: a dialog that grows would move under the reader's eyes.
+    const there = await load(dialog, words.tourUrl + "?task=" + form().dataset.task);
     document.querySelectorAll("dialog[open]").forEach((one) => one.close());
     dialog.showModal();
-    if (await load(dialog, words.tourUrl + "?task=" + form().dataset.task)) step(0);
+    if (there) step(0);
     else dialog.append(button(document.querySelector("[data-close]").textContent, () => dialog.close()));
   };
 

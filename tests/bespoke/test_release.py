@@ -5,6 +5,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.datasets import freeze
 from annotation.datasets.bespoke_import import import_bespoke
@@ -12,8 +13,10 @@ from annotation.datasets.check import check
 from annotation.datasets.freeze import write
 from annotation.histories import consent
 from annotation.judging import leaving, queue, submit
+from annotation.judging.models import Item, Judgment, Score
 from annotation.judging.open import open_batch
-from annotation.queries import gold
+from annotation.queries import gold, own
+from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 from tests.bespoke.conftest import answered, ask, scores
 
@@ -198,3 +201,25 @@ def test_a_release_that_cannot_be_read_is_refused_whole(
     with pytest.raises(DomainError, match=sentence):
         import_bespoke(folder, "again")
     assert not Study.objects.filter(slug="again").exists()
+
+
+def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judged):
+    ann = cast.person("Ann")
+    gold.set_claims(gold.save(judged, ann, "GOLD-CANARY"), ["GOLD-CANARY"])
+    gold.save_rubric(judged, "RUBRIC-CANARY", author=ann)
+    leaving.withdraw(bespoke, ann)
+    everything = "".join(
+        str(list(model.objects.values()))
+        for model in (Query, GoldResponse, GoldClaim, Rubric, Score, Judgment, Item)
+    ) + str(list(Candidate.every.values()))
+    for canary in ("NEED-CANARY", "GOLD-CANARY", "RUBRIC-CANARY", "Because it fits", "The second."):
+        assert canary not in everything
+    assert not own.of(bespoke, ann).exists()
+
+
+def test_the_long_layout_tells_nothing_of_a_history(cast, bespoke, judged, tmp_path):
+    consent.grant(cast.person("Ann"), bespoke, "publish")
+    release = freeze.request(bespoke, "long", "jsonl", None)
+    write(release, tmp_path)
+    assert "ANN-CANARY" not in text_of(tmp_path)
+    assert "Because it fits" in text_of(tmp_path)

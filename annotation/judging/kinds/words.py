@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from annotation.core.errors import DomainError
 
 REASON_LIMIT = 5_000
+QUESTION_LIMIT = 300
 MARKS_LIMIT = 50
 # PostgreSQL's text and JSON hold neither.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -23,7 +24,14 @@ TAGS = {
     "broken-text": gettext_lazy("Broken text"),
 }
 # Settings that every kind has, with their defaults.
-CONFIG = {"reason": "off", "chips": [], "tags": True, "marks": False, "owner_only": False}
+CONFIG = {
+    "question": "",
+    "reason": "off",
+    "chips": [],
+    "tags": True,
+    "marks": False,
+    "owner_only": False,
+}
 
 
 def check(kind: str, config: dict, own: dict) -> dict:
@@ -38,6 +46,10 @@ def check(kind: str, config: dict, own: dict) -> dict:
         if isinstance(default, bool) and not isinstance(full[key], bool):
             raise DomainError(f"{key} must be true or false.", code="config")
     check_texts("chips", full["chips"], CHIPS_LIMIT, CHIP_LIMIT)
+    if not isinstance(full["question"], str) or len(full["question"]) > QUESTION_LIMIT:
+        raise DomainError(
+            f"question must be a text of up to {QUESTION_LIMIT} characters.", code="config"
+        )
     return full
 
 

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('judging', '0004_raters'),
+        ("judging", "0004_raters"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='desk',
-            name='toured',
+            model_name="desk",
+            name="toured",
             field=models.JSONField(default=list),
         ),
     ]

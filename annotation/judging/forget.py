@@ -1,0 +1,40 @@
+"""Takes out of a study what somebody asked and wrote there of their own, when they withdraw."""
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.candidates.models import Candidate
+from annotation.core import audit
+from annotation.judging.models import ClaimVerdict, Judgment, Score
+from annotation.queries.models import GoldClaim, GoldResponse, Ground, Query, Rubric
+
+EMPTY = {"text": "", "prompt": None, "parameters": {}, "urls": []}
+
+
+@transaction.atomic
+def own_queries(study, owner) -> int:
+    """Erase ``owner``'s queries in ``study`` and all that was made of them; how many queries.
+
+    The rows stay, without their words: judgments point to them. Answers that are still to be
+    written are given up.
+    """
+    queries = Query.objects.filter(study=study, owner=owner)
+    answers = Candidate.every.filter(query__in=queries)
+    answers.filter(status__in=["requested", "running"]).update(
+        status=Candidate.Status.FAILED, error_code="no_consent", lease_expires_at=None
+    )
+    answers.update(**EMPTY)
+    Score.objects.filter(option__item__query__in=queries).update(text="", chips=[])
+    ClaimVerdict.objects.filter(claim__response__query__in=queries).update(text="")
+    about = Q(slot__item__query__in=queries) | Q(slot__item__gold__query__in=queries)
+    Judgment.objects.filter(about).update(reason="", marks=[])
+    GoldClaim.objects.filter(response__query__in=queries).update(text="")
+    GoldResponse.objects.filter(query__in=queries).update(text="")
+    Rubric.objects.filter(query__in=queries).delete()
+    Ground.objects.filter(query__in=queries).delete()
+    queries.filter(replaced_at=None).update(replaced_at=timezone.now())
+    count = queries.update(text="", need="", guide={}, scenario="")
+    if count:
+        audit.record(owner, "queries.erase", study, queries=count)
+    return count
