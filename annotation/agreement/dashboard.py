@@ -131,9 +131,22 @@ class Board:
     def __init__(self, study, definition, *, afresh=False):
         self.study, self.definition, self.afresh = study, definition, afresh
         self.task = definition.name
-        self.labels = reading.labels(definition)
-        self.counts = [f"given_{label}" for label in self.labels]
-        self.items = reading.items(study, self.task)
+        self.items = reading.items(study, self.task, definition.kind)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """All labels that could be given, in the order of their codes."""
+        return reading.labels(self.definition)
+
+    @property
+    def counts(self) -> list[str]:
+        """Each label's counter (``reading.items``)."""
+        return [f"given_{label}" for label in self.labels]
+
+    @property
+    def judgments(self):
+        """The task's judgments that count."""
+        return reading.selections(self.study, self.task)
 
     @cached_property
     def totals(self) -> dict:
@@ -154,7 +167,7 @@ class Board:
     @cached_property
     def last(self) -> int | None:
         """Place of the last item whose single votes are read; None for all of them."""
-        return reading.last_position(self.study, self.task, CAP)
+        return reading.last_position(self.study, self.task, CAP, self.definition.kind)
 
     @cached_property
     def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:
@@ -169,8 +182,7 @@ class Board:
         """(day in ISO 8601, judgments) of every day (UTC) with judgments, added up by SQL."""
         if self.stored:
             return [tuple(row) for row in self.stored.progress["days"]]
-        found = reading.selections(self.study, self.task)
-        found = found.annotate(day=TruncDate("submitted_at")).values_list("day")
+        found = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
         return [(day.isoformat(), n) for day, n in found.annotate(n=Count("pk")).order_by("day")]
 
     @cached_property
@@ -178,8 +190,7 @@ class Board:
         """(annotator, judgments, median of their seconds), most judgments first, by SQL."""
         if self.stored:
             return [tuple(row) for row in self.stored.progress["raters"]]
-        found = reading.selections(self.study, self.task)
-        found = found.values_list("annotator_id", "annotator__worker")
+        found = self.judgments.values_list("annotator_id", "annotator__worker")
         found = found.annotate(n=Count("pk"), median=Median("seconds"))
         return [
             (reading.worker_name(user, worker), n, median)
@@ -202,9 +213,7 @@ class Board:
         return Rows.unpack(self.stored.rows) if self.stored else self._read_rows()
 
     def _read_rows(self) -> Rows:
-        code = Case(When(outcome="tie", then=-1), When(outcome="none", then=-2), default=0)
-        found = reading.selections(self.study, self.task, self.last).annotate(
-            number=Coalesce("choice__number", code),
+        found = self._choices().annotate(
             first=_shown_at(0),
             second=_shown_at(1),
             time=Coalesce("seconds", -1.0),
@@ -231,6 +240,12 @@ class Board:
             first=first.astype(int),
             seconds=np.where(time < 0, np.nan, time),
         )
+
+    def _choices(self):
+        """The votes that are read, with the ``number`` chosen: -1 for a tie, -2 for none."""
+        code = Case(When(outcome="tie", then=-1), When(outcome="none", then=-2), default=0)
+        found = reading.selections(self.study, self.task, self.last)
+        return found.annotate(number=Coalesce("choice__number", code))
 
     def _names(self, users) -> list[str]:
         found = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))
@@ -271,11 +286,20 @@ class Board:
 
     def figure(self, key: str) -> Figure:
         """Compute one figure; KeyError where there is none of this name."""
-        make = FIGURES[key]
-        about = {"key": key, **_words()[key]}
+        make = self.makers[key]
+        about = {"key": key, **self.words()[key]}
         if not self.totals["votes"]:
             return Figure(**about, reason=_("There are no votes yet."))
         return Figure(**{**about, **make(self, about)})
+
+    @property
+    def makers(self) -> dict:
+        """{name: what makes the figure} of every figure of the task's page, in order."""
+        return FIGURES
+
+    def words(self) -> dict[str, dict]:
+        """{name: title, lead and how} of every figure."""
+        return _words()
 
     def of_rows(self, **found) -> dict:
         """``found`` with the votes and items that single votes were read of."""

@@ -62,9 +62,43 @@ FORMULAS = {
     ),
 }
 
+# What the page of a task on a scale shows in place of FORMULAS.
+ORDINAL = {
+    "percent_agreement": FORMULAS["percent_agreement"],
+    "krippendorff_alpha": Formula(
+        _("Krippendorff's alpha, ordinal"),
+        "α = 1 − (n − 1) · Σ o·δ² / Σ nₖ·nₗ·δ²,  δ = Σ of the n between, half of both ends",
+        _(
+            "One minus the disagreement seen over the disagreement expected by chance; two "
+            "answers disagree the more, the more answers lie between them."
+        ),
+        "Krippendorff 2011",
+    ),
+    "gwet_ac2": Formula(
+        _("Gwet's AC2, quadratic weights"),
+        "(P̄ − Pₑ) / (1 − Pₑ),  w = 1 − (distance / range)²,  Pₑ = Σw · Σ π(1 − π) / (K(K − 1))",
+        _("Neighbours on the scale agree in part; steady where nearly all say the same."),
+        "Gwet 2014",
+    ),
+    "icc1": Formula(
+        _("ICC(1)"),
+        "(between − within) / (between + (k − 1) · within)",
+        _(
+            "Share of the variance of single answers that is differences between items, by mean "
+            "squares; people are taken as drawn anew for each item, k answers each."
+        ),
+        "Shrout and Fleiss 1979",
+    ),
+}
+FORMULAS_OF = {"nominal": FORMULAS, "ordinal": ORDINAL}
+
 INTERVAL = _(
     "Intervals are 95 %: the value ± t times its standard error over items, with one degree less "
     "than there are items. Votes on one item are never counted as independent."
+)
+DRAWN_INTERVALS = _(
+    "The interval of alpha is of percentiles over 1,000 resamples of items, that of ICC is "
+    "of the F distribution."
 )
 TIER_RULE = _(
     "The first nine votes of an item by time count. With S = Σ v(v−1) and D = n(n−1) the item's "

@@ -1,6 +1,6 @@
 from django.db import models
 
-from annotation.agreement.formulas import FORMULAS
+from annotation.agreement.formulas import FORMULAS_OF
 from annotation.judging.models import Item
 from annotation.studies.models import Study
 
@@ -17,7 +17,10 @@ class AgreementResult(models.Model):
     # Of all that the result depends on: another one, and the result is due again.
     digest = models.CharField(max_length=64)
     computed_at = models.DateTimeField(auto_now=True)
+    # ``report.agreement_report``; of other kinds than selections with "level" and "rule", of
+    # feedback "criteria": {criterion: that report}, of claims the counts alone.
     agreement = models.JSONField()
+    # Of selections; empty for other kinds.
     tiers = models.JSONField()
 
     class Meta:
@@ -27,12 +30,24 @@ class AgreementResult(models.Model):
         return f"{self.study.slug} {self.task}: {self.votes} votes"
 
     @property
-    def figures(self) -> list[tuple[str, str, dict]]:
-        """The coefficients that the study's page shows: key of the formula, name, values."""
-        found = self.agreement | {
-            "krippendorff_alpha": self.agreement["krippendorff_alpha"]["nominal"]
-        }
-        return [(key, formula.name, found[key]) for key, formula in FORMULAS.items()]
+    def level(self) -> str:
+        """The scale of the labels that the coefficients are of."""
+        return self.agreement.get("level", "nominal")
+
+    @property
+    def parts(self) -> list[tuple[str, dict, list[tuple[str, str, dict]]]]:
+        """The coefficients that pages show: of each criterion ("" where there is one label an
+        answer) its report, and key of the formula, name, values of each."""
+        if "criteria" in self.agreement:
+            reports = self.agreement["criteria"]
+        else:
+            reports = {"": self.agreement} if "percent_agreement" in self.agreement else {}
+        return [(name, report, self._figures(report)) for name, report in reports.items()]
+
+    def _figures(self, report: dict) -> list[tuple[str, str, dict]]:
+        found = report | report["icc"]
+        found["krippendorff_alpha"] = report["krippendorff_alpha"][self.level]
+        return [(key, formula.name, found[key]) for key, formula in FORMULAS_OF[self.level].items()]
 
 
 class StoredVotes(models.Model):

@@ -88,9 +88,9 @@ def _last(study, person) -> list[dict]:
 
 
 def _page(study, item) -> str:
-    """Where all votes on an item are; "" for the kinds that have no such page."""
+    """Where all votes on an item are; "" for an owner's items, which are shown to nobody else."""
     task = item.batch.task
-    if task.kind != "selection":
+    if task.config.get("owner_only"):
         return ""
     return reverse("result-item", args=[study.slug, task.name, item.pk])
 

@@ -74,12 +74,12 @@ def progress(study) -> dict[str, int]:
     )
 
 
-def voted_tasks(study) -> dict[str, int]:
-    """Names of the study's selection tasks that have votes, with their number of votes, by name.
+def voted_tasks(study, kind: str = "selection") -> dict[str, int]:
+    """Names of the study's tasks of a ``kind`` that have votes, with their number, by name.
 
-    Votes of people who left do not count.
+    Votes of people who left do not count. ``kind`` "" stands for tasks of every kind.
     """
-    rows = items(study).values_list("batch__task__name").annotate(n=Sum("given"))
+    rows = items(study, kind=kind).values_list("batch__task__name").annotate(n=Sum("given"))
     return {name: n for name, n in rows.order_by("batch__task__name") if n}
 
 
@@ -158,13 +158,13 @@ def selections(study, task: str, last: int | None = None):
     return found if last is None else found.filter(slot__item__position__lte=last)
 
 
-def last_position(study, task: str, most: int) -> int | None:
+def last_position(study, task: str, most: int, kind: str = "selection") -> int | None:
     """Place of the last item whose votes, with those of all before it, are ``most`` or fewer.
 
     None where all the task's votes are: whole items are read or left out, so that what is left
     out has nothing to do with how its votes fell.
     """
-    found = items(study, task)
+    found = items(study, task, kind)
     if (found.aggregate(n=Sum("given"))["n"] or 0) <= most:
         return None
     rows = found.order_by("position").values_list("position", "given")

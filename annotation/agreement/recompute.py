@@ -1,23 +1,26 @@
-"""Agreement and tiers of a study, derived from its votes whenever they are due."""
+"""Agreement of a study, and tiers of its selections, derived from its votes whenever due."""
 
 import hashlib
 import json
+from collections import defaultdict
 
 from django.db import connection, transaction
+from django.db.models import Count
 
-from annotation.agreement import reading
+from annotation.agreement import otherkinds, reading
 from annotation.agreement.dashboard import Board
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.report import agreement_report
 from annotation.agreement.tiers import DEFAULT, tiers_report
-from annotation.judging.models import Item, Judgment
+from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
 
 
 def due() -> list[tuple[Study, str]]:
     """(study, task name) of every result that no longer matches what it was computed from."""
     found = []
-    for study in Study.objects.exclude(items=None).prefetch_related("agreement_results"):
+    studies = Study.objects.exclude(items=None).order_by("pk")
+    for study in studies.prefetch_related("agreement_results"):
         known = {one.task: one.digest for one in study.agreement_results.all()}
         now = digests(study)
         found += [
@@ -31,27 +34,47 @@ def due() -> list[tuple[Study, str]]:
 def digests(study) -> dict[str, str]:
     """{task: digest of all that its result depends on} of the tasks that have votes.
 
-    That is the number of votes, the labels that could be given, the tier rule, what is closed,
-    who withdrew or was excluded, and how often answers were revised.
+    That is the votes, the labels that could be given, the rule, what is closed, and who withdrew
+    or was excluded.
     """
     shared = [
-        DEFAULT.as_json(),
         reading.closed_batches(study),
         reading.withdrawn_from(study),
         sorted(study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)),
-        Judgment.objects.filter(replaces__isnull=False, slot__study=study).count(),
     ]
-    votes = reading.voted_tasks(study)
+    votes = reading.voted_tasks(study, kind="")
+    known = {one.name: otherkinds.basis(one) for one in otherkinds.newest(study)}
+    for one in reading.newest(study, votes):
+        known[one.name] = [DEFAULT.as_json(), reading.labels(one)]
+    changes = _changes(study)
     found = {}
-    for definition in reading.newest(study, votes):
-        basis = json.dumps([votes[definition.name], reading.labels(definition), *shared])
-        found[definition.name] = hashlib.sha256(basis.encode()).hexdigest()
+    for task, basis in known.items():
+        text = json.dumps([votes[task], changes[task], *basis, *shared])
+        found[task] = hashlib.sha256(text.encode()).hexdigest()
+    return found
+
+
+def _changes(study) -> dict[str, list[int]]:
+    """{task: its voided slots, and its revised judgments}, where there are any.
+
+    Neither number ever falls, and no judgment is deleted: with the number of votes they differ
+    after every change, and they take no look at each vote. A vote that makes up for a voided one
+    leaves the number of votes as it was.
+    """
+    work = {"item__batch__purpose": Batch.Purpose.WORK}
+    voided = study.slots.filter(status=Slot.Status.VOID, **work)
+    revised = study.slots.filter(judgments__replaces__isnull=False, **work)
+    found = defaultdict(lambda: [0, 0])
+    for place, slots in enumerate((voided, revised)):
+        rows = slots.values_list("item__batch__task__name").annotate(n=Count("pk"))
+        for task, n in rows.order_by():
+            found[task][place] = n
     return found
 
 
 @transaction.atomic
 def recompute(study, task: str) -> AgreementResult | None:
-    """Compute agreement and tiers of ``task`` from all its votes and store them.
+    """Compute agreement of ``task``, and tiers of a selection, from all its votes and store them.
 
     None where another process is at it, or where no votes are left: then no result is left, either.
     The result depends on the votes alone, not on their order of arrival or on what was stored
@@ -66,6 +89,9 @@ def recompute(study, task: str) -> AgreementResult | None:
         study.agreement_results.filter(task=task).delete()
         _store_tiers(study, task, [])
         return None
+    for definition in otherkinds.newest(study, task):
+        found = otherkinds.report(study, definition)
+        return _store(study, task, digest, found["votes"], collecting, found, {})
     known = reading.study_votes(study.slug, task)
     agreement = agreement_report(known.votes, declared=known.declared)
     # Tens of thousands of pairs of raters are possible; their number and mean are what is shown.
@@ -75,19 +101,25 @@ def recompute(study, task: str) -> AgreementResult | None:
     }
     tiers = tiers_report(known.votes, len(known.declared), collecting=collecting)
     _store_tiers(study, known.task, tiers.pop("items"))
+    votes = len(known.votes)
+    result = _store(study, known.task, digest, votes, collecting, agreement, tiers)
+    definition = reading.newest(study, [task])[0]
+    Board(study, definition, afresh=True).keep(result)
+    return result
+
+
+def _store(study, task, digest, votes, collecting, agreement, tiers) -> AgreementResult:
     result, _ = AgreementResult.objects.update_or_create(
         study=study,
-        task=known.task,
+        task=task,
         defaults={
             "digest": digest,
-            "votes": len(known.votes),
+            "votes": votes,
             "closed": not collecting,
             "agreement": agreement,
             "tiers": tiers,
         },
     )
-    definition = reading.newest(study, [task])[0]
-    Board(study, definition, afresh=True).keep(result)
     return result
 
 

@@ -1,4 +1,4 @@
-"""The pages of scores as tables and charts: scores against choices, and scores by criterion."""
+"""Scores as tables and charts: against choices, and by criterion."""
 
 from django.utils.translation import gettext as _
 
@@ -108,6 +108,6 @@ def spread_figure(study, task: str) -> Figure | None:
         mean = sum(score * count for score, count in zip(SCALE, given, strict=True)) / n
         rows.append((criterion, n, mean, 20 * mean, *given))
         bars.append((criterion, given, f"{mean:.2f}"))
-    svg = charts.stacked("criteria", title, lead, bars, [str(score) for score in SCALE])
+    svg = charts.stacked("answers", title, lead, bars, [str(score) for score in SCALE])
     header = (_("Criterion"), _("Scores"), _("Mean"), _("Mean × 20"), *map(str, SCALE))
-    return Figure("criteria", title, lead, how, header, rows, svg)
+    return Figure("answers", title, lead, how, header, rows, svg)

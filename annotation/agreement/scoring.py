@@ -187,9 +187,3 @@ def any_scores(study) -> bool:
     """Whether an answer of the study has a score of some source."""
     imported = AspectScore.objects.filter(candidate__study=study)
     return imported.exists() or people_scores(study).exists()
-
-
-def scored_tasks(study) -> list[str]:
-    """Names of the feedback tasks in which somebody gave scores."""
-    found = people_scores(study).values_list("feedback__slot__item__batch__task__name", flat=True)
-    return sorted(found.distinct())

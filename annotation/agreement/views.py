@@ -1,27 +1,36 @@
 """The study's pages of results: how far it is, how well people agree, what the votes say."""
 
 import csv
-from collections import Counter
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.agreement import easy, formulas, planning, reading, scoring, tiers
+from annotation.agreement import (
+    easy,
+    formulas,
+    itempage,
+    otherkinds,
+    planning,
+    reading,
+    scoring,
+    tiers,
+)
 from annotation.agreement.dashboard import CAP, FIGURES, Board, tier_rows
 from annotation.agreement.forms import PlanForm, RuleForm
-from annotation.agreement.score_figures import rating_figures, spread_figure
+from annotation.agreement.kindboard import KindBoard
+from annotation.agreement.score_figures import rating_figures
 from annotation.agreement.sentences import said
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.judging.adjudicate import rulings
-from annotation.judging.models import Handback, Slot
+from annotation.judging.models import Slot
 from annotation.studies.access import MANAGERS, READERS, study_for
 
 PAGE = 25
@@ -36,13 +45,13 @@ def study(request, slug):
         "progress": reading.progress(found),
         "held": Slot.objects.filter(study=found, status="held").count(),
         "results": [
-            (result, tier_rows(result)) for result in found.agreement_results.order_by("task")
+            (result, tier_rows(result) if result.tiers else None)
+            for result in found.agreement_results.order_by("task")
         ],
         "worker_alive": worker_alive(),
         "audit_task": reading.AUDIT_TASK,
         "has_triples": found.tasks.filter(kind="selection", config__options=3).exists(),
         "has_scores": scoring.any_scores(found),
-        "scored": scoring.scored_tasks(found),
     }
     template = "agreement/study.html#live" if request.htmx else "agreement/study.html"
     return render(request, template, context)
@@ -56,10 +65,12 @@ def results(request, slug, task):
     are more by now.
     """
     found = study_for(request.user, slug, READERS)
-    board = Board(found, _definition(found, task))
+    board = _board(found, task)
     if request.GET.get("format") == "csv":
         key = request.GET.get("chart", "")
-        return _download(board.figure(key) if key in FIGURES else None, found, task)
+        return _download(board.figure(key) if key in board.makers else None, found, task)
+    if isinstance(board, KindBoard):
+        return _other_results(request, found, board)
     if request.htmx and request.GET.get("votes") == str(board.totals["votes"]):
         return HttpResponse(status=204)
     page = Paginator(board.disputed(), PAGE).get_page(request.GET.get("page"))
@@ -83,27 +94,40 @@ def results(request, slug, task):
     return response
 
 
+def _other_results(request, study, board):
+    """The page of a task of another kind than a selection."""
+    claims = board.kind == "claims"
+    page = None
+    if not claims:
+        page = Paginator(board.disputed(), PAGE).get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "board": board,
+        "address": reverse("results", args=[study.slug, board.task]),
+        "figures": [board.figure(key) for key in board.makers],
+        "page": page,
+        "disputed": [(row, board.votes_of(row)) for row in page or []],
+        "formulas": None if claims else formulas.FORMULAS_OF[board.level],
+        "interval": formulas.INTERVAL,
+        "drawn_intervals": formulas.DRAWN_INTERVALS,
+    }
+    return render(request, "agreement/kind.html", context)
+
+
 @require_safe
 def ratings(request, slug, task):
-    """Scores of answers: of a selection task against its choices, of a feedback task by criterion.
-
-    One figure as CSV, or the ratings as JSON, on request.
-    """
+    """Scores of answers against the choices of a task; one figure as CSV, or all as JSON."""
     found = study_for(request.user, slug, READERS)
-    definition = found.tasks.filter(name=task).order_by("-version").first()
-    if definition is None or definition.kind not in ("selection", "feedback"):
-        raise Http404
-    rated = scoring.rated(found, task) if definition.kind == "selection" else None
-    if rated and request.GET.get("format") == "json":
+    rated = scoring.rated(found, _definition(found, task).name)
+    if request.GET.get("format") == "json":
         return JsonResponse({"study": slug, "task": task, **rated.as_json()})
-    figures = rating_figures(rated) if rated else list(filter(None, [spread_figure(found, task)]))
+    figures = rating_figures(rated)
     if request.GET.get("format") == "csv":
         wanted = (one for one in figures if one.key == request.GET.get("chart"))
         return _download(next(wanted, None), found, task)
     context = {
         "study": found,
         "task": task,
-        "definition": definition,
         "figures": figures,
         "address": reverse("ratings", args=[slug, task]),
     }
@@ -146,24 +170,20 @@ def open_audit(request, slug):
 def item(request, slug, task, pk):
     """One item with all that was said about it."""
     found = study_for(request.user, slug, READERS)
-    board = Board(found, _definition(found, task))
-    one = get_object_or_404(
-        board.items.select_related("query", "tier", "persona_version__persona"), pk=pk
-    )
-    votes = reading.selections(found, task).filter(slot__item=one)
-    votes = votes.select_related("annotator", "choice").order_by("submitted_at", "pk")
-    back = Handback.objects.filter(item=one).exclude(cause=Handback.Cause.EXPIRED)
+    one = itempage.find(_board(found, task), pk)
+    if one is None:
+        raise Http404
+    votes = itempage.votes(found, one)
     context = {
         "study": found,
         "task": task,
+        "kind": one.batch.task.kind,
         "item": one,
-        "options": _options(one, votes),
-        "votes": [_vote(vote) for vote in votes],
+        "options": itempage.options(one, votes),
+        "votes": votes,
         "rulings": rulings(one),
-        "handbacks": [
-            (reading.worker_name(one.annotator_id, one.annotator.worker), one)
-            for one in back.select_related("annotator").order_by("at", "pk")
-        ],
+        "comments": itempage.comments(found, one),
+        "handbacks": itempage.handbacks(found, one),
     }
     return render(request, "agreement/item.html", context)
 
@@ -212,6 +232,18 @@ def planner(request, slug):
     return render(request, "agreement/planner.html", context, status=status)
 
 
+def _board(study, task) -> Board:
+    """The figures of a task of any kind; 404 where there is none of this name."""
+    newest = study.tasks.filter(name=task).select_related("study").order_by("-version").first()
+    if newest is None:
+        raise Http404
+    if newest.kind == "selection":
+        return Board(study, newest)
+    # A version on another scale that nobody has judged yet shows nothing.
+    judged = otherkinds.newest(study, task)
+    return KindBoard(study, judged[0] if judged else newest)
+
+
 def _definition(study, task):
     # The figures below are of choices; another kind of answer has its own.
     tasks = study.tasks.filter(name=task, kind="selection").select_related("study")
@@ -235,22 +267,6 @@ def _download(figure, study, task) -> HttpResponse:
 
 def _cell(value):
     return disarmed(value) if isinstance(value, str) else value
-
-
-def _options(item, votes) -> list[dict]:
-    counts = Counter(vote.choice_id for vote in votes)
-    options = item.options.select_related("candidate").order_by("number")
-    return [{"option": one, "votes": counts[one.pk]} for one in options]
-
-
-def _vote(vote) -> dict:
-    number = vote.choice.number if vote.choice else None
-    return {
-        "vote": vote,
-        "worker": reading.worker_name(vote.annotator_id, vote.annotator.worker),
-        "number": number,
-        "place": vote.shown.index(number) + 1 if number in vote.shown else None,
-    }
 
 
 def _sizes(seen) -> list[tuple]:

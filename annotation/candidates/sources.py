@@ -18,7 +18,7 @@ from annotation.studies.access import MANAGERS, study_for
 
 PAGE = 50
 ARMS = {
-    "search": gettext_lazy("no context: the question alone"),
+    "search": gettext_lazy("no context: the question and what is found"),
     "search-raw": gettext_lazy("raw history, the newest sessions"),
     "search-raw-selected": gettext_lazy("raw history, the sessions nearest to the question"),
     "search-static": gettext_lazy("static profile, from the newest sessions"),

@@ -6,8 +6,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.candidates import endpoints, generate
-from annotation.candidates.models import Candidate
-from annotation.candidates.strategies import ANSWERS
+from annotation.candidates.models import Candidate, Retrieval
+from annotation.candidates.sources import ARMS
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import MANAGERS, study_for
@@ -16,24 +16,34 @@ PAGE = 20
 FAILURES = 50
 
 
+OF_PERSONAS = {
+    "A1": gettext_lazy("A1: core fields and inferred preferences"),
+    "A2": gettext_lazy("A2: 80 % of the profile left out at random"),
+}
+ALONE = {"A3": gettext_lazy("A3: the question alone")}
+
+
 class GenerateForm(forms.Form):
     endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"))
     strategies = forms.MultipleChoiceField(
-        label=gettext_lazy("Strategies"),
-        choices=[
-            ("A1", gettext_lazy("A1: core fields and inferred preferences")),
-            ("A2", gettext_lazy("A2: 80 % of the profile left out at random")),
-            ("A3", gettext_lazy("A3: the question alone")),
-        ],
-        initial=ANSWERS,
-        widget=forms.CheckboxSelectMultiple,
+        label=gettext_lazy("Strategies"), widget=forms.CheckboxSelectMultiple
     )
 
-    def __init__(self, *args, servers, **kwargs):
+    def __init__(self, *args, study, servers, **kwargs):
         super().__init__(*args, **kwargs)
         self.fields["endpoint"].choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
+        self.fields["strategies"].choices = offered(study).items()
+        self.fields["strategies"].initial = generate.usual(study)
+
+
+def offered(study) -> dict:
+    """{strategy: its words}: those that ``study`` has something for, personas or sources."""
+    retrieval = Retrieval.objects.filter(study=study).first()
+    of_personas = OF_PERSONAS if study.personas.exists() else {}
+    arms = {name: ARMS[name] for name in retrieval.strategies} if retrieval else {}
+    return of_personas | ALONE | arms
 
 
 @require_http_methods(["GET", "POST"])
@@ -43,7 +53,7 @@ def candidates(request, slug):
     if request.method == "GET" and request.htmx:
         return _progress(request, study)
     servers = _servers(request)
-    form = GenerateForm(request.POST or None, servers=servers)
+    form = GenerateForm(request.POST or None, study=study, servers=servers)
     if form.is_valid() and _requested(request, study, form.cleaned_data):
         return redirect("candidates", study.slug)
     return _page(request, study, form, servers)
@@ -109,6 +119,7 @@ def _page(request, study, form, servers):
     context = _state(study) | {
         "form": form,
         "servers": servers,
+        "searches": Retrieval.objects.filter(study=study).exists(),
         "embedded": any(server.embedded for server in servers),
         "failed": failed[:FAILURES],
         "page": pages.get_page(request.GET.get("page")),

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging import given, leaving, part
+from annotation.queries import own
 from annotation.studies import crowd
 from annotation.studies.access import MANAGERS, may_create, study_for
 from annotation.studies.models import Role, Study
@@ -25,16 +26,21 @@ def home(request):
     """Everybody's desk: the studies they are in, what waits there, and how far they are."""
     found = Study.objects.visible_to(request.user).with_standing(request.user)
     studies = list(found.order_by("title")[:STUDIES])
-    own = [study for study in studies if study.role == Role.ANNOTATOR]
-    places = part.places(request.user, own) if own else {}
+    judged = [study for study in studies if study.role == Role.ANNOTATOR]
+    places = part.places(request.user, judged) if judged else {}
+    asking = own.asking([study for study in judged if study.consented]) if judged else set()
     reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
     unread = part.unread(request.user, reading)
-    rows = [(study, places.get(study.pk), unread.get(study.pk)) for study in studies]
+    rows = [
+        (study, places.get(study.pk), unread.get(study.pk), study.pk in asking) for study in studies
+    ]
+    left = list(part.left(request.user))
     context = {
         # What one can go on with comes first; otherwise by title.
         "rows": sorted(rows, key=lambda row: not (row[1] and row[1].calls)),
-        "annotates": bool(own),
-        "left": part.left(request.user),
+        # Who annotates or has left may have a history; studies that ask for one lead there.
+        "history": not asking and bool(judged or left),
+        "left": left,
         "may_create": may_create(request.user),
     }
     return render(request, "judging/desk.html", context)

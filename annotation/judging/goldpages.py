@@ -29,7 +29,7 @@ def page(request, slug, key):
     study, query = _own(request, slug, key)
     if request.htmx:
         # Only what is being written: the fields may hold what nobody has saved yet.
-        context = {"study": study, "query": query, "jobs": _jobs(query), "asked": True}
+        context = {"study": study, "query": query, "asked": True} | _jobs(query)
         return render(request, "judging/gold.html#jobs", context)
     if request.method == "GET":
         return _page(request, study, query)
@@ -96,12 +96,13 @@ def _page(request, study, query, refusal=None):
         "information": claims.information(newest, request.user) if newest else [],
         "claims": newest.claims.all() if newest else [],
         "rubric": query.rubrics.order_by("-version").first(),
-        "jobs": _jobs(query),
         "servers": endpoints.all(),
-    }
+    } | _jobs(query)
     return render(request, "judging/gold.html", context, status=refusal.status if refusal else 200)
 
 
-def _jobs(query):
+def _jobs(query) -> dict:
+    """What was asked of a model and has not come back, and whether it still may by itself."""
     waiting = Candidate.every.filter(query=query, taken_at=None).exclude(purpose="answer")
-    return list(waiting.order_by("created_at", "pk"))
+    jobs = list(waiting.order_by("created_at", "pk"))
+    return {"jobs": jobs, "running": any(job.status != "failed" for job in jobs)}

@@ -1,11 +1,14 @@
 """The annotator's pages of their own queries. Everything typed is saved as it is typed."""
 
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.forms.models import model_to_dict
 from django.http import Http404
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -17,6 +20,7 @@ from annotation.studies.access import study_for
 from annotation.studies.models import Role
 
 HITS = 10
+SAID = ("text", "scenario", "language")
 
 
 def _study(request, slug):
@@ -52,8 +56,9 @@ def query(request, slug, key):
     """One query; POST saves it, and with ``done`` says that it may be answered."""
     study = _study(request, slug)
     found = _mine(study, request, key)
+    asked = request.POST.get("find", request.GET.get("find", "")).replace("\x00", "").strip()
     if request.method == "GET":
-        return _page(request, study, found)
+        return _page(request, study, found, asked)
     try:
         found = own.write(found, request.user, **_typed(request))
         if "done" in request.POST:
@@ -61,11 +66,13 @@ def query(request, slug, key):
             messages.success(request, _("Your query is ready to be answered."))
             return redirect("own-queries", slug)
     except DomainError as refusal:
-        return _page(request, study, found, refusal)
+        return _page(request, study, found, asked, refusal)
     if request.htmx:
-        context = {"saved": True, "oob": True, "grounds": _grounds(found)}
-        return render(request, "queries/own_query.html#kept", context)
-    return redirect("own-query", slug, key)
+        return render(request, "queries/own_query.html#saved", {"saved": True})
+    if "seek" in request.POST:
+        place = reverse("own-query", args=(slug, key))
+        return redirect(f"{place}?{urlencode({'find': asked})}#find")
+    return redirect("own-queries", slug)
 
 
 @require_POST
@@ -78,14 +85,15 @@ def change(request, slug, key):
 
 @require_safe
 def sessions(request, slug, key):
-    """Own kept sessions that fit the words typed, to ground the query in; a fragment."""
+    """Own kept sessions that fit the words typed, to ground the query in; a fragment.
+
+    It tells apart those that are picked on the page: not all of them need be saved already.
+    """
     study = _study(request, slug)
     found = _mine(study, request, key)
-    text = request.GET.get("find", "").replace("\x00", "")
-    hits = search.find(request.user, text, HITS, states=("kept",))
-    chosen = set(found.grounds.values_list("session_id", flat=True))
-    context = {"hits": [hit for hit in hits if hit.session not in chosen], "asked": text.strip()}
-    return render(request, "queries/own_query.html#hits", context)
+    asked = request.GET.get("find", "").replace("\x00", "").strip()
+    context = {"oob": True} | _sessions(study, found, asked, _picked(request.GET))
+    return render(request, "queries/own_query.html#found", context)
 
 
 def _typed(request) -> dict:
@@ -96,34 +104,45 @@ def _typed(request) -> dict:
         "guide": {part: clean.get(part, "") for part in own.PARTS},
         "scenario": clean.get("scenario", "")[:100],
         "language": clean.get("language", "")[:20],
-        "grounds": [_uuid(value) for value in data.getlist("grounds")],
+        "grounds": _picked(data),
     }
 
 
-def _page(request, study, found, refusal=None):
-    typed = _typed(request) if refusal else None
-    guide = typed["guide"] if typed else found.guide
+def _page(request, study, found, asked="", refusal=None):
+    """The page; where something was refused, with what was typed."""
+    said = request.POST if refusal else {**found.guide, **model_to_dict(found, SAID)}
+    if refusal and refusal.code != "grounds":
+        picked = _picked(request.POST)
+    else:
+        picked = found.grounds.values_list("session_id", flat=True)
     context = {
         "study": study,
         "query": found,
         "frozen": author.frozen(found),
         "refusal": refusal,
-        "text": typed["text"] if typed else found.text,
-        "parts": [(part, asked, guide.get(part, "")) for part, asked in own.PARTS.items()],
-        "grounds": _grounds(found),
+        "said": {name: said.get(name, "") for name in SAID},
+        "parts": [(part, title, said.get(part, "")) for part, title in own.PARTS.items()],
         "scenarios": SCENARIOS,
-    }
+    } | _sessions(study, found, asked, picked)
     fragment = "#saved" if request.htmx and refusal else ""
     status = refusal.status if refusal else 200
     return render(request, f"queries/own_query.html{fragment}", context, status=status)
 
 
-def _grounds(query):
-    return query.grounds.select_related("session").order_by("pk")
+def _sessions(study, query, asked: str, picked) -> dict:
+    """The kept sessions among the ids ``picked``, and others that fit the words ``asked``."""
+    grounds = browse.sessions(query.owner, study).filter(pk__in=picked).order_by("started_at", "pk")
+    known = {session.pk for session in grounds}
+    hits = search.find(query.owner, asked, HITS, states=("kept",))
+    return {
+        "grounds": grounds,
+        "hits": [hit for hit in hits if hit.session not in known],
+        "asked": asked,
+    }
 
 
-def _uuid(value) -> UUID:
+def _picked(data) -> list[UUID]:
     try:
-        return UUID(value)
+        return [UUID(value) for value in data.getlist("grounds")]
     except ValueError:
         raise DomainError(_("Choose sessions from the list."), code="grounds") from None

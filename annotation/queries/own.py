@@ -11,6 +11,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.histories import browse
 from annotation.queries import author
 from annotation.queries.models import Ground, Query
+from annotation.studies.models import TaskDefinition
 
 # The guided need, part by part, and the question that stands over each.
 PARTS = {
@@ -21,11 +22,19 @@ PARTS = {
 }
 TEXT_LIMIT, NEED_LIMIT = 2_000, 20_000
 GROUNDS_LIMIT = 20
+# What the owner says in words.
+SAID = ("text", "guide", "scenario", "language")
 
 
 def asked_for(study) -> bool:
     """Whether annotators of ``study`` write queries of their own: a task is for owners alone."""
-    return study.tasks.filter(config__owner_only=True).exists()
+    return bool(asking([study]))
+
+
+def asking(studies) -> set[int]:
+    """Ids of those of ``studies`` for which ``asked_for`` holds, in one statement."""
+    tasks = TaskDefinition.objects.filter(study__in=studies, config__owner_only=True)
+    return set(tasks.values_list("study_id", flat=True))
 
 
 def of(study, owner):
@@ -47,6 +56,7 @@ def write(
 ) -> Query:
     """Keep what the owner has typed so far; ``grounds`` are ids of kept sessions.
 
+    A query that was ready stays so where it says the same; other words are to be finished anew.
     Raises Conflict where the query has answers (``change`` makes its next version), DomainError
     where a text is too long or a session is not one the owner keeps.
     """
@@ -56,6 +66,8 @@ def write(
         )
     _check(text, guide or {})
     fields = _fields(owner, text, guide or {}, scenario, language)
+    same = all(getattr(query, name) == fields[name] for name in SAID)
+    fields["ready"] = query.ready and same
     with transaction.atomic():
         saved = author.save(query.study, query.external_id, by=owner, **fields)
         if grounds is not None:

@@ -7,11 +7,13 @@
   const { words, form, say, button } = Attune;
   const PAUSE = 700;
   const AGAIN = 5000;
+  const LONGEST = 60000;
   const TECHNICAL = ["csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"];
   const status = document.getElementById("saved");
   const channel = new BroadcastChannel("attune");
   let timer = 0;
   let again = 0;
+  let tries = 0;
   // One draft at a time: an older one must not arrive behind a newer.
   let line = Promise.resolve();
 
@@ -114,7 +116,8 @@
     hold(true);
     say(words.waiting, button(words.cancel, stay));
     clearTimeout(again);
-    again = setTimeout(resend, AGAIN);
+    tries += 1;
+    again = setTimeout(resend, Math.min(500 * 2 ** tries, LONGEST));
   }
 
   function stay() {
@@ -183,6 +186,7 @@
   });
 
   function done(of) {
+    tries = 0;
     localStorage.removeItem(place(of));
     sessionStorage.removeItem("attune:time:" + of);
     tell("submitted");

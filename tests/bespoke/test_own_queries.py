@@ -46,6 +46,43 @@ def test_an_incomplete_query_is_not_ready(bespoke, ann, typed, sentence):
         own.finish(query, ann)
 
 
+def test_a_ready_query_stays_ready_until_its_words_change(bespoke, ann):
+    query = ask(bespoke, ann)
+    said = {"text": query.text, "guide": query.guide}
+    query = own.write(query, ann, grounds=[keep(ann, "Sleepers", "In a sleeper").pk], **said)
+    assert query.ready
+    assert not own.write(query, ann, **said | {"text": "Which boat goes to the sea?"}).ready
+
+
+def test_what_is_picked_and_not_saved_yet_stays_picked_while_searching(bespoke, ann, login):
+    query, mine = own.begin(bespoke, ann), keep(ann, "Sleepers", "In a sleeper")
+    asked = {"find": "night trains", "grounds": str(mine.pk)}
+    found = login(ann).get(url(bespoke, query.external_id, "sessions/"), asked).content.decode()
+    assert f'value="{mine.pk}" checked' in found
+    assert found.count('name="grounds"') == 2
+
+
+def test_without_scripts_looking_for_sessions_finishes_nothing(bespoke, ann, login):
+    query = own.begin(bespoke, ann)
+    page, place = login(ann), url(bespoke, query.external_id)
+    data = {"text": "Which train?", "want": "Calm.", "find": "night trains", "seek": "1"}
+    answer = page.post(place, data)
+    assert answer.url == f"{place}?find=night+trains#find"
+    query.refresh_from_db()
+    assert (query.text, query.ready) == ("Which train?", False)
+    assert "Trains" in page.get(answer.url).content.decode()
+
+
+def test_a_refused_query_is_shown_as_it_was_typed(bespoke, ann, login):
+    query = own.begin(bespoke, ann)
+    data = {"text": "x" * 2_001, "want": "Calm.", "scenario": "Travel", "language": "en"}
+    answer = login(ann).post(url(bespoke, query.external_id), data)
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert all(words in page for words in ("x" * 2_001, "Calm.", 'value="Travel"'))
+    assert 'value="en" selected' in page
+
+
 def test_answers_freeze_the_query_and_a_change_is_a_new_version(bespoke, ann, fake):
     query = ask(bespoke, ann)
     answered(bespoke, fake, strategies=["search"])

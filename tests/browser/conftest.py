@@ -1,9 +1,12 @@
 """A real Chromium against a real server; a page that breaks its own policy fails its test."""
 
+import contextlib
 import os
 import shutil
+import threading
 
 import pytest
+from django.core.signals import request_finished, request_started
 from playwright.sync_api import expect, sync_playwright
 
 WIDE = {"width": 1440, "height": 900}
@@ -77,10 +80,38 @@ def open_page(browser, live_server):
         contexts.append(context)
         return context.new_page()
 
-    yield open_
-    for context in contexts:
-        context.close()
+    with _answered():
+        yield open_
+        for context in contexts:
+            context.close()
     assert complaints == []
+
+
+@contextlib.contextmanager
+def _answered():
+    """Wait at the end for what the server still does: a page that is closed saves its draft, and
+    emptying the tables meanwhile would be a deadlock."""
+    change = threading.Condition()
+    under_way = [0]
+
+    def count(by):
+        with change:
+            under_way[0] += by
+            change.notify_all()
+
+    def begin(**_):
+        count(1)
+
+    def end(**_):
+        count(-1)
+
+    request_started.connect(begin)
+    request_finished.connect(end)
+    yield
+    with change:
+        change.wait_for(lambda: under_way[0] <= 0, timeout=5)
+    request_started.disconnect(begin)
+    request_finished.disconnect(end)
 
 
 def _complain(message, complaints):

@@ -4,8 +4,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from annotation.agreement.recompute import recompute
-from annotation.judging import present, queue, submit
-from annotation.studies.models import Invitation
+from annotation.agreement.tasks import recompute_due
+from annotation.judging import importing, part, present, queue, submit
+from annotation.judging.models import Slot
+from annotation.queries import gold
+from annotation.studies.models import Invitation, Study
+from tests import everykind
+from tests.bespoke.conftest import ask, bespoke, fake, judged  # noqa: F401 - fixtures
 from tests.browser.conftest import PHONE
 from tests.browser.texts import fill
 from tests.histories.made import fill_history
@@ -137,6 +142,30 @@ def test_a_curators_pages_have_no_violation(page, check, cast, log_in, busy):
     check(page, *(f"/studies/tea/{name}/" for name in results))
 
 
+def test_the_results_of_every_kind_have_no_violation(page, check, cast, let_in, tmp_path):
+    importing.import_study(everykind.write(tmp_path / "mix"))
+    study = Study.objects.get(slug="mix")
+    everykind.judge(
+        study, [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
+    )
+    recompute_due()
+    let_in(page, cast.member("Rui", study, "researcher"))
+    tasks = {"rate": "i-rate", "feel": "i-feel", "traits": "i-a2", "matter": "i-m1"}
+    addresses = ["/studies/mix/", "/studies/mix/raters/"]
+    for task, name in tasks.items():
+        slot = Slot.objects.filter(item__external_id=name, status="done").first()
+        part.comment(study, slot.pk, slot.annotator, "The answer is **cut off**.")
+        addresses += [f"/studies/mix/results/{task}/"]
+        addresses += [f"/studies/mix/results/{task}/items/{slot.item_id}/"]
+    check(page, *addresses)
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    for width in (1440, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        for address in addresses:
+            page.goto(address)
+            assert page.evaluate(wide) == 0, (address, width)
+
+
 def test_an_administrators_pages_have_no_violation(page, check, cast, log_in, busy):
     dora = cast.member("Dora", busy, "administrator")
     Invitation.issue(busy, "annotator", by=dora)
@@ -145,3 +174,39 @@ def test_an_administrators_pages_have_no_violation(page, check, cast, log_in, bu
     page.get_by_role("button", name="Make an invitation link").click()
     page.locator(".secret").wait_for()
     assert check.look(page) == []
+
+
+def test_the_pages_of_own_queries_and_sources_have_no_violation(page, check, cast, let_in, bespoke):  # noqa: F811
+    ann = cast.person("Ann")
+    let_in(page, ann)
+    check(page, "/", "/studies/tea/my-queries/")
+    query = ask(bespoke, ann)
+    check(page, "/studies/tea/my-queries/", f"/studies/tea/my-queries/{query.external_id}/")
+    page.get_by_label("Find in what you keep").fill("trains")
+    page.locator("#hits label").wait_for()
+    assert check.look(page) == []
+    let_in(page, cast.person("Carol"))
+    check(page, "/studies/tea/sources/", "/studies/tea/candidates/")
+    page.get_by_label("Sources shown for one answer").fill("0")
+    page.get_by_role("button", name="Save").click()
+    page.locator(".errorlist").wait_for()
+    assert check.look(page) == []
+
+
+def test_the_page_of_a_gold_response_has_no_violation(page, check, cast, let_in, judged):  # noqa: F811
+    ann = cast.person("Ann")
+    let_in(page, ann)
+    url = f"/studies/tea/my-queries/{judged.external_id}/"
+    check(page, url, f"{url}gold/")
+    response = gold.save(judged, ann, "The second, but better. And\n\na list.")
+    gold.save_rubric(judged, "Calm and short.", author=ann)
+    page.goto(f"{url}gold/")
+    page.get_by_text("What you changed").click()
+    assert check.look(page) == []
+    gold.set_claims(response, ["The second is better.", "There is a list."])
+    check(page, f"{url}gold/")
+    for width in (1440, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        for address in (f"{url}gold/", url, "/studies/tea/my-queries/"):
+            page.goto(address)
+            assert page.evaluate("document.documentElement.scrollWidth") == width, address

@@ -19,13 +19,12 @@ from tests.browser.test_whole_path import (
     join,
     person,  # noqa: F401 - a fixture
     press,
-    rows,
     server,  # noqa: F401 - a fixture
 )
 
 STUDY = "/studies/sea"
 ANN, SECRET = "ann@example.org", "mina.park@example.net"
-ARMS = ("no context: the question alone", "raw history, the sessions nearest to the question")
+ARMS = ("no context: the question and what is found", "raw history, the sessions nearest to the question")
 CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
 QUERIES = {
     "Which train goes to the sea?": "I want to wake up by the sea, and I never fly.",
@@ -144,7 +143,7 @@ def make_study(page):
 def choose_sources(page):
     page.goto(f"{STUDY}/candidates/")
     page.get_by_role("link", name="Sources and arms").click()
-    for name in ("the owner's history", "the study's documents", *ARMS):
+    for name in ("the owner's own history", "the study's document collection", *ARMS):
         page.get_by_label(name, exact=True).check()
     press(page, "Save")
     expect(page.get_by_text("Saved.", exact=True)).to_be_visible()
@@ -191,13 +190,13 @@ def release(page, server, folder: Path, number: int) -> Path:  # noqa: F811
 
 def bring_history(page):
     page.goto("/")
-    page.get_by_role("link", name="Your history").click()
+    page.get_by_role("button", name="Your history").click()
     page.get_by_role("link", name="Files").click()
     page.get_by_label("Your export").set_input_files(exports())
     press(page, "Send")
     for counts in FILES.values():
         card = page.locator("#uploads article", has_text=counts)
-        expect(card).to_contain_text("read", timeout=2 * MINUTES)
+        expect(card).to_contain_text("imported", timeout=2 * MINUTES)
     expect(page.locator("#uploads progress")).to_have_count(0, timeout=2 * MINUTES)
 
 
@@ -222,7 +221,7 @@ def decide(page):
 
 def write_queries(page):
     page.goto("/")
-    page.get_by_role("link", name="Your queries").click()
+    page.get_by_role("button", name="Your queries").click()
     for text, need in QUERIES.items():
         press(page, "Write a query")
         page.get_by_label("Your question, in few words").press_sequentially(text)
@@ -233,6 +232,9 @@ def write_queries(page):
         expect(page.get_by_label("What do you really want to know?")).to_have_value(need)
         page.get_by_label("Find in what you keep").press_sequentially("night train")
         page.locator("#hits").get_by_label("By night to the sea").check()
+        # What is picked stays, above what the next words find.
+        page.get_by_label("Find in what you keep").fill("tea house")
+        expect(page.locator("#hits").get_by_label("Searches").first).to_be_visible()
         expect(page.locator("#grounds").get_by_label("By night to the sea")).to_be_checked()
         press(page, "Ready: ask for answers")
         expect(page.locator("main")).to_contain_text("Your query is ready to be answered.")
@@ -272,7 +274,7 @@ def give_feedback(page) -> dict:
 def write_gold(page):
     """Edit the best answer to the first query and have it split; the claims judged."""
     page.goto("/")
-    page.get_by_role("link", name="Your queries").click()
+    page.get_by_role("button", name="Your queries").click()
     article = page.locator("article", has_text=next(iter(QUERIES)))
     article.get_by_role("link", name="Gold response and rubric").click()
     expect(page.get_by_label("The response")).not_to_be_empty()
@@ -292,7 +294,7 @@ def write_gold(page):
 
 def judge_claims(page) -> list[str]:
     """Edit the first claim, drop the second, keep the others; what is kept."""
-    page.get_by_role("link", name="Judge", exact=True).click()
+    page.get_by_role("button", name="Judge", exact=True).click()
     begin_judging(page)
     kept = []
     for n, claim in enumerate(page.locator(".claim").all()):
@@ -320,7 +322,7 @@ def test_a_person_brings_a_history_and_takes_it_away_again(person, server, tmp_p
     ada, ann = person(), person()
     make_study(ada)
     choose_sources(ada)
-    join(ann, invite(ada), ANN)
+    join(ann, invite(ada, "sea"), ANN)
     bring_history(ann)
     decide(ann)
     write_queries(ann)

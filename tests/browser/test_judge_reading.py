@@ -71,6 +71,7 @@ def test_the_source_and_the_words_that_differ_are_shown_and_their_use_is_noted(p
         Candidate.objects.filter(external_id__endswith=f"-{number}").update(text=text)
     page.reload()
     page.get_by_role("button", name="Source").click()
+    expect(page.locator(".pane .source")).to_have_count(2)
     sources = page.locator(".pane .source").all_inner_texts()
     assert sorted(sources) == sorted(texts.values())
     page.get_by_role("button", name="Source").click()
@@ -161,6 +162,16 @@ def test_the_guideline_that_cannot_be_loaded_says_so_in_the_drawer(page, desk):
     page.context.set_offline(False)
     page.keyboard.press("g")
     expect(drawer.get_by_role("heading", name="第一周")).to_be_visible()
+
+
+def test_a_guideline_is_printed_whole_and_without_what_is_around_it(page, desk):
+    desk(page)
+    page.goto("/studies/tea/guideline/")
+    page.emulate_media(media="print")
+    expect(page.get_by_role("heading", name="第一周")).to_be_visible()
+    for around in ("body > .bar", "body > .foot", ".skip-link"):
+        expect(page.locator(around)).to_be_hidden()
+    assert page.locator("article").evaluate("one => getComputedStyle(one).borderTopWidth") == "0px"
 
 
 def test_the_tour_comes_once_a_person_and_task_and_can_be_had_again(page, desk, cast):

@@ -157,8 +157,8 @@ def open_task(page, name: str, options: int):
     expect(page.locator("main")).to_contain_text("2 items are open.")
 
 
-def invite(page) -> str:
-    page.goto("/studies/walk/people/")
+def invite(page, study: str = "walk") -> str:
+    page.goto(f"/studies/{study}/people/")
     press(page, "Make an invitation link")
     return page.locator(".secret").inner_text()
 

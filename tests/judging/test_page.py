@@ -300,3 +300,27 @@ def test_the_page_is_compressed_for_who_can_read_it(cast, tea, ann):
     answer = ann.get(URL, headers={"Accept-Encoding": "gzip"})
     assert answer["Content-Encoding"] == "gzip"
     assert b"Mina Park" in gzip.decompress(answer.content)
+
+
+def test_a_task_asks_in_its_own_words_and_in_the_readers_language(cast, tea, ann):
+    cast.open(tea, question="Which one would you send to Mina?")
+    assert "Which one would you send to Mina?" in ann.get(URL).content.decode()
+    tea.tasks.update(translations={"ko": {"question": "미나에게 무엇을 보낼까요?"}})
+    page = ann.get(URL, headers={"Accept-Language": "ko"})
+    assert "미나에게 무엇을 보낼까요?" in page.content.decode()
+
+
+def test_a_participant_whose_quota_is_reached_gets_the_code_and_no_more_items(cast, tea, login):
+    cast.open(tea, items=3)
+    source = tea.sources.create(name="Crowd", completion_code="CODE-7", quota=1)
+    bo = cast.person("Bo")
+    type(bo).objects.filter(pk=bo.pk).update(worker="tea:crowd-1")
+    source.entries.create(
+        study=tea, user=bo, participant="p1", submission_study="s1", session="0" * 64
+    )
+    bo.refresh_from_db()
+    page = login(bo)
+    answer = page.post(URL, filled(page.get(URL)), **HTMX)
+    assert "CODE-7" in answer.content.decode()
+    assert "CODE-7" in page.get(URL).content.decode()
+    assert Slot.objects.filter(annotator=bo).count() == 1

@@ -195,8 +195,10 @@ STUDY = {"title": "New", "slug": "new-one", "languages": ["en"], "consent": "I a
 CHANGED = {**STUDY, "title": "Other", "edit_hours": 24}
 SOURCE = {"name": "Round 2", "completion_code": "C2"}
 
+
 # Who has not consented reads and writes nothing of their own, either.
-FRESH = {(method, "fresh"): 403 for method in ("GET", "HEAD", "POST")}
+def _fresh(*methods) -> dict:
+    return {(method, "fresh"): 403 for method in methods}
 
 
 def _own() -> dict:
@@ -561,30 +563,30 @@ TABLE = {
     "queries": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
     "query-add": page(MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}),
     "query": page(MANAGERS, **_thing(pk="query.pk"), GET=200, POST=302, data=lambda w: WORDS),
-    "own-queries": page(ANNOTATORS, GET=200, POST=302, but=FRESH),
+    "own-queries": page(ANNOTATORS, GET=200, POST=302, but=_fresh("GET", "POST")),
     "own-query": page(
         ANNOTATORS,
         **_own(),
         GET=200,
         POST=302,
         data=lambda w: {"text": "Another question?", "want": "Much."},
-        but=FRESH,
+        but=_fresh("GET", "POST"),
     ),
     # Nothing has answered it: it needs no new version.
-    "own-query-change": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=FRESH),
-    "own-query-sessions": page(ANNOTATORS, **_own(), GET=200, HEAD=200, but=FRESH),
+    "own-query-change": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")),
+    "own-query-sessions": page(ANNOTATORS, **_own(), GET=200, HEAD=200, but=_fresh("GET", "HEAD")),
     "gold": page(
         ANNOTATORS,
         **_own(),
         GET=200,
         POST=302,
         data=lambda w: {"text": "The best answer."},
-        but=FRESH,
+        but=_fresh("GET", "POST"),
     ),
     # Without a gold response there is nothing to split.
-    "gold-split": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=FRESH),
+    "gold-split": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")),
     "gold-rubric": page(
-        ANNOTATORS, **_own(), POST=302, data=lambda w: {"text": "Calm."}, but=FRESH
+        ANNOTATORS, **_own(), POST=302, data=lambda w: {"text": "Calm."}, but=_fresh("POST")
     ),
     "sources": page(
         MANAGERS,

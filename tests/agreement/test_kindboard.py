@@ -1,0 +1,309 @@
+"""The results of tasks of other kinds than selections: what is stored, and what pages say."""
+
+import csv
+import io
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.agreement import otherkinds, recompute
+from annotation.agreement.kindboard import KindBoard
+from annotation.agreement.models import AgreementResult, ItemTier
+from annotation.agreement.tasks import recompute_due
+from annotation.judging import importing, part, voids
+from annotation.judging.models import Batch, ClaimReview, Slot
+from annotation.studies.models import Study
+from tests import everykind
+from tests.browser.kinds import open_kind
+
+NAMES = ("Ann", "Bo", "Chen")
+OTHERS = ("feel", "matter", "rate", "traits")
+
+
+@pytest.fixture
+def mix(cast, tmp_path):
+    importing.import_study(everykind.write(tmp_path / "mix"))
+    study = Study.objects.get(slug="mix")
+    cast.member("Rui", study, "researcher")
+    everykind.judge(study, [cast.member(name, study, "annotator") for name in NAMES])
+    return study
+
+
+@pytest.fixture
+def computed(mix):
+    recompute_due()
+    return mix
+
+
+@pytest.fixture
+def page(login, cast):
+    client = login(cast.person("Rui"))
+
+    def open_(path):
+        return client.get(f"/studies/mix/{path}")
+
+    return open_
+
+
+def board(study, task):
+    return KindBoard(study, otherkinds.newest(study, task)[0])
+
+
+def disputed(study, task):
+    one = board(study, task)
+    return [(row["name"], one.votes_of(row)) for row in one.disputed()]
+
+
+def test_every_kind_has_a_result_and_only_selections_have_tiers(mix):
+    assert [task for _study, task in recompute.due()] == sorted([*OTHERS, "better"])
+    recompute_due()
+    assert recompute.due() == []
+    tiers = dict(AgreementResult.objects.values_list("task", "tiers"))
+    assert [task for task, found in tiers.items() if found] == ["better"]
+    assert ItemTier.objects.count() == 1
+
+
+def test_verdicts_have_nominal_coefficients_and_scales_ordinal_ones(computed):
+    found = {one.task: one for one in computed.agreement_results.all()}
+    keys = {task: [key for key, *_ in one.parts[0][2]] for task, one in found.items()}
+    nominal = ["percent_agreement", "fleiss_kappa", "symmetric_kappa", "krippendorff_alpha"]
+    assert keys["traits"] == keys["matter"] == [*nominal, "gwet_ac1"]
+    ordinal = ["percent_agreement", "krippendorff_alpha", "gwet_ac2", "icc1"]
+    assert keys["rate"] == keys["feel"] == ordinal
+    assert found["traits"].votes == 6
+    # All three agree on one attribute, nobody on the other: (3·½ − 1) / 2.
+    kappas = {key: one["value"] for key, _name, one in found["traits"].parts[0][2]}
+    assert kappas["symmetric_kappa"] == pytest.approx(0.25)
+    assert found["traits"].agreement["rule"] == {"name": "agreement-by-kind", "version": "1"}
+
+
+def test_feedback_has_one_report_a_criterion(computed):
+    result = computed.agreement_results.get(task="feel")
+    assert (result.votes, result.agreement["workers"]) == (2, 2)
+    shares = {name: one["percent_agreement"]["value"] for name, one, _ in result.parts}
+    assert shares == {"Tone": 0.0, "Depth": 1.0}
+
+
+def test_a_recomputation_from_scratch_is_the_same(computed):
+    rows = AgreementResult.objects.order_by("task")
+    before = list(rows.values("task", "agreement", "tiers", "votes", "digest"))
+    rows.delete()
+    recompute_due()
+    assert list(rows.values("task", "agreement", "tiers", "votes", "digest")) == before
+
+
+def test_without_votes_no_result_is_left(computed, cast):
+    for name in NAMES:
+        voids.void(computed, cast.person(name), cause="Reads nothing.")
+    recompute_due()
+    assert AgreementResult.objects.count() == 0
+
+
+def test_a_vote_in_place_of_a_voided_one_makes_the_result_due(computed, cast):
+    voids.void(computed, cast.person("Ann"), cause="Reads nothing.")
+    dana = cast.member("Dana", computed, "annotator")
+    everykind.judge(computed, [dana], only=everykind.SAYS)
+    assert computed.items.get(external_id="i-m1").done == 3
+    assert [task for _study, task in recompute.due()] == sorted([*OTHERS, "better"])
+
+
+def test_a_void_is_told_although_an_earlier_vote_arrives_late(computed, cast):
+    """Of two votes at once the one with the lower number may arrive last."""
+    before = recompute.digests(computed)
+    slot = Slot.objects.filter(item__external_id="i-m1", annotator=cast.person("Ann"))
+    slot.update(status="void")
+    after = recompute.digests(computed)
+    assert {task for task in before if before[task] != after[task]} == {"matter"}
+
+
+def test_checks_make_no_result_due(computed):
+    batches = computed.batches.exclude(purpose=Batch.Purpose.WORK)
+    assert batches.count() == 2
+    before = recompute.digests(computed)
+    Slot.objects.filter(item__batch__in=batches).delete()
+    assert recompute.digests(computed) == before
+
+
+def test_the_digests_take_as_many_statements_however_many_votes_there_are(mix, cast):
+    def asked():
+        with CaptureQueriesContext(connection) as found:
+            recompute.digests(mix)
+        return len(found)
+
+    before = asked()
+    voids.void(mix, cast.person("Ann"), cause="Reads nothing.")
+    everykind.judge(mix, [cast.member("Dana", mix, "annotator")], only=everykind.SAYS)
+    assert asked() == before
+
+
+def test_the_study_page_lists_every_kind_with_its_coefficients(computed, page):
+    text = page("").content.decode()
+    for task in OTHERS:
+        assert f'href="/studies/mix/results/{task}/"' in text
+    assert text.count("Tiers by rule") == 1
+    assert "Krippendorff&#x27;s alpha, ordinal" in text
+    named = set(re.findall(r'href="/studies/mix/results/feel/#(how-\w+)"', text))
+    anchors = set(re.findall(r'id="(how-\w+)"', page("results/feel/").content.decode()))
+    assert len(named) == 4
+    assert named <= anchors
+
+
+def test_the_page_of_a_task_says_how_far_it_is_what_was_said_and_by_which_rule(computed, page):
+    answer = page("results/traits/")
+    text = " ".join(answer.content.decode().split())
+    assert "6 of 6 judgments on 2 items." in text
+    assert "Rule agreement-by-kind, version 1: 6 judgments of 3 annotators on 2 items" in text
+    figures = {one.key: one for one in answer.context["figures"]}
+    assert list(figures) == ["days", "agreement", "answers"]
+    assert [row[:2] for row in figures["answers"].rows] == [
+        ("accepted", 4), ("uncertain", 1), ("rejected", 1),
+    ]  # fmt: skip
+    assert figures["days"].rows[-1][2] == 6
+
+
+def test_the_least_agreed_on_items_come_first_and_lead_to_their_votes(computed, page):
+    assert disputed(computed, "traits") == [
+        ("i-a2", "accepted: 1, uncertain: 1, rejected: 1"),
+        ("i-a1", "accepted: 3"),
+    ]
+    assert disputed(computed, "matter") == [("i-m1", "yes: 2, no: 1")]
+    assert disputed(computed, "feel") == [("i-feel", "4 5"), ("i-feel", "2 2")]
+    item = computed.items.get(external_id="i-a2")
+    assert (
+        f"/studies/mix/results/traits/items/{item.pk}/" in page("results/traits/").content.decode()
+    )
+
+
+def test_a_preference_for_a_side_is_told_from_one_for_an_answer(computed, cast):
+    """Two people prefer "own" by two points, one "generic" by one: what was first differs."""
+    own = computed.items.get(external_id="i-rate").options.get(candidate__external_id="c-own")
+    first = 0
+    for slot in Slot.objects.filter(item__external_id="i-rate", status="done"):
+        prefers_own = slot.annotator != cast.person("Chen")
+        first += (slot.judgments.get().shown[0] == own.number) == prefers_own
+    row = board(computed, "rate").figure("sides").rows[0]
+    assert row[1:3] == (3, first)
+
+
+def test_the_answers_of_a_scale_have_a_row_each(computed):
+    rows = board(computed, "rate").figure("answers").rows
+    assert [row[0][:2] for row in rows] == ["1:", "2:", "3:", "4:", "5:"]
+    # Canonically, "own" is the first answer: much better, much better, a little worse.
+    assert [row[1] for row in rows] == [2, 0, 0, 1, 0]
+
+
+def test_every_table_can_be_downloaded(computed, page):
+    answer = page("results/feel/?format=csv&chart=agreement")
+    rows = list(csv.reader(io.StringIO(answer.content.decode())))
+    assert rows[0][:2] == ["Criterion", "Coefficient"]
+    assert {row[0] for row in rows[1:]} == {"Tone", "Depth"}
+    scores = page("results/feel/?format=csv&chart=answers").content.decode()
+    assert "Tone,2,4.5,90.0" in scores
+    assert page("results/feel/?format=csv&chart=matrix").status_code == 404
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_a_task_nobody_judged_says_so_on_its_page(cast, tmp_path, page, task):
+    importing.import_study(everykind.write(tmp_path / "mix"))
+    cast.member("Rui", Study.objects.get(slug="mix"), "researcher")
+    text = page(f"results/{task}/").content.decode()
+    assert "There are no votes yet." in text
+    assert "No item has two votes yet." in text
+
+
+def test_pages_take_as_many_statements_however_many_votes_there_are(computed, cast, page):
+    addresses = ["", *(f"results/{task}/" for task in OTHERS)]
+    items = dict(computed.items.values_list("external_id", "pk"))
+    shown = {"traits": "i-a2", "feel": "i-feel", "rate": "i-rate", "matter": "i-m1"}
+    addresses += [f"results/{task}/items/{items[name]}/" for task, name in shown.items()]
+
+    def asked(address):
+        with CaptureQueriesContext(connection) as found:
+            assert page(address).status_code == 200
+        return len(found)
+
+    counts = [asked(address) for address in addresses]
+    voids.void(computed, cast.person("Chen"), cause="Reads nothing.")
+    fewer = [asked(address) for address in addresses]
+    assert fewer == counts
+
+
+def test_an_items_page_has_the_votes_of_any_kind_with_their_reasons(computed, page):
+    items = dict(computed.items.values_list("external_id", "pk"))
+
+    def text(task, name):
+        return page(f"results/{task}/items/{items[name]}/").content.decode()
+
+    traits = text("traits", "i-a2")
+    assert "uncertain: the conversation does not show it" in traits
+    assert "Only once." in traits
+    assert "Lives near the sea." in traits
+    feel = text("feel", "i-feel")
+    assert "Tone: 4<br>Depth: 2" in feel
+    assert "Tone: 4: 4 it is" not in feel
+    assert "Tone: 4 it is<br>Depth: 2 it is" in feel
+    assert "Answer 1 is much better" in text("rate", "i-rate")
+    assert "No, it should not" in text("matter", "i-m1")
+
+
+def test_an_items_page_shows_what_annotators_told_the_curators(computed, cast, page):
+    ann = cast.person("Ann")
+    slot = Slot.objects.get(item__external_id="i-m1", annotator=ann)
+    part.comment(computed, slot.pk, ann, "The question is **cut off**. <script>x</script>")
+    text = page(f"results/matter/items/{slot.item_id}/").content.decode()
+    assert f"user-{ann.pk}" in text
+    assert "The question is <strong>cut off</strong>." in text
+    assert "<script>x" not in text
+
+
+def test_what_only_its_owner_judges_is_on_no_page_of_others(computed, page):
+    item = computed.items.get(external_id="i-feel")
+    task = item.batch.task
+    task.config |= {"owner_only": True}
+    task.save()
+    assert page(f"results/feel/items/{item.pk}/").status_code == 404
+    assert page("results/feel/").status_code == 200
+
+
+def test_claims_have_their_progress_alone(cast, login):
+    study = cast.study("mix")
+    cast.member("Rui", study, "researcher")
+    ann = cast.member("Ann", study, "annotator")
+    open_kind(cast, study, "claims", items=1, overlap=1)
+    slot = study.slots.get()
+    slot.status, slot.annotator = "done", ann
+    slot.save()
+    study.items.update(done=1)
+    at = "2026-05-01T09:00:00Z"
+    review = ClaimReview.objects.create(
+        slot=slot, annotator=ann, key="k", digest="", submitted_at=at
+    )
+    claims = slot.item.gold.claims.order_by("number")
+    for claim, verdict in zip(claims, ("keep", "edit", "drop"), strict=True):
+        text = "It is near." if verdict == "edit" else ""
+        review.verdicts.create(claim=claim, verdict=verdict, text=text)
+    recompute_due()
+    assert study.agreement_results.get().agreement == {"items": 1, "votes": 1, "workers": 1}
+    client = login(cast.person("Rui"))
+    answer = client.get("/studies/mix/results/claims/")
+    assert [one.key for one in answer.context["figures"]] == ["days"]
+    assert answer.context["figures"][0].rows == [("2026-05-01", 1, 1)]
+    assert "Progress of claims" in client.get("/studies/mix/").content.decode()
+    item = client.get(f"/studies/mix/results/claims/items/{slot.item_id}/").content.decode()
+    assert "Claim 2: edit" in item
+    assert "Claim 2: It is near." in item
+
+
+def test_a_scale_that_nobody_used_yet_leaves_the_results_of_the_old_one(computed, page):
+    old = computed.tasks.get(name="rate")
+    config = {**old.config, "points": 7}
+    computed.tasks.create(name="rate", version=2, kind="preference", config=config)
+    assert recompute.due() == []
+    assert len(page("results/rate/").context["figures"][2].rows) == 5
+
+
+def test_the_raters_have_a_place_in_the_navigation(computed, page):
+    text = page("raters/").content.decode()
+    assert '<a href="/studies/mix/raters/" aria-current="page">Raters</a>' in text
