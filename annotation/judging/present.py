@@ -18,7 +18,8 @@ from annotation.studies.texts import localized
 
 _SHOW = """
     SELECT s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name, t.kind, t.config,
-           t.translations, b.purpose, q.id, q.text, q.need, v.profile, a.numbers, a.ids, a.texts,
+           t.translations, b.purpose, q.id, q.owner_id, q.text, q.need, v.profile,
+           a.numbers, a.ids, a.texts,
            attribute.text,
            (SELECT json_agg(e.messages ORDER BY e.number) FROM personas_evidence e
             WHERE e.attribute_id = i.attribute_id),
@@ -74,6 +75,8 @@ class Shown:
     # Training items explain themselves once they are answered; other checks never show.
     training: bool
     query_id: int | None
+    # Whose own question it is: their history may stand beside it.
+    owner_id: int | None
     query: str
     need: str
     profile: dict | None
@@ -118,7 +121,8 @@ def show(slot_id, annotator) -> Shown:
     if row is None:
         raise NotFound(_("You do not hold this item."))
     slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
-    translations, purpose, query_id, query, need, profile, numbers, ids, texts, *rest = rest
+    translations, purpose, query_id, owner, query, need, profile, *rest = rest
+    numbers, ids, texts, *rest = rest
     attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
     order = plan.shown_order(item, ordinal, len(options))
@@ -133,6 +137,7 @@ def show(slot_id, annotator) -> Shown:
         translations=json.loads(translations),
         training=purpose == "training",
         query_id=query_id,
+        owner_id=owner,
         query=query or "",
         need=need or "",
         # The database keeps keys in an order of its own.

@@ -44,6 +44,7 @@ urlpatterns = [
     path("studies/<slug:slug>/judge/explained/<uuid:slot>/", views.explained, name="explained"),
     path("studies/<slug:slug>/judge/tour/", views.tour, name="tour"),
     path("studies/<slug:slug>/judge/sources/<uuid:slot>/", views.sources, name="judge-sources"),
+    path("studies/<slug:slug>/judge/beside/<uuid:slot>/", views.beside, name="beside"),
     path("studies/<slug:slug>/judged/<uuid:slot>/", views.judged, name="judged"),
     path("studies/<slug:slug>/guideline/", views.guideline, name="guideline"),
     path("studies/<slug:slug>/tasks/", manage.tasks, name="tasks"),

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.text import clean
-from annotation.judging import checks, drafts, labels, present, queue, submit
+from annotation.judging import besides, checks, drafts, labels, present, queue, submit
 from annotation.judging import tour as tours
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Desk, Slot
@@ -73,6 +73,17 @@ def tour(request, slug):
     context["sample"] = f"judging/tours/{task.kind}.html"
     template = "judging/tour.html#tour" if request.htmx else "judging/tour.html"
     return render(request, template, context)
+
+
+@require_safe
+def beside(request, slug, slot):
+    """Sessions beside one's item: of one's own history the nearest, else those its owner shows."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
+        raise Http404
+    shown = present.show(slot, request.user)
+    found = besides.sessions(study, shown.query_id, request.user)
+    return render(request, "judging/beside.html", {"sessions": found})
 
 
 @require_safe

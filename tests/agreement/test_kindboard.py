@@ -109,8 +109,7 @@ def test_a_vote_in_place_of_a_voided_one_makes_the_result_due(computed, cast):
     assert [task for _study, task in recompute.due()] == sorted([*OTHERS, "better"])
 
 
-def test_a_void_is_told_although_an_earlier_vote_arrives_late(computed, cast):
-    """Of two votes at once the one with the lower number may arrive last."""
+def test_a_void_makes_its_own_task_due_although_the_count_is_the_same(computed, cast):
     before = recompute.digests(computed)
     slot = Slot.objects.filter(item__external_id="i-m1", annotator=cast.person("Ann"))
     slot.update(status="void")

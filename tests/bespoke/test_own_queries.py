@@ -2,6 +2,7 @@
 
 import pytest
 
+from annotation.candidates.models import Retrieval
 from annotation.core.errors import Conflict, DomainError
 from annotation.queries import author, own
 from annotation.queries.models import Query
@@ -71,6 +72,15 @@ def test_without_scripts_looking_for_sessions_finishes_nothing(bespoke, ann, log
     query.refresh_from_db()
     assert (query.text, query.ready) == ("Which train?", False)
     assert "Trains" in page.get(answer.url).content.decode()
+
+
+def test_owners_are_told_where_models_may_be_shown_the_need(bespoke, ann, login):
+    page, place = login(ann), url(bespoke)
+    assert "never the need" in page.get(place).content.decode()
+    Retrieval.objects.update(oracle=True)
+    assert "are shown the need, too" in page.get(place).content.decode()
+    text = page.get(url(bespoke, own.begin(bespoke, ann).external_id)).content.decode()
+    assert "are shown the need below, too" in text
 
 
 def test_a_refused_query_is_shown_as_it_was_typed(bespoke, ann, login):

@@ -9,7 +9,6 @@ import re
 import zipfile
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_whole_path import (
@@ -19,12 +18,16 @@ from tests.browser.test_whole_path import (
     join,
     person,  # noqa: F401 - a fixture
     press,
+    rows,
     server,  # noqa: F401 - a fixture
 )
 
 STUDY = "/studies/sea"
 ANN, SECRET = "ann@example.org", "mina.park@example.net"
-ARMS = ("no context: the question and what is found", "raw history, the sessions nearest to the question")
+ARMS = (
+    "no context: the question and what is found",
+    "raw history, the sessions nearest to the question",
+)
 CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
 QUERIES = {
     "Which train goes to the sea?": "I want to wake up by the sea, and I never fly.",
@@ -214,9 +217,9 @@ def decide(page):
     page.get_by_role("link", name="A quarrel").click()
     press(page, "Drop")
     page.goto("/history/consent/")
-    for name in ("Allow",) * 3:
-        page.get_by_role("button", name=name, exact=True).first.click()
-    expect(page.get_by_role("button", name="Take it back")).to_have_count(3)
+    for allowed in range(1, 4):
+        page.get_by_role("button", name="Allow", exact=True).first.click()
+        expect(page.get_by_role("button", name="Take it back")).to_have_count(allowed)
 
 
 def write_queries(page):
@@ -256,14 +259,14 @@ def submit(page):
     expect(page.locator(f"input[value='{slot}']")).to_have_count(0)
 
 
-def give_feedback(page) -> dict:
-    """Score every answer, one at a time; {answer's text: score}."""
+def give_feedback(page) -> list[int]:
+    """Score every answer, one at a time; the scores given."""
     begin_judging(page)
-    given = {}
+    given = []
     while page.locator("form.judge").count():
         assert not re.search(r"SmolLM|smollm|search-raw|strategy", page.content())
-        score = len(given) % 4 + 2
-        given[page.locator(".pane .text").inner_text()] = score
+        score = len(given) + 2
+        given.append(score)
         for name, row in zip(CRITERIA, page.locator(".criterion").all(), strict=True):
             row.locator(f"input[value='{score}']").check()
             row.locator("textarea").fill(f"{name}: worth {score}.")
@@ -310,14 +313,73 @@ def judge_claims(page) -> list[str]:
 
 
 def leave(page):
+    """Take the judgments out of the study, and erase the history."""
     page.goto(f"{STUDY}/leave/")
     press(page, "Leave, and take my judgments out")
     expect(page.locator("main")).to_contain_text("your 5 judgments are taken out.")
     page.get_by_role("link", name="Your history").click()
     page.get_by_role("link", name="Consent and erasing").click()
+    page.get_by_label("Yes, erase my whole history").check()
+    press(page, "Erase my history")
+    page.goto("/history/")
+    expect(page.locator("main")).to_contain_text("No session yet.", timeout=MINUTES)
 
 
-@pytest.mark.timeout(600)
+# --- What came of it -------------------------------------------------------------------------
+
+
+def prompts(server) -> dict[str, str]:  # noqa: F811
+    """All that models were sent and answered, by purpose, as text."""
+    code = (
+        "import json; from annotation.candidates.models import Candidate;"
+        "print(json.dumps([[c.purpose, c.strategy, [c.prompt, c.parameters, c.text]]"
+        " for c in Candidate.every.all()], ensure_ascii=False))"
+    )
+    sent = json.loads(server.run("shell", "--no-imports", "-c", code))
+    found = {}
+    for purpose, strategy, said in sent:
+        name = strategy if purpose == "answer" else purpose
+        found[name] = found.get(name, "") + json.dumps(said, ensure_ascii=False)
+    return found
+
+
+def nowhere(root: Path, text: str) -> bool:
+    """Whether no file below ``root`` holds ``text``."""
+    files = [file for file in root.rglob("*") if file.is_file()]
+    assert files
+    return not any(text.encode() in file.read_bytes() for file in files)
+
+
+def check_release_of_one(root: Path, given: list[int], kept: list[str]):
+    """Everything the person gave and allowed is there, under a pseudonym, and no more."""
+    table = rows(root / "queries/query_table.jsonl")
+    assert {row["query"]: row["gold_information_need"] for row in table} == QUERIES
+    (told,) = rows(root / "chat_history/chat_history.jsonl")
+    assert told["user"] == "user1"
+    assert "Write to [EMAIL_1]." in told["history"]
+    assert len(rows(root / "search_history/search_history.jsonl")) == 3
+    judged = [
+        json.loads(row[f"{name}_value"])
+        for name, file in (
+            ("evaluation_shot", "evaluation_shot/evaluation_shot.jsonl"),
+            ("meta_test_set", "meta_test/meta_test_set.jsonl"),
+        )
+        for row in rows(root / file)
+    ]
+    responses = [one for query in judged for one in query["response_list"]]
+    assert sorted(one["tone"]["score"] for one in responses) == sorted(given)
+    assert all(
+        one["tone"]["feedback"] == f"Tone: worth {one['tone']['score']}." for one in responses
+    )
+    (gold,) = rows(root / "gold_information/gold_information.jsonl")
+    assert json.loads(gold["gold_information_value"]) == {"gold_information": kept}
+    (rubric,) = rows(root / "personalized_rubric/personalized_rubric.jsonl")
+    assert rubric["personalized_rubric_value"]
+    assert nowhere(root, SECRET)
+    assert nowhere(root, ANN)
+    assert nowhere(root, "quarrel")
+
+
 def test_a_person_brings_a_history_and_takes_it_away_again(person, server, tmp_path):  # noqa: F811
     ada, ann = person(), person()
     make_study(ada)
@@ -328,11 +390,23 @@ def test_a_person_brings_a_history_and_takes_it_away_again(person, server, tmp_p
     write_queries(ann)
     ask_for_answers(ada)
     given = give_feedback(ann)
-    assert len(given) == 4
+    assert given == [2, 3, 4, 5]
     write_gold(ann)
     kept = judge_claims(ann)
-    print(kept)
+
+    sent = prompts(server)
+    assert sorted(sent) == ["claims", "rubric", "search", "search-raw-selected"]
+    assert SECRET not in str(sent)
+    assert "boss" not in str(sent)
+    assert "[EMAIL_1]" in sent["search-raw-selected"]
+    assert [
+        name for name in sorted(sent) if any(need in sent[name] for need in QUERIES.values())
+    ] == ["rubric"]
+
     first = release(ada, server, tmp_path, 1)
-    print([(p, p.read_text()[:300]) for p in first.rglob("*.json*")])
+    check_release_of_one(first, given, kept)
     leave(ann)
-    print(ann.content())
+    second = release(ada, server, tmp_path, 2)
+    assert not any(rows(file) for file in second.rglob("*.jsonl"))
+    assert nowhere(second, "user1")
+    assert nowhere(second, GOLD[:20])

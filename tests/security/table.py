@@ -467,6 +467,14 @@ TABLE = {
         but={(method, role): 404 for method in ("GET", "POST") for role in ANNOTATORS},
         inert={"POST"},
     ),
+    "beside": page(
+        {"ann"},
+        args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},
+        foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
+        GET=200,
+        HEAD=200,
+        but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
+    ),
     "judge-sources": page(
         {"ann"},
         args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},

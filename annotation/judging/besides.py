@@ -1,0 +1,29 @@
+"""The sessions of a history that stand beside an item made from its owner's query."""
+
+from annotation.histories import browse, consent, search
+from annotation.histories.models import HistoryConsent
+from annotation.queries.models import Query
+
+LIMIT = 12
+
+
+def sessions(study, query_id, judge) -> list:
+    """Transcripts for ``judge``, redacted: of their own history what is nearest to the question.
+
+    Somebody else sees the sessions that the query grew out of, where its owner agreed that judges
+    of this study do.
+    """
+    query = Query.objects.filter(pk=query_id).select_related("owner").first()
+    if query is None or query.owner is None:
+        return []
+    kept = browse.sessions(query.owner, study)
+    if query.owner == judge:
+        grounds = list(query.grounds.values_list("session", flat=True))
+        hits = search.find(judge, query.text, LIMIT, states=("kept",))
+        wanted = dict.fromkeys([*grounds, *(hit.session for hit in hits)])
+        order = {session: place for place, session in enumerate(wanted)}
+        found = browse.transcripts(kept.filter(pk__in=order))
+        return sorted(found, key=lambda one: order[one.session])
+    if not consent.allows(query.owner, study, HistoryConsent.Purpose.SHOW):
+        return []
+    return list(browse.transcripts(kept.filter(grounds__query=query)))

@@ -1,0 +1,50 @@
+"""The history beside an item: one's own for its owner, for others what the owner shows."""
+
+import pytest
+
+from annotation.histories import consent
+from annotation.judging import queue
+from annotation.judging.open import open_batch
+from annotation.queries import own
+from annotation.studies.models import TaskDefinition
+from tests.bespoke.conftest import answered, checked, keep
+
+
+@pytest.fixture
+def shown(cast, bespoke, fake, login):
+    """A function: what stands beside the first item of Ann's query for somebody, as text."""
+    ann = cast.person("Ann")
+    ground = keep(ann, "Sleepers", "GROUND-CANARY of a sleeper")
+    query = own.begin(bespoke, ann)
+    said = {"text": "Which night train?", "guide": {"want": "Sleep."}, "grounds": [ground.pk]}
+    own.finish(own.write(query, ann, **said), ann)
+    answered(bespoke, fake, strategies=["search"])
+    third = TaskDefinition.objects.create(
+        study=bespoke, name="others", kind="feedback", overlap=1, config=checked("feedback", {})
+    )
+    open_batch(bespoke, bespoke.tasks.get(name="score"))
+    open_batch(bespoke, third)
+
+    def of(name):
+        person = cast.person(name)
+        slot = queue.claim(bespoke, person)
+        page = login(person)
+        assert f"/judge/beside/{slot}/" in page.get("/studies/tea/judge/").content.decode()
+        return page.get(f"/studies/tea/judge/beside/{slot}/").content.decode()
+
+    return of
+
+
+def test_the_owner_sees_the_sessions_nearest_to_the_question(shown):
+    text = shown("Ann")
+    assert "ANN-CANARY" in text
+    assert "GROUND-CANARY" in text
+    assert "BO-CANARY" not in text
+
+
+def test_another_judge_sees_only_grounds_and_only_with_consent(cast, bespoke, shown):
+    assert "CANARY" not in shown("Bo")
+    consent.grant(cast.person("Ann"), bespoke, "show_to_judges")
+    text = shown("Bo")
+    assert "GROUND-CANARY" in text
+    assert "ANN-CANARY" not in text
