@@ -14,6 +14,7 @@ COPY manage.py ./
 COPY annotation annotation
 COPY templates templates
 COPY static static
+COPY locale locale
 COPY demo demo
 
 # The code belongs to root and is only read; the account owns nothing but its data.
