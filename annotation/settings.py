@@ -270,6 +270,12 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+# Maps are for whoever reads vendored scripts: packing them takes seconds at the first start.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (
+    *("jpg", "jpeg", "png", "gif", "webp", "zip", "gz", "tgz", "bz2", "tbz", "xz", "br"),
+    *("woff", "woff2", "map"),
+)
+
 # --- Languages and time ---------------------------------------------------------------------
 
 LANGUAGE_CODE = "en"

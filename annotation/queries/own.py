@@ -20,6 +20,12 @@ PARTS = {
     "form": gettext_lazy("In which form should the answer come?"),
     "annoy": gettext_lazy("What would annoy you in an answer?"),
 }
+# What stands before each part where the need is one text; what is wanted speaks for itself.
+NAMES = {
+    "known": gettext_lazy("Known already"),
+    "form": gettext_lazy("Form wanted"),
+    "annoy": gettext_lazy("Would annoy"),
+}
 TEXT_LIMIT, NEED_LIMIT = 2_000, 20_000
 GROUNDS_LIMIT = 20
 # What the owner says in words.
@@ -109,7 +115,9 @@ def _fields(owner, text: str, guide: dict, scenario: str, language: str) -> dict
         "persona_id": None,
         "owner_id": owner.pk,
         "text": text.strip(),
-        "need": "\n\n".join(guide.values()),
+        "need": "\n\n".join(
+            f"{NAMES[part]}: {said}" if part in NAMES else said for part, said in guide.items()
+        ),
         "guide": guide,
         "type": Query.Type.SPECIFIC,
         "scenario": scenario.strip(),

@@ -26,7 +26,7 @@ def test_what_is_typed_is_saved_without_being_ready(bespoke, ann, login):
     assert "Saved." in answer.content.decode()
     stored = own.of(bespoke, ann).get(external_id=query.external_id)
     assert (stored.text, stored.ready) == ("Which train?", False)
-    assert stored.need == "One that I can sleep in.\n\nA list."
+    assert stored.need == "One that I can sleep in.\n\nForm wanted: A list."
     assert stored.guide == {"want": "One that I can sleep in.", "form": "A list."}
 
 

@@ -333,7 +333,7 @@ def prompts(server) -> dict[str, str]:  # noqa: F811
     code = (
         "import json; from annotation.candidates.models import Candidate;"
         "print(json.dumps([[c.purpose, c.strategy, [c.prompt, c.parameters, c.text]]"
-        " for c in Candidate.every.all()], ensure_ascii=False))"
+        " for c in Candidate.every.filter(study__slug='sea')], ensure_ascii=False))"
     )
     sent = json.loads(server.run("shell", "--no-imports", "-c", code))
     found = {}

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from annotation.candidates import generate, jobs, tasks
 from annotation.candidates.models import Candidate
-from annotation.candidates.strategies import STRATEGIES
 from annotation.core import heartbeat
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent

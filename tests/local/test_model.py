@@ -6,8 +6,8 @@ import numpy as np
 import openai
 import pytest
 
-from annotation.local import model
 from annotation.core.embed import embed
+from annotation.local import model
 from annotation.local.folders import private_folder
 from annotation.local.process import pause, spawn, stop
 
