@@ -8,6 +8,7 @@ from annotation.agreement.tasks import recompute_due
 from annotation.judging import importing, part, present, queue, submit
 from annotation.judging.models import Slot
 from annotation.queries import gold
+from annotation.studies import crowd
 from annotation.studies.models import Invitation, Study
 from tests import everykind
 from tests.bespoke.conftest import ask, bespoke, fake, judged  # noqa: F401 - fixtures
@@ -186,7 +187,7 @@ def test_the_pages_of_own_queries_and_sources_have_no_violation(page, check, cas
     page.locator("#hits label").wait_for()
     assert check.look(page) == []
     let_in(page, cast.person("Carol"))
-    check(page, "/studies/tea/sources/", "/studies/tea/candidates/")
+    check(page, "/studies/tea/candidates/", "/studies/tea/sources/")
     page.get_by_label("Sources shown for one answer").fill("0")
     page.get_by_role("button", name="Save").click()
     page.locator(".errorlist").wait_for()
@@ -210,3 +211,27 @@ def test_the_page_of_a_gold_response_has_no_violation(page, check, cast, let_in,
         for address in (f"{url}gold/", url, "/studies/tea/my-queries/"):
             page.goto(address)
             assert page.evaluate("document.documentElement.scrollWidth") == width, address
+
+
+def test_the_pages_of_crowds_codes_texts_messages_and_checks_have_no_violation(
+    page, check, cast, log_in, busy
+):
+    busy.languages = ["en", "ko"]
+    busy.save()
+    source = busy.sources.create(name="Crowd", completion_code="C1")
+    arrival = "?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
+    check(page, f"/crowd/{crowd.token(source)}/{arrival}", "/crowd/returned/")
+    adam = cast.member("Adam", busy, "administrator")
+    log_in(page, adam)
+    names = (
+        "crowd",
+        "texts/ko",
+        "messages",
+        "people",
+        "settings",
+        "checks",
+        "raters",
+        "adjudicate",
+    )
+    check(page, "/join/", *(f"/studies/tea/{name}/" for name in names))
+    check(page, "/studies/tea/audit/", "/studies/tea/ratings/best/", "/accounts/2fa/")
