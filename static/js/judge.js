@@ -218,7 +218,9 @@
   setInterval(tick, 1000);
   // A page from the browser's memory may show an item that was judged since.
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  document.addEventListener("htmx:afterSwap", () => {
+  document.addEventListener("htmx:afterSwap", (event) => {
+    // What comes later beside the item is no new item.
+    if (event.detail.target.id !== "judge") return;
     shown();
     const place = document.querySelector("form.judge [role=alert]") || document.getElementById("question");
     if (place && !document.querySelector("dialog[open]")) place.focus({ preventScroll: true });

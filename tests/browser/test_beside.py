@@ -10,9 +10,9 @@ from tests.bespoke.conftest import answered, ask, bespoke, fake  # noqa: F401 - 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_an_answer_is_submitted_while_the_sessions_are_still_looked_for(
-    page, let_in, cast, bespoke, fake  # noqa: F811
-):  # fmt: skip
+@pytest.fixture
+def at_work(page, let_in, cast, bespoke, fake):  # noqa: F811
+    """Ann's page with one answer to score, and the request for her sessions, held back."""
     ann = cast.person("Ann")
     ask(bespoke, ann)
     answered(bespoke, fake, "Take the night train.", strategies=["search"])
@@ -21,12 +21,27 @@ def test_an_answer_is_submitted_while_the_sessions_are_still_looked_for(
     held = []
     page.route("**/judge/beside/**", lambda route: held.append(route))
     page.goto("/studies/tea/judge/")
+    expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     for row in page.locator(".criterion").all():
         row.locator("input[value='4']").check()
         row.locator("textarea").fill("Good.")
-    assert len(held) == 1
+    (request,) = held
+    return request
+
+
+def test_an_answer_is_submitted_while_the_sessions_are_still_looked_for(page, at_work):
     page.get_by_role("button", name="Submit and next").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
     assert Judgment.objects.count() == 1
-    held[0].abort()
+    at_work.fulfill(body="")
+
+
+def test_sessions_that_come_late_open_no_tour_and_take_no_focus(page, at_work):
+    typing = page.locator(".criterion textarea").last
+    typing.focus()
+    at_work.fulfill(body="<p>A session about trains</p>", content_type="text/html")
+    expect(page.locator(".card")).to_have_text("A session about trains")
+    expect(typing).to_be_focused()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(typing).to_have_value("Good.")

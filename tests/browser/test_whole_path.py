@@ -112,10 +112,12 @@ def press(page, name: str):
 def upload(page, path: str, rows: list[dict]):
     page.goto(path)
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    page.locator("input[type=file]").set_input_files(
+    # The page of personas takes their attributes too, below.
+    form = page.locator("main form", has=page.locator("input[type=file]")).first
+    form.locator("input[type=file]").set_input_files(
         {"name": "rows.jsonl", "mimeType": "application/jsonl", "buffer": text.encode()}
     )
-    press(page, "Import")
+    form.get_by_role("button", name="Import", exact=True).click()
 
 
 def make_study(page):
