@@ -81,6 +81,12 @@
     all.forEach((one) => watcher.observe(one));
   }
 
+  // The observer tells of a pane a moment after it came into view; a quick key must not wait for it.
+  function inView(one) {
+    const box = one.getBoundingClientRect();
+    return Math.min(box.right, innerWidth) - Math.max(box.left, 0) > 0.6 * box.width;
+  }
+
   function show(number) {
     panes()[number].scrollIntoView({ block: "nearest", inline: "start" });
   }
@@ -98,7 +104,7 @@
     if (event.target !== form()) return;
     record();
     if (event.submitter && event.submitter.name === "skip") return;
-    const missing = panes().findIndex((one) => !seen.has(one));
+    const missing = panes().findIndex((one) => !seen.has(one) && !inView(one));
     if (missing < 0) return;
     event.preventDefault();
     event.stopPropagation();
