@@ -110,7 +110,7 @@ class Annotator(threading.Thread):
         key = {"Idempotency-Key": reason}
         path = f"slots/{slot}/judgment/"
         stored = self._until({200, 201}, lambda: self.program.call(path, body, **key))
-        if (stored["slot"], stored["choice"]) != (slot, choice):
+        if (stored["slot"], stored["answer"]["choice"]) != (slot, choice):
             raise Trouble(f"{choice} of slot {slot} was acknowledged as {stored}")
         self._note(slot, reason, choice, reason)
         return True
@@ -178,11 +178,12 @@ def compare(run: stack.Stack, acknowledged: list[dict]) -> dict[str, int]:
 
 FIELDS = ("person", "slot", "key", "choice", "reason")
 ROWS = """
-    SELECT u.email, v.slot_id::text, v.key, o.candidate_id::text, v.reason
-    FROM judging_selection v JOIN accounts_user u ON u.id = v.annotator_id
+    SELECT u.email, j.slot_id::text, j.key, o.candidate_id::text, j.reason
+    FROM judging_selection v JOIN judging_judgment j ON j.id = v.judgment_ptr_id
+    JOIN accounts_user u ON u.id = j.annotator_id
     JOIN judging_itemoption o ON o.id = v.choice_id"""
 COUNTS = """
-    SELECT (SELECT count(*) FROM (SELECT 1 FROM judging_selection v
+    SELECT (SELECT count(*) FROM (SELECT 1 FROM judging_judgment v
                                   JOIN judging_slot s ON s.id = v.slot_id
                                   JOIN judging_item i ON i.id = s.item_id
                                   GROUP BY i.id HAVING count(*) > i.overlap) more),
