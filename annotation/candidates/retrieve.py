@@ -20,11 +20,6 @@ from annotation.histories import browse, consent, search, words
 from annotation.histories.models import HistoryConsent
 
 SEND = HistoryConsent.Purpose.SEND
-# Reciprocal rank fusion (Cormack et al. 2009) adds 1 / (60 + rank) over two lists.
-FUSION = 60
-# Below this cosine similarity two texts have no more in common than their language.
-NEAR = 0.35
-QUERY_LIMIT = 500
 WEB_SECONDS = 20
 # Sessions of a history that may be shown: the newest, or by "selected" the nearest.
 NEWEST, NEAREST = 40, 5
@@ -97,14 +92,14 @@ def documents(study, text: str, limit: int) -> list[Source]:
 
     The words of a question are looked for one by one (any of them counts): few documents hold all.
     """
-    text = text[:QUERY_LIMIT]
+    text = text[: search.QUERY_LIMIT]
     meaning = embed([text])[0].astype(np.float16)
     values = {
         "study": study.pk,
         "words": words.query(text).replace(" & ", " | "),
         "meaning": f"[{','.join(map(str, meaning.tolist()))}]",
-        "far": 1 - NEAR,
-        "fusion": FUSION,
+        "far": 1 - search.NEAR,
+        "fusion": search.FUSION,
         "depth": 4 * limit,
         "limit": limit,
     }
@@ -123,7 +118,7 @@ def web(text: str, limit: int) -> list[Source]:
     server = Endpoint("web search", settings.SEARCH_URL, "search", timeout=WEB_SECONDS)
     try:
         with bounded(server) as http:
-            asked = {"q": text[:QUERY_LIMIT], "format": "json"}
+            asked = {"q": text[: search.QUERY_LIMIT], "format": "json"}
             answer = http.get(settings.SEARCH_URL, params=asked, timeout=WEB_SECONDS)
             rows = json.loads(answer.text)["results"] if answer.status_code == 200 else None
             return [_result(row) for row in rows[:limit]]
