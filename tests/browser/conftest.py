@@ -1,12 +1,12 @@
 """A real Chromium against a real server; a page that breaks its own policy fails its test."""
 
-import contextlib
 import os
 import shutil
 import threading
 
 import pytest
 from django.core.signals import request_finished, request_started
+from django.test.client import ClientHandler
 from playwright.sync_api import expect, sync_playwright
 
 WIDE = {"width": 1440, "height": 900}
@@ -27,6 +27,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "tests/browser/" in item.path.as_posix():
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown():
+    result = yield
+    # The tables are empty now: what comes late meets nothing.
+    DOOR.open()
+    return result
 
 
 @pytest.fixture(autouse=True)
@@ -80,38 +88,53 @@ def open_page(browser, live_server):
         contexts.append(context)
         return context.new_page()
 
-    with _answered():
-        yield open_
-        for context in contexts:
-            context.close()
+    yield open_
+    for context in contexts:
+        context.close()
+    DOOR.shut()
     assert complaints == []
 
 
-@contextlib.contextmanager
-def _answered():
-    """Wait at the end for what the server still does: a page that is closed saves its draft, and
-    emptying the tables meanwhile would be a deadlock."""
-    change = threading.Condition()
-    under_way = [0]
+class Door:
+    """Lets requests into the live server, or refuses them.
 
-    def count(by):
-        with change:
-            under_way[0] += by
-            change.notify_all()
+    A page that is closed still sends its draft, and that comes when it comes: it must not meet the
+    emptying of the tables, which would be a deadlock.
+    """
 
-    def begin(**_):
-        count(1)
+    def __init__(self):
+        self._change = threading.Condition()
+        self._inside = 0
+        self._open = True
+        request_started.connect(self._enter)
+        request_finished.connect(self._leave)
 
-    def end(**_):
-        count(-1)
+    def open(self):
+        self._open = True
 
-    request_started.connect(begin)
-    request_finished.connect(end)
-    yield
-    with change:
-        change.wait_for(lambda: under_way[0] <= 0, timeout=5)
-    request_started.disconnect(begin)
-    request_finished.disconnect(end)
+    def shut(self):
+        """Refuse whatever comes from now on, and wait for what is under way."""
+        with self._change:
+            self._open = False
+            assert self._change.wait_for(lambda: self._inside == 0, timeout=60)
+
+    def _enter(self, sender, **_):
+        # Django's test client asks without a server, and is always let in.
+        if sender is ClientHandler:
+            return
+        with self._change:
+            if not self._open:
+                raise ConnectionAbortedError("The test that asked is over.")
+            self._inside += 1
+
+    def _leave(self, sender, **_):
+        if sender is not ClientHandler:
+            with self._change:
+                self._inside -= 1
+                self._change.notify_all()
+
+
+DOOR = Door()
 
 
 def _complain(message, complaints):
