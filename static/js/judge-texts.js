@@ -256,7 +256,7 @@
   }
 
   // Pressing a button may take the selection away: the last one in an answer is remembered.
-  document.addEventListener("selectionchange", () => {
+  function remember() {
     const selection = getSelection();
     if (!selection.rangeCount || selection.isCollapsed || !form() || form().classList.contains("raw")) return;
     const picked = selection.getRangeAt(0);
@@ -267,13 +267,17 @@
     before.setEnd(picked.startContainer, picked.startOffset);
     const start = before.toString().length;
     chosen = { box, start, end: start + picked.toString().length, text: picked.toString() };
-  });
+  }
+
+  document.addEventListener("selectionchange", remember);
 
   const dialog = document.getElementById("mark");
   const field = document.getElementById("mark-text");
 
   act.mark = async () => {
     if (!form().elements.marks) return;
+    // The event comes after the selection; a quick key may come between the two.
+    remember();
     if (form().classList.contains("raw")) await act.source();
     const live = chosen && chosen.box.isConnected;
     field.value = live ? chosen.text : "";
