@@ -38,8 +38,9 @@ def _collect_static() -> None:
     current = _fingerprint()
     if stamp.exists() and stamp.read_text(encoding="utf-8") == current:
         return
-    # The API's page is drawn by one of the two viewers that its package brings.
-    call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=["redoc"])
+    # What packages bring and no page loads: a second viewer of the API, another htmx, DRF's pages.
+    unused = ["redoc", "rest_framework", "django_htmx"]
+    call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=unused)
     write_private(stamp, current)
 
 
