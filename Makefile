@@ -30,7 +30,7 @@ up: $(INSTALLED)
 	@exec $(RUN) manage.py up
 
 test: $(INSTALLED_DEV) $(CHROMIUM)
-	$(RUN) -m pytest -n 2 --dist loadfile
+	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks

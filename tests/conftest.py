@@ -8,6 +8,11 @@ of either.
 import pytest
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(autouse=True)
 def _settings_of_the_suite(settings):
     settings.STORAGES = settings.STORAGES | {

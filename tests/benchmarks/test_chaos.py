@@ -16,7 +16,10 @@ from tests.candidates.conftest import Fake, Reply
 SECONDS = 120
 FEW = 8  # acknowledgements between two kills: the part that comes back is seen to serve
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills processes by name")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="kills processes by name"),
+    pytest.mark.long,
+]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import re
 import zipfile
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_whole_path import (
@@ -21,6 +22,8 @@ from tests.browser.test_whole_path import (
     rows,
     server,  # noqa: F401 - a fixture
 )
+
+pytestmark = pytest.mark.long
 
 STUDY = "/studies/sea"
 ANN, SECRET = "ann@example.org", "mina.park@example.net"

@@ -18,6 +18,8 @@ from playwright.sync_api import expect
 
 from annotation.local.model import free_port
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a long enough secret"
 PEOPLE = [f"rater{n}@example.org" for n in range(1, 10)]

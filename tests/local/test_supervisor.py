@@ -28,7 +28,10 @@ REPOSITORY = Path(__file__).parents[2]
 PARTS = {"postgres", "redis", "model", "web", "worker", "beat"}
 SECONDS = 120
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+    pytest.mark.long,
+]
 
 
 class Up:

@@ -1,14 +1,19 @@
 """Two whole studies with one person for each way of standing to the first."""
 
+import copy
+from datetime import timedelta
 from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 from django.conf import settings as site
-from django.db import connection
-from django.test import Client
+from django.db import connection, transaction
+from django.test import Client, override_settings
 from django.utils import timezone
 
+from tests.conftest import Cast
+
+HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 
 # Everybody's standing to the study "tea".
@@ -28,7 +33,7 @@ PEOPLE = {
 @pytest.fixture(autouse=True)
 def _quick_and_alone(settings):
     """Passwords need no protection here, and no other process shares the counters of logins."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.PASSWORD_HASHERS = HASHERS
     cache = settings.CACHES["default"] | {"KEY_PREFIX": uuid4().hex}
     settings.CACHES = {"default": cache}
 
@@ -46,7 +51,8 @@ class World:
         self._join()
         self.sessions = {role: self._session(user) for role, user in self.users.items()}
         self.tokens = {role: ApiToken.issue(user) for role, user in self.users.items()}
-        ApiToken.objects.update(last_used_at=timezone.now())
+        # A use is noted now and then: never while these tests look for what a request changed.
+        ApiToken.objects.update(last_used_at=timezone.now() + timedelta(days=1))
         type(self.users["gone"]).objects.filter(name=PEOPLE["gone"]).update(is_active=False)
         self.mine = self._things(self.tea, "Ann")
         self.other = self._things(self.rain, "Bo")
@@ -212,9 +218,20 @@ class World:
         return client
 
 
+@pytest.fixture(scope="module")
+def built(django_db_setup, django_db_blocker):
+    """The world, made once for all tests of a file."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        with override_settings(PASSWORD_HASHERS=HASHERS):
+            world = World(Cast())
+        yield world
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def world(cast):
-    return World(cast)
+def world(built, db):
+    """The world as it was made; what the test does to it is undone."""
+    return copy.deepcopy(built)
 
 
 def writes() -> int:

@@ -25,6 +25,8 @@ from annotation.judging.models import Slot
 from annotation.judging.open import open_batch
 from annotation.queries.models import Query
 
+pytestmark = pytest.mark.long
+
 PAGES = 2_000
 STRATEGIES = ("generic", "profile", "profile-and-memories")
 # A page without a leak fails here once in a hundred thousand runs.
