@@ -31,10 +31,11 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown():
-    result = yield
-    # The tables are empty now: what comes late meets nothing.
-    DOOR.open()
-    return result
+    try:
+        return (yield)
+    finally:
+        # The tables are empty now: what comes late meets nothing.
+        DOOR.open()
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +89,7 @@ def open_page(browser, live_server):
         contexts.append(context)
         return context.new_page()
 
+    DOOR.open(test=object())
     yield open_
     for context in contexts:
         context.close()
@@ -96,7 +98,7 @@ def open_page(browser, live_server):
 
 
 class Door:
-    """Lets requests into the live server, or refuses them.
+    """Lets requests into the live server and counts those of the present test, or refuses them.
 
     A page that is closed still sends its draft, and that comes when it comes: it must not meet the
     emptying of the tables, which would be a deadlock.
@@ -104,13 +106,15 @@ class Door:
 
     def __init__(self):
         self._change = threading.Condition()
-        self._inside = 0
-        self._open = True
+        self._thread = threading.local()
+        self._open, self._test, self._inside = True, None, 0
         request_started.connect(self._enter)
         request_finished.connect(self._leave)
 
-    def open(self):
-        self._open = True
+    def open(self, test=None):
+        """Let all in; those of ``test`` are counted from now on."""
+        with self._change:
+            self._open, self._test, self._inside = True, test, 0
 
     def shut(self):
         """Refuse whatever comes from now on, and wait for what is under way."""
@@ -125,11 +129,12 @@ class Door:
         with self._change:
             if not self._open:
                 raise ConnectionAbortedError("The test that asked is over.")
+            self._thread.test = self._test
             self._inside += 1
 
-    def _leave(self, sender, **_):
-        if sender is not ClientHandler:
-            with self._change:
+    def _leave(self, **_):
+        with self._change:
+            if self._test and getattr(self._thread, "test", None) is self._test:
                 self._inside -= 1
                 self._change.notify_all()
 
