@@ -75,6 +75,9 @@ def test_htmx_is_told_to_run_nothing_and_to_remember_nothing():
         "selfRequestsOnly": True,
         "includeIndicatorStyles": False,
         "historyCacheSize": 0,
+        # While it settles, htmx gives an element the attributes of the one before with its id: an
+        # answer sent in that time would name the answer of the item before.
+        "defaultSettleDelay": 0,
     }
     assert {name: config[name] for name in wanted} == wanted
 
