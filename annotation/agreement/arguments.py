@@ -1,5 +1,7 @@
 """What the commands `agreement` and `tiers` share: their arguments and where votes come from."""
 
+import os
+import sys
 from abc import ABC, abstractmethod
 
 from django.core.management.base import BaseCommand, CommandError
@@ -30,7 +32,13 @@ class VotesCommand(BaseCommand, ABC):
         """Read, compute, print; votes that are wrong end in exit status 1 with their sentence."""
         try:
             votes, study = self.votes(options)
-            self.stdout.write(self.answer(votes, study, options))
+            for piece in self.answer(votes, study, options):
+                self.stdout.write(piece, ending="")
+            self.stdout.write("")
+        except BrokenPipeError:
+            # Who reads has seen enough (`| head`); nor may Python's own flush at the exit complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
         except VotesError as error:
             raise CommandError(str(error)) from error
 
@@ -52,7 +60,7 @@ class VotesCommand(BaseCommand, ABC):
 
     @abstractmethod
     def answer(self, votes, study, options):
-        """The text to print."""
+        """The text to print, in pieces."""
 
 
 def table(header, rows):
@@ -70,4 +78,4 @@ def table(header, rows):
 
 def shown(number):
     """A number with three decimals, or a dash."""
-    return "–" if number is None else f"{number:.3f}"
+    return "–" if number is None else f"{number:z.3f}"

@@ -1,9 +1,10 @@
 """Resampling of items: draws are made over patterns, so their cost does not grow with the items."""
 
+from functools import partial
+
 import numpy as np
 
 from . import stats
-from .coefficient import with_resamples
 
 CHUNK_CELLS = 4_000_000
 
@@ -29,27 +30,23 @@ def resampled_weights(weight, resamples, seed=0):
             yield np.stack([np.bincount(draw, minlength=size) for draw in drawn])
 
 
-def bootstrap_kappas(patterns, found, resamples=1000, seed=0):
-    """Percentile intervals over items for the coefficients ``found`` {name: Coefficient}.
+def resampled(patterns, compute, resamples=1000, seed=0):
+    """Values of every resample of the items, {name: (resamples,)}.
 
-    The analytic t-interval covers better for kappas; this is the check beside it. Coefficients
-    without a value are left out, and so are resamples where one is undefined (one category drawn).
+    ``compute`` takes the item counts of some resamples (rows, patterns) and gives {name: (rows,)}:
+    what is computed from the same resamples is drawn once.
     """
-    draws = resampled_kappas(patterns, resamples, seed)
-    return {
-        name: with_resamples(coefficient.value, draws[name])
-        for name, coefficient in found.items()
-        if coefficient.value is not None
-    }
-
-
-def resampled_kappas(patterns, resamples=1000, seed=0):
-    """Values of every resample, {name: (resamples,)}, NaN where undefined."""
-    blocks = [_kappas(patterns, w) for w in resampled_weights(patterns.weight, resamples, seed)]
+    blocks = [compute(w) for w in resampled_weights(patterns.weight, resamples, seed)]
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def _kappas(patterns, weights):
+def resampled_kappas(patterns, resamples=1000, seed=0):
+    """The kappas of every resample, {name: (resamples,)}, NaN where undefined."""
+    return resampled(patterns, partial(kappas, patterns), resamples, seed)
+
+
+def kappas(patterns, weights):
+    """The kappas of each row of item counts ``weights`` (rows, patterns), NaN where undefined."""
     k, paired = patterns.categories, patterns.votes >= 2
     own = np.zeros((len(paired), 2 + k))
     own[paired, 0] = stats.item_agreement(patterns)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 CONFIDENCE = 0.95
+ONE_ITEM = "one item has no standard error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def with_t_interval(value, se, units, *, floor=-1.0, ceiling=1.0):
     """
     value = float(value)
     if units < 2:
-        return Coefficient(value, reason="one item has no standard error")
+        return Coefficient(value, reason=ONE_ITEM)
     reach = float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * float(se)
     # With unequal votes an item a kappa may lie below its usual floor: the interval holds it.
     low, high = max(min(floor, value), value - reach), min(ceiling, value + reach)

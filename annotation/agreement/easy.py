@@ -33,9 +33,8 @@ def easy_tier(study) -> dict:
     nothing = {"value": None, "reason": REASON}
     return {
         "items": sum(_count(study, definition) for definition in _triples(study)),
-        "percent_agreement": nothing,
-        "symmetric_kappa": nothing,
-        "fleiss_kappa": nothing,
+        "votes_per_item": dict.fromkeys(("min", "median", "max")),
+        **dict.fromkeys(tiers.COEFFICIENTS, nothing),
         "band": None,
         "in_band": None,
         "note": REASON,

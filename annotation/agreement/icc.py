@@ -49,6 +49,8 @@ def sums_of_patterns(patterns, values, rater_counts=None):
     """
     values = np.asarray(values, dtype=float)
     n, total = patterns.votes, patterns.totals.sum()
+    # The forms have no scale: squares of very small numbers would vanish.
+    values = values / (np.ptp(values) or 1.0)
     values = values - (patterns.totals @ values) / total
     sums = patterns.counts @ values
     between = patterns.weight @ (sums**2 / n)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .bootstrap import resampled_weights
-from .coefficient import Coefficient, undefined, with_resamples
+from .bootstrap import resampled
+from .coefficient import ONE_ITEM, Coefficient, undefined, with_resamples
 from .stats import NO_PAIR, ONE_CATEGORY
 
 
@@ -14,21 +14,40 @@ def alpha(patterns, level="nominal", values=None, resamples=1000, seed=0):
     columns' order is what counts. ``resamples`` items-bootstrap draws give ``se`` and interval; 0
     leaves them null.
     """
-    pairs = patterns.paired
-    if not pairs.items:
+    drawn = None
+    if resamples and not fault(patterns, level, values):
+
+        def compute(weights):
+            return {level: alphas(patterns, weights, level, values)}
+
+        drawn = resampled(patterns, compute, resamples, seed)[level]
+    return with_draws(patterns, level, values, drawn)
+
+
+def with_draws(patterns, level, values, drawn):
+    """Alpha with the interval of the resamples' values ``drawn`` (None: no interval)."""
+    wrong = fault(patterns, level, values)
+    if wrong:
+        return wrong
+    value = float(alphas(patterns, patterns.weight[None, :], level, values)[0])
+    if np.isnan(value):
+        return undefined("the numbers are too close to one another to tell them apart")
+    if patterns.paired.items < 2:
+        return Coefficient(value, reason=ONE_ITEM)
+    if drawn is None:
+        return Coefficient(value, reason="no resamples were asked for")
+    return with_resamples(value, drawn)
+
+
+def fault(patterns, level, values=None):
+    """Why there is no alpha, as a Coefficient without a value; None where there is one."""
+    if not patterns.paired.items:
         return undefined(NO_PAIR)
-    if np.count_nonzero(pairs.totals) < 2:
+    if np.count_nonzero(patterns.paired.totals) < 2:
         return undefined(ONE_CATEGORY)
     if level == "ratio" and min(values) < 0:
         return undefined("ratio level needs numbers that are not negative")
-    value = float(_alphas(pairs, pairs.weight[None, :], level, values)[0])
-    if not resamples:
-        return Coefficient(value, reason="no resamples were asked for")
-    draws = [
-        _alphas(pairs, weights, level, values)
-        for weights in resampled_weights(pairs.weight, resamples, seed)
-    ]
-    return with_resamples(value, np.concatenate(draws))
+    return None
 
 
 def coincidences(patterns):
@@ -38,12 +57,14 @@ def coincidences(patterns):
     return (v.T * scale) @ v - np.diag(scale @ v)
 
 
-def _alphas(pairs, weights, level, values):
-    """Alpha of each row of item weights; NaN where a resample holds one category only.
+def alphas(patterns, weights, level, values):
+    """Alpha of each row of item counts ``weights`` (rows, patterns).
 
-    Disagreement of an item is linear in the items for a fixed distance; the ordinal distance is
-    the squared difference of mid-ranks, which each resample has its own.
+    NaN where a resample holds one category only. For a fixed distance the disagreement is a sum
+    over items; the ordinal distance is of mid-ranks, which each resample has its own.
     """
+    pairs = patterns.paired
+    weights = weights[:, patterns.votes >= 2]
     marginals = weights @ pairs.counts
     if level == "ordinal":
         observed, expected = _ordinal_disagreement(pairs, weights, marginals)
@@ -57,7 +78,7 @@ def _alphas(pairs, weights, level, values):
         observed = weights @ of_item
         expected = ((marginals @ distance) * marginals).sum(axis=1)
     total = marginals.sum(axis=1)
-    varied = np.count_nonzero(marginals, axis=1) > 1
+    varied = (np.count_nonzero(marginals, axis=1) > 1) & (expected > 0)
     ratio = np.divide(observed, expected, out=np.full(len(total), np.nan), where=varied)
     return 1 - (total - 1) * ratio
 
@@ -66,7 +87,8 @@ def _distance(level, values):
     values = np.asarray(values, dtype=float)
     gap = values[:, None] - values[None, :]
     if level == "interval":
-        return gap**2
+        # Alpha has no scale: squares of very small or large numbers would leave floating point.
+        return (gap / (np.ptp(values) or 1.0)) ** 2
     total = values[:, None] + values[None, :]
     return np.divide(gap, total, out=np.zeros_like(gap), where=total != 0) ** 2
 

@@ -15,6 +15,9 @@ from annotation.agreement.tiers import DEFAULT, tiers_report
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
 
+# What the result of a selection holds; another number makes every one due again.
+CONTENTS = 2
+
 
 def due() -> list[tuple[Study, str]]:
     """(study, task name) of every result that no longer matches what it was computed from."""
@@ -45,7 +48,7 @@ def digests(study) -> dict[str, str]:
     votes = reading.voted_tasks(study, kind="")
     known = {one.name: otherkinds.basis(one) for one in otherkinds.newest(study)}
     for one in reading.newest(study, votes):
-        known[one.name] = [DEFAULT.as_json(), reading.labels(one)]
+        known[one.name] = [DEFAULT.as_json(), reading.labels(one), CONTENTS]
     changes = _changes(study)
     found = {}
     for task, basis in known.items():

@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import icc, pairwise, stats
+from . import icc, krippendorff, pairwise, stats
 from .arrow import constant, from_numpy, from_text
-from .bootstrap import bootstrap_kappas
-from .coefficient import undefined
-from .krippendorff import alpha
+from .bootstrap import kappas, resampled
+from .coefficient import undefined, with_resamples
 from .votes import VotesError, categories
 
 RESAMPLES = 1000
@@ -24,18 +23,23 @@ def agreement_report(votes, level="nominal", declared=None, resamples=RESAMPLES,
     bootstrap draws over items (0 for none). Raises VotesError for labels the level cannot take.
     """
     category, known = categories(votes, level, declared)
-    try:
-        counts = stats.count_votes(votes.task, category, len(votes.tasks), len(known))
-    except ValueError as error:
-        raise VotesError(f"{votes.where(0)}: {error}") from error
-    patterns = stats.patterns_of(counts)
     values = None if level == "nominal" else known
+
+    def of_counts():
+        try:
+            counts = stats.count_votes(votes.task, category, len(votes.tasks), len(known))
+        except ValueError as error:
+            raise VotesError(f"{votes.where(0)}: {error}") from error
+        patterns = stats.patterns_of(counts)
+        return patterns, coefficients(patterns, level, values, resamples, seed)
+
     with ThreadPoolExecutor(1) as pool:
-        resampled = pool.submit(coefficients, patterns, level, values, resamples, seed)
+        found = pool.submit(of_counts)
         cohen = cohen_report(votes, category, known, values)
+        patterns, coefficients_found = found.result()
     return {
         **counts_report(patterns, len(votes.workers), known),
-        **resampled.result(),
+        **coefficients_found,
         "cohen_kappa": cohen,
         "icc": icc_report(votes, category, patterns, values),
     }
@@ -70,15 +74,35 @@ def coefficients(patterns, level="nominal", values=None, resamples=RESAMPLES, se
         "brennan_prediger": stats.brennan_prediger(patterns),
         "gwet_ac1": stats.gwet_ac1(patterns),
     }
+    levels = stats.LEVELS[: stats.LEVELS.index(level) + 1]
+    drawn = _drawn(patterns, levels, values, resamples, seed)
     out = {name: coefficient.as_json() for name, coefficient in found.items()}
-    if resamples and patterns.paired.items:
-        for name, drawn in bootstrap_kappas(patterns, found, resamples, seed).items():
-            out[name]["bootstrap"] = {"resamples": resamples, "low": drawn.low, "high": drawn.high}
+    for name, coefficient in found.items():
+        if drawn and coefficient.value is not None:
+            limits = with_resamples(coefficient.value, drawn[name])
+            out[name]["bootstrap"] = {
+                "resamples": resamples, "low": limits.low, "high": limits.high,
+            }  # fmt: skip
     needs_numbers = undefined("quadratic weights need ordinal level or higher")
     ac2 = needs_numbers if values is None else stats.gwet_ac2(patterns, values)
-    levels = stats.LEVELS[: stats.LEVELS.index(level) + 1]
-    alphas = {x: alpha(patterns, x, values, resamples, seed).as_json() for x in levels}
+    alphas = {
+        level: krippendorff.with_draws(patterns, level, values, drawn.get(level)).as_json()
+        for level in levels
+    }
     return {**out, "gwet_ac2": ac2.as_json(), "krippendorff_alpha": alphas}
+
+
+def _drawn(patterns, levels, values, resamples, seed):
+    """The kappas and every level's alpha of the same resamples; {} where there are none."""
+    if not resamples or patterns.paired.items < 2:
+        return {}
+    levels = [level for level in levels if not krippendorff.fault(patterns, level, values)]
+
+    def compute(weights):
+        alphas = {x: krippendorff.alphas(patterns, weights, x, values) for x in levels}
+        return {**kappas(patterns, weights), **alphas}
+
+    return resampled(patterns, compute, resamples, seed)
 
 
 def cohen_report(votes, category, known, values):
@@ -137,13 +161,15 @@ class PairRows:
         return np.where(np.isfinite(column), column.astype(object), None).tolist()
 
     def json(self):
-        """The rows as JSON text, written a column at a time in two parts at once."""
+        """The rows as pieces of JSON text, written a column at a time in two parts at once."""
         middle = len(self) // 2
         with ThreadPoolExecutor(2) as pool:
-            parts = pool.map(self._text, (slice(0, middle), slice(middle, None)))
-            return "[" + ", ".join(filter(None, parts)) + "]"
+            first, second = pool.map(self._text, (slice(0, middle), slice(middle, len(self))))
+        return ["[", first, ", " if first and second else "", second, "]"]
 
     def _text(self, part):
+        if part.start == part.stop:
+            return ""
         first = from_text(['{"a": ' + json.dumps(name) + ', "b": ' for name in self.workers])
         other = from_text([json.dumps(name) + ', "n": ' for name in self.workers])
         pieces = [first.take(from_numpy(self.columns["a"][part]))]
@@ -155,12 +181,16 @@ class PairRows:
             if self.columns[field] is None:
                 lead += "null"
                 continue
-            text = pc.cast(from_numpy(self.columns[field][part]), pa.string())
-            pieces += [constant(lead), pc.replace_substring(text, "nan", "null")]
+            numbers = self.columns[field][part]
+            text = pc.cast(from_numpy(numbers), pa.string())
+            if np.isnan(numbers).any():
+                text = pc.replace_substring(text, "nan", "null")
+            pieces += [constant(lead), text]
             lead = ""
         rows = pc.binary_join_element_wise(*pieces, constant(lead + "}, "), constant(""))
         # An Arrow column of text is one run of bytes: the rows need not become Python objects.
-        return str(rows.buffers()[2] or b"", "utf-8").rstrip(", \0")
+        end = int(np.frombuffer(rows.buffers()[1], np.int32)[len(rows)])
+        return str(memoryview(rows.buffers()[2])[: end - len(", ")], "utf-8")
 
 
 def plain(report):
@@ -172,11 +202,18 @@ def plain(report):
 
 def as_json(report):
     """The report as one JSON document; a number that is not finite raises ValueError."""
+    return "".join(json_pieces(report))
+
+
+def json_pieces(report):
+    """The same document in pieces: with very many pairs it is large."""
     cohen = report["cohen_kappa"]
     if not isinstance(cohen["pairs"], PairRows):
-        return json.dumps(report, ensure_ascii=False, allow_nan=False)
+        return [json.dumps(report, ensure_ascii=False, allow_nan=False)]
     mark = "\0pairs"
     text = json.dumps(
         {**report, "cohen_kappa": {**cohen, "pairs": mark}}, ensure_ascii=False, allow_nan=False
     )
-    return text.replace(json.dumps(mark), cohen["pairs"].json(), 1)
+    # The last: a label may have any name.
+    before, _, after = text.rpartition(json.dumps(mark))
+    return [before, *cohen["pairs"].json(), after]

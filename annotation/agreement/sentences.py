@@ -23,6 +23,7 @@ SENTENCES = (
         "the tasks share"
     ),
     _("ratio level needs numbers that are not negative"),
+    _("the numbers are too close to one another to tell them apart"),
     _("two items and an item with two scores are needed"),
     _("all scores are equal"),
     _("no variance between items"),

@@ -17,11 +17,18 @@ import numpy as np
 
 from . import stats
 from .coefficient import undefined
+from .krippendorff import alpha
 from .votes import NO_TIME, VotesError
 
 TIERS = ("medium", "hard", "borderline", "ambiguous", "ambiguous_tie", "pending")
 STOPS = {"hard": "hard_above", "borderline": "borderline_above"}
 TOO_FEW = 30
+NO_CATEGORIES = "the labels are not categories that the tasks share"
+# The last three depend on which label is stored first.
+COEFFICIENTS = (
+    *("percent_agreement", "symmetric_kappa"),
+    *("fleiss_kappa", "gwet_ac1", "krippendorff_alpha"),
+)
 FILL_CAP = Fraction(2, 5)
 FILL_FLOOR = Fraction(21, 50)
 
@@ -250,8 +257,8 @@ def new_panel_kappa(items, options, pool):
     total = 0.0
     for counts, times in sorted(shapes.items()):
         size = options * a + sum(counts)
-        full = (*counts, *[0] * (options - len(counts)))
-        again = sum((a + v) * (a + v + 1) for v in full) / (size * (size + 1))
+        unchosen = (options - len(counts)) * a * (a + 1)
+        again = (sum((a + v) * (a + v + 1) for v in counts) + unchosen) / (size * (size + 1))
         total += times * (options * again - 1) / (options - 1)
     return total / sum(shapes.values())
 
@@ -321,18 +328,21 @@ def band_check(tier, items, options, rule, pool=None):
 def tiers_report(votes, options=None, rule=DEFAULT, *, collecting=frozenset()):
     """The contract's tiers document: rule, items, and every tier's agreement against its band.
 
+    "all" is the agreement on all items, from the votes that the rule uses.
+
     ``collecting`` names the tasks that still wait for votes.
     """
     options = options or len(votes.labels)
     items = judge(votes, options, rule, collecting=collecting)
     pool = pool_kappa(votes, options, rule)
-    table = _count_table(items, votes.labels)
+    table = _count_table(items, votes.labels, options)
     groups = {name: [] for name in TIERS}
     for row, item in enumerate(items):
         groups[item.tier].append(row)
     return {
         "rule": {**rule.as_json(), "options": options},
         "items": [item.as_json() for item in items],
+        "all": {"items": len(items), **group_report(items, options, table)},
         "tiers": {
             name: tier_report(
                 name, [items[row] for row in rows], options, rule, pool,
@@ -350,14 +360,14 @@ def pool_kappa(votes, options, rule):
 
 
 def tier_report(name, items, options, rule, pool=None, table=None):
-    """One tier's entry: items, percent agreement, kappas, band, whether it holds, and a note.
+    """One tier's entry: items, their agreement, band, whether it holds, and a note.
 
-    ``table`` (items, labels) holds the counts by stored label for raw Fleiss; None where the labels
-    are not categories the tasks share.
+    ``table`` (items, options) holds the counts by stored label for raw Fleiss, AC1 and alpha; None
+    where the labels are not categories the tasks share.
     """
     band = bands(rule).get(name)
     check = band_check(name, items, options, rule, pool)
-    agreement = _agreement(items, options, table)
+    agreement = group_report(items, options, table)
     fresh = new_panel_kappa(items, options, pool) if band else None
     shapes = {tuple(sorted(item.votes.values())) for item in items}
     notes = [check["note"]] if check["note"] else []
@@ -374,30 +384,41 @@ def tier_report(name, items, options, rule, pool=None, table=None):
     }
 
 
-def _agreement(items, options, table):
+def group_report(items, options, table=None):
+    """What is said of every group of items: votes an item, and agreement by several coefficients.
+
+    ``table`` as in ``tier_report``. The interval of alpha is of resamples, the others' of t.
+    """
+    n = [item.n for item in items]
     if not items:
         empty = undefined("no items").as_json()
-        return dict.fromkeys(("percent_agreement", "symmetric_kappa", "fleiss_kappa"), empty)
+        per_item = dict.fromkeys(("min", "median", "max"))
+        return {"votes_per_item": per_item, **dict.fromkeys(COEFFICIENTS, empty)}
     width = max(len(item.votes) for item in items)
     shapes = np.zeros((len(items), width), dtype=np.int64)
     for row, item in enumerate(items):
         shapes[row, : len(item.votes)] = sorted(item.votes.values(), reverse=True)
     patterns = stats.patterns_of(shapes)
-    raw = undefined("the labels are not categories that the tasks share")
+    of_labels = dict.fromkeys(COEFFICIENTS[2:], undefined(NO_CATEGORIES))
     if table is not None:
-        raw = stats.fleiss_kappa(stats.patterns_of(table))
-    return {
-        "percent_agreement": stats.percent_agreement(patterns).as_json(),
-        "symmetric_kappa": stats.symmetric_kappa(patterns, options).as_json(),
-        "fleiss_kappa": raw.as_json(),
+        labelled = stats.patterns_of(table)
+        found = stats.fleiss_kappa(labelled), stats.gwet_ac1(labelled), alpha(labelled)
+        of_labels = dict(zip(COEFFICIENTS[2:], found, strict=True))
+    found = {
+        "percent_agreement": stats.percent_agreement(patterns),
+        "symmetric_kappa": stats.symmetric_kappa(patterns, options),
+        **of_labels,
     }
+    per_item = {"min": min(n), "median": float(np.median(n)), "max": max(n)}
+    return {"votes_per_item": per_item, **{name: one.as_json() for name, one in found.items()}}
 
 
-def _count_table(items, labels):
-    if len(items) * len(labels) > stats.MAX_CELLS:
+def _count_table(items, labels, options):
+    """Counts (items, options) by label; None where labels are names that each task has its own."""
+    if len(labels) > options or len(items) * options > stats.MAX_CELLS:
         return None
     place = {label: column for column, label in enumerate(labels)}
-    table = np.zeros((len(items), len(labels)), dtype=np.int64)
+    table = np.zeros((len(items), options), dtype=np.int64)
     for row, item in enumerate(items):
         for label, count in item.votes.items():
             table[row, place[label]] = count

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -21,6 +22,8 @@ from .arrow import from_numpy, from_text, to_numpy
 REQUIRED = ("task", "worker", "label")
 OPTIONAL = ("submitted_at", "seconds")
 SEEN_CELLS = 1 << 26
+LONGEST_RUN = 32
+LONGEST_LINE = 1 << 20
 LARGEST = 1e100
 MAX_VALUES = 3000
 NO_TIME = np.iinfo(np.int64).max
@@ -57,15 +60,15 @@ class Votes:
 def votes_from_columns(columns, where="vote {}".format):
     """Checked votes from columns task, worker, label[, submitted_at, seconds], one entry a vote.
 
-    ``columns`` is a dictionary of lists of text or Arrow arrays of strings; times are ISO 8601 (UTC
-    where no zone is given) and seconds are numbers as text, "" where unknown. Raises VotesError for
-    no votes, an empty name, a time or number that cannot be read, a rater twice on one item.
+    ``columns`` is a dictionary of lists of text or Arrow columns of strings; times are ISO 8601
+    (UTC where no zone is given) and seconds are numbers as text, "" where unknown. Raises
+    VotesError for no votes, an empty name, a time or number that cannot be read, a rater twice
+    on one item.
     """
-    arrays = {name: _text(column) for name, column in columns.items()}
-    if not len(arrays["task"]):
+    if not len(columns["task"]):
         raise VotesError(f"{where(None)}: there are no votes")
     with ThreadPoolExecutor(2) as pool:
-        coding = {name: pool.submit(_codes, arrays[name]) for name in REQUIRED}
+        coding = {name: pool.submit(_codes, columns[name]) for name in REQUIRED}
         tasks, workers = (coding[name].result() for name in ("task", "worker"))
         second = pool.submit(_second_vote, *tasks, *workers)
     coded = {name: job.result() for name, job in coding.items()}
@@ -77,10 +80,10 @@ def votes_from_columns(columns, where="vote {}".format):
     named = {f"{name}s": names for name, (names, _) in coded.items()}
     votes = Votes(**named, **{name: codes for name, (_, codes) in coded.items()}, where=where)
     _refuse_second_vote(votes, second.result())
-    if "submitted_at" in arrays:
-        votes = replace(votes, submitted=_instants(arrays["submitted_at"], where))
-    if "seconds" in arrays:
-        votes = replace(votes, seconds=_durations(arrays["seconds"], where))
+    if "submitted_at" in columns:
+        votes = replace(votes, submitted=_instants(_text(columns["submitted_at"]), where))
+    if "seconds" in columns:
+        votes = replace(votes, seconds=_durations(_text(columns["seconds"]), where))
     return votes
 
 
@@ -109,11 +112,12 @@ def read_votes(path, *, timed=False):
 def _bytes(path):
     """The file's bytes as an array, without a byte order mark; VotesError where they are no text.
 
-    An array, because a million votes are searched through but never copied.
+    An array over the mapped file: a million votes are searched through but never copied.
     """
     try:
-        # What is no regular file cannot be read at once.
-        read = np.fromfile(path, np.uint8) if path.is_file() else path.read_bytes()
+        # What is no regular file, or empty, cannot be mapped.
+        mapped = path.is_file() and path.stat().st_size
+        read = np.memmap(path, np.uint8, mode="r") if mapped else path.read_bytes()
     except OSError as error:
         raise VotesError(f"{path}: {(error.strerror or 'unreadable').lower()}") from error
     data = np.frombuffer(read, np.uint8)
@@ -121,6 +125,9 @@ def _bytes(path):
         data = data[3:]
     if data.max(initial=0) > 127:
         _refuse_other_encodings(data.tobytes(), path)
+    if data.min(initial=255) == 0:
+        line = np.count_nonzero(data[: np.argmin(data)] == ord("\n")) + 1
+        raise VotesError(f"{path}:{line}: a byte is zero: the file is damaged, or not UTF-8 text")
     return data
 
 
@@ -142,7 +149,9 @@ def _read_csv(data, path, wanted):
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(data),
-            read_options=arrow_csv.ReadOptions(column_names=header, skip_rows=lines),
+            read_options=arrow_csv.ReadOptions(
+                column_names=header, skip_rows=lines, block_size=LONGEST_LINE
+            ),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=quoted),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=names,
@@ -152,19 +161,17 @@ def _read_csv(data, path, wanted):
         )
     except pa.ArrowInvalid as error:
         raise _csv_fault(data, path, len(header), error) from error
-    columns = {name: table[name].combine_chunks() for name in names}
     # Only a quoted field can hold a line's end.
     for name in REQUIRED if quoted else ():
-        broken = pc.index(pc.match_substring(columns[name], "\n"), True).as_py()
+        broken = pc.index(pc.match_substring_regex(table[name], r"[\r\n]"), True).as_py()
         if broken >= 0:
             raise VotesError(f"{path}:{_csv_line(data, broken)}: the {name} goes over a line's end")
-    return columns, lambda row: _csv_line(data, row)
+    return {name: table[name] for name in names}, lambda row: _csv_line(data, row)
 
 
 def _csv_header(data, path):
     """Names of the columns, and how many lines they and blank lines before them take."""
-    rows = csv.reader(io.StringIO(data[: 1 << 20].tobytes().decode(errors="replace"), newline=""))
-    header = next((row for row in rows if row), [])
+    _, lines, header = next(_csv_rows(data[:LONGEST_LINE]))
     header = [name.strip() for name in header]
     missing = [name for name in REQUIRED if name not in header]
     if missing:
@@ -175,32 +182,43 @@ def _csv_header(data, path):
     twice = next((name for name in REQUIRED + OPTIONAL if header.count(name) > 1), None)
     if twice:
         raise VotesError(f"{path}:1: two columns are called {twice}")
-    return header, rows.line_num
+    return header, lines
 
 
-def _csv_rows(data):
-    """Rows with the line each begins on, blank lines skipped, as the fast reader counts them."""
-    reader = csv.reader(io.StringIO(data.tobytes().decode(), newline=""), strict=True)
+def _csv_rows(data, *, strict=False):
+    """Rows with their first and last line, blank lines skipped, as the fast reader counts them."""
+    text = io.StringIO(data.tobytes().decode(errors="replace"), newline="")
+    reader = csv.reader(text, strict=strict)
     begin = 1
-    for row in reader:
-        if row:
-            yield begin, row
-        begin = reader.line_num + 1
+    # The fast reader takes longer fields than this one does by itself.
+    limit = csv.field_size_limit(len(data) + 1)
+    try:
+        for row in reader:
+            if row:
+                yield begin, reader.line_num, row
+            begin = reader.line_num + 1
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _csv_line(data, row):
-    return next(line for index, (line, _) in enumerate(_csv_rows(data)) if index == row + 1)
+    return next(itertools.islice(_csv_rows(data), row + 1, None))[0]
 
 
 def _csv_fault(data, path, width, error):
     """What the fast reader stumbled on, with its line."""
-    line = 1
+    rows, line = 0, 1
     try:
-        for line, row in _csv_rows(data):
+        for line, _, row in _csv_rows(data, strict=True):
+            rows += 1
             if len(row) != width:
                 return VotesError(f"{path}:{line}: {len(row)} fields where the header has {width}")
+            if len("".join(row).encode()) + width > LONGEST_LINE:
+                return VotesError(f"{path}:{line}: more than {LONGEST_LINE:,} bytes in one row")
     except csv.Error as fault:
         return VotesError(f"{path}:{line}: broken CSV after this line ({fault})")
+    if rows < 2:
+        return VotesError(f"{path}:1: there are no votes")
     return VotesError(f"{path}:1: {str(error).splitlines()[0]}")
 
 
@@ -237,8 +255,8 @@ def _json_text(value, name, place):
     if isinstance(value, dict | list):
         raise VotesError(f"{place}: {name} must be text or a number")
     text = value if isinstance(value, str) else json.dumps(value)
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise VotesError(f"{place}: {name} is not valid text (half of a surrogate pair)")
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise VotesError(f"{place}: {name} is not valid text (half a character, or a zero)")
     return text
 
 
@@ -259,6 +277,8 @@ class Names(Sequence):
 
 
 def _text(column):
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks()
     return column if isinstance(column, pa.Array) else from_text(column)
 
 
@@ -268,6 +288,7 @@ def _codes(column):
     Files are mostly grouped by task: equal neighbours are found first, which is cheaper than
     looking every name up.
     """
+    column = _text(column)
     if _begins(column[: 1 << 12]).mean() > 0.25:
         return _encoded(column)
     begin = np.flatnonzero(_begins(column))
@@ -288,7 +309,7 @@ def _encoded(column):
     if not trimmed.equals(known):
         again = trimmed.dictionary_encode()
         known, codes = again.dictionary, to_numpy(again.indices)[codes]
-    if pc.all(pc.less(known[:-1], known[1:])).as_py() is not False:
+    if _rising(known):
         return Names(known), codes
     order = to_numpy(pc.array_sort_indices(known)).astype(np.int64)
     rank = np.empty(len(order), dtype=np.int32)
@@ -296,11 +317,19 @@ def _encoded(column):
     return Names(known.take(from_numpy(order))), rank[codes]
 
 
-def _distinct(column):
-    """Distinct texts in order of appearance, and each row's int32 code.
+def _rising(column):
+    """Whether every text comes after the one before it."""
+    return pc.all(pc.less(column[:-1], column[1:])).as_py() is not False
 
-    Texts of one width of 1, 2, 4 or 8 bytes are looked up as whole numbers, in half the time.
+
+def _distinct(column):
+    """Distinct texts, and each row's int32 code.
+
+    Texts of one width of 1, 2, 4 or 8 bytes are looked up as whole numbers, in half the time; those
+    of 1 or 2 in a table of all numbers there are.
     """
+    if _rising(column[: 1 << 12]) and _rising(column):
+        return column, np.arange(len(column), dtype=np.int32)
     ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset :][: len(column) + 1]
     width = int(ends[1]) - int(ends[0])
     if width not in (1, 2, 4, 8) or np.any(np.diff(ends) != width):
@@ -308,15 +337,30 @@ def _distinct(column):
         return coded.dictionary, to_numpy(coded.indices)
     kind = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}[width]
     texts = column.buffers()[2][int(ends[0]) : int(ends[-1])]
-    coded = pa.Array.from_buffers(kind, len(column), [None, texts]).dictionary_encode()
-    known = coded.dictionary
+    if width <= 2:
+        known, codes = _looked_up(np.frombuffer(texts, np.dtype(str(kind))))
+    else:
+        coded = pa.Array.from_buffers(kind, len(column), [None, texts]).dictionary_encode()
+        known, codes = to_numpy(coded.dictionary), to_numpy(coded.indices)
     places = pa.py_buffer(np.arange(len(known) + 1, dtype=np.int32) * np.int32(width))
-    known = pa.Array.from_buffers(pa.string(), len(known), [None, places, known.buffers()[1]])
-    return known, to_numpy(coded.indices)
+    buffers = [None, places, pa.py_buffer(known)]
+    return pa.Array.from_buffers(pa.string(), len(known), buffers), codes
+
+
+def _looked_up(numbers):
+    """Distinct numbers of 8 or 16 bits, rising, and each row's int32 code."""
+    place = numbers.astype(np.intp)
+    table = np.zeros(np.iinfo(numbers.dtype).max + 1, dtype=np.int32)
+    table[place] = 1
+    known = np.flatnonzero(table).astype(numbers.dtype)
+    table[known] = np.arange(len(known), dtype=np.int32)
+    return known, table.take(place)
 
 
 def _second_vote(tasks, task, workers, worker):
     """Rows of the first vote that repeats one of the same worker and task, and of that one."""
+    if _all_differ_in_runs(len(tasks), task, worker):
+        return None
     cells = len(tasks) * len(workers)
     key = np.multiply(task, len(workers), dtype=np.int64)
     key += worker
@@ -331,6 +375,20 @@ def _second_vote(tasks, task, workers, worker):
         return None
     at = same[np.argmin(order[same + 1])]
     return int(order[at]), int(order[at + 1])
+
+
+def _all_differ_in_runs(tasks, task, worker):
+    """True where each task's rows stand together, in short runs, and no worker is there twice."""
+    if np.count_nonzero(task[1:] != task[:-1]) + 1 != tasks:
+        return False
+    for distance in range(1, LONGEST_RUN):
+        together = task[distance:] == task[:-distance]
+        if not together.any():
+            return True
+        together &= worker[distance:] == worker[:-distance]
+        if together.any():
+            return False
+    return False
 
 
 def _refuse_second_vote(votes, found):
@@ -389,6 +447,9 @@ def categories(votes, level="nominal", declared=None):
     else:
         keys = [number(label) for label in votes.labels]
         _refuse(votes, [math.isnan(key) for key in keys], f"is not a number ({level} level)")
+        unreadable = next((x for x in declared or () if math.isnan(number(x))), None)
+        if unreadable is not None:
+            raise VotesError(f"the declared label {unreadable!r} is not a number ({level} level)")
         known = sorted({number(label) for label in declared or votes.labels})
         fault = "is not one of the declared labels"
         if len(known) > MAX_VALUES:
@@ -399,8 +460,10 @@ def categories(votes, level="nominal", declared=None):
     place = {key: code for code, key in enumerate(known)}
     _refuse(votes, [key not in place for key in keys], fault)
     remap = np.array([place[key] for key in keys], dtype=np.int32)
-    known = known if level == "nominal" else [int(x) if x == int(x) else x for x in known]
-    return remap[votes.label], known
+    if level != "nominal":
+        known = [int(x) if x % 1 == 0 and abs(x) < 2**53 else x for x in known]
+    same = np.array_equal(remap, np.arange(len(known)))
+    return votes.label if same else remap[votes.label], known
 
 
 def _refuse(votes, wrong, fault):

@@ -2,6 +2,9 @@
 
 import io
 import json
+import subprocess
+import sys
+import warnings
 
 import pytest
 from django.core.management import CommandError, call_command, execute_from_command_line
@@ -108,6 +111,15 @@ BAD = {
     "twice": (GOOD + "t1,ann,b\n", ":6: ann has voted on t1 before"),
     "not UTF-8": (GOOD.encode() + b"t3,J\xf6rg,a\n", ":6: the bytes are not UTF-8 text"),
     "open quote": (GOOD + 't3,"ann,a\n', ":5: broken CSV after this line"),
+    "zero byte": (GOOD + "t3,ann,a\0\n", ":6: a byte is zero"),
+    "UTF-16 without a mark": (GOOD.encode("utf-16-le"), ":1: a byte is zero"),
+    "header alone": ("task,worker,label", ":1: there are no votes"),
+    "endless header": ("a" * 300_000 + ",b\n", ":1: no column task and no column worker"),
+    "endless label": (GOOD + f"t3,ann,{'a' * 3_000_000}\n", ":6: more than 1,048,576 bytes"),
+    "twice after a long label": (GOOD + f"t3,bo,{'a' * 200_000}\nt1,ann,b\n", ":7: ann has voted"),
+    "twice after a stray quote": (GOOD + 't3,"b"o,a\nt1,ann,b\n', ":7: ann has voted on t1 before"),
+    "label over a line": (GOOD + 't3,ann,"a\rb"\n', ":6: the label goes over a line's end"),
+    "JSON zero": ('{"task": "t", "worker": "w\\u0000", "label": "a"}\n', ":1: worker is not valid"),
     "UTF-16": (GOOD.encode("utf-16"), ":1: the bytes are not UTF-8 text"),
     "broken JSON": (
         '{"task": 1, "worker": 2, "label": 3}\n\n{"task": 1,\n',
@@ -160,7 +172,6 @@ def test_more_numbers_than_can_be_weighed_are_refused_with_advice(votes_file):
         'task,worker,label\n"t","a","x"\n"t","b","x"',
         "\n\ntask,worker,label\n\nt,a,x\n\nt,b,x\n\n",
         "task,worker,label\rt,a,x\rt,b,x\r",
-        "task,worker,label\nt,a,x\0\nt,b,x\0\n",
         '{"task": 1, "worker": "a", "label": true}\r\n{"task": 1, "worker": "b", "label": true}',
     ],
 )
@@ -223,10 +234,66 @@ def test_a_file_that_is_not_there_or_is_a_folder(tmp_path):
         ("--votes", "x.csv", "--bootstrap", "many"),
         ("--votes", "x.csv", "--labels", "a,,b"),
         ("--votes", "x.csv", "--labels", "a,a"),
+        ("--votes", "x.csv", "--bootstrap", "1" * 5000),
     ],
 )
 def test_wrong_usage_is_refused_before_anything_is_read(arguments):
     assert "Error" in str(refused("agreement", *arguments))
+
+
+def test_declared_labels_must_be_numbers_where_the_level_wants_them(votes_file):
+    path = votes_file("task,worker,label\nt1,ann,1\nt1,bo,2\n")
+    error = refused("agreement", "--votes", path, "--level", "ordinal", "--labels", "1,2,tie")
+    assert str(error) == "--labels: 'tie' is not a number (ordinal level)"
+    assert error.returncode == 2
+
+
+@pytest.mark.parametrize("scores", ["0 1e-200 0", "1e-320 2e-320 1e-320", "1e100 -1e100 0"])
+def test_numbers_at_the_ends_of_floating_point_give_values_or_reasons(votes_file, scores):
+    first, second, third = scores.split()
+    rows = f"t1,a,{first}\nt1,b,{second}\nt2,a,{third}\nt2,b,{third}\nt3,a,0.5\n"
+    path = votes_file("task,worker,label\n" + rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = json.loads(run("agreement", "--votes", path, "--level", "interval", "--json"))
+    alpha = report["krippendorff_alpha"]["interval"]
+    assert alpha["value"] is not None or "too close" in alpha["reason"]
+
+
+def test_one_item_has_values_and_no_interval_by_any_way(votes_file):
+    report = json.loads(run("agreement", "--votes", votes_file(GOOD[: GOOD.index("t2")]), "--json"))
+    for found in (report["percent_agreement"], report["krippendorff_alpha"]["nominal"]):
+        assert found == {
+            "value": 0, "se": None, "low": None, "high": None,
+            "reason": "one item has no standard error",
+        }  # fmt: skip
+
+
+def test_the_tiers_of_a_file_say_of_all_items_what_they_say_of_each_tier(votes_file):
+    rows = [f"t{i},w{j},{'a' if j >= i else 'b'}" for i in range(3) for j in range(9)]
+    path = votes_file("task,worker,label\n" + "\n".join([*rows, "t9,w0,a"]))
+    report = json.loads(run("tiers", "--votes", path, "--json"))
+    assert report["all"]["items"] == 4
+    assert report["all"]["votes_per_item"] == {"min": 1, "median": 9, "max": 9}
+    assert report["all"]["symmetric_kappa"]["value"] == pytest.approx((1 + 5 / 9 + 2 / 9) / 3)
+    assert set(report["all"]) < set(report["tiers"]["hard"]) >= {"gwet_ac1", "krippendorff_alpha"}
+    assert report["tiers"]["pending"]["votes_per_item"] == {"min": 1, "median": 1, "max": 1}
+    assert report["tiers"]["ambiguous"]["votes_per_item"]["max"] is None
+    lines = run("tiers", "--votes", path).splitlines()
+    assert lines[2].split() == [
+        *("tier", "items", "votes", "agreement", "kappa", "raw", "Fleiss", "AC1", "alpha"),
+        *("new", "panel", "band", "in", "band"),
+    ]
+    assert lines[3].split()[:3] == ["all", "4", "1/9/9"]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(votes_file):
+    path = votes_file("task,worker,label\n" + "".join(f"t,w{i},a\n" for i in range(700)))
+    command = [sys.executable, "manage.py", "agreement", "--votes", path, "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.stderr.read() == b""
 
 
 def test_exit_statuses_and_what_stands_on_which_stream(votes_file, capsys):

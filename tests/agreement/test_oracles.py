@@ -77,9 +77,15 @@ def test_the_standard_errors_are_those_of_resampled_items():
         assert coefficient(patterns).se == pytest.approx(drawn[name].std(), rel=0.06)
 
 
-def test_cohen_plain_and_weighted_for_all_pairs():
+@pytest.mark.parametrize("cells", [pairwise.FULL_CELLS, 0])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_cohen_plain_and_weighted_for_all_pairs(monkeypatch, cells, grouped):
+    monkeypatch.setattr(pairwise, "FULL_CELLS", cells)
+    monkeypatch.setattr(pairwise, "KEYS_AT_ONCE", 500)
     item, worker, category = long_form(make_counts(150, 9, 4))
-    tables = pairwise.confusions(item, worker, category, 20, 4)
+    order = np.random.default_rng(1).permutation(len(item)) if not grouped else slice(None)
+    tables = pairwise.confusions(item[order], worker[order], category[order], 20, 4)
+    assert isinstance(tables, pairwise.Full if cells else pairwise.Sparse)
     table = pairwise.cohen_table(tables, [1, 2, 3, 4])
     votes = {(i, w): c for i, w, c in zip(item, worker, category, strict=True)}
     expected_pairs = [

@@ -13,6 +13,7 @@ from annotation.agreement.krippendorff import alpha, coincidences
 from annotation.agreement.report import agreement_report, as_json
 from annotation.agreement.stats import patterns_of
 from annotation.agreement.tiers import tiers_report
+from annotation.agreement.votes import VotesError, votes_from_columns
 
 from .conftest import votes_of
 
@@ -162,3 +163,37 @@ def test_more_categories_than_a_key_can_hold_are_grouped_too():
     patterns = patterns_of(counts)
     assert sorted(patterns.weight.tolist()) == [1, 2]
     assert patterns.totals[[0, 79]].tolist() == [14, 7]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    texts=st.integers(1, 9).flatmap(
+        lambda width: st.lists(
+            st.text("ab é", min_size=width, max_size=width).filter(str.strip), min_size=1
+        )
+    ),
+    copies=st.integers(1, 6),
+)
+def test_names_come_in_order_and_codes_lead_to_them_whatever_their_width(texts, copies):
+    labels = [text for text in texts for _ in range(copies)]
+    workers = [f"w{n}" for n in range(len(labels))]
+    votes = votes_from_columns({"task": ["t"] * len(labels), "worker": workers, "label": labels})
+    assert [votes.labels[code] for code in votes.label] == [text.strip() for text in labels]
+    assert list(votes.labels) == sorted({text.strip() for text in texts})
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=st.lists(st.tuples(st.sampled_from("tuv"), st.sampled_from("abcd")), min_size=1))
+def test_a_second_vote_is_found_wherever_it_stands(rows):
+    columns = dict(zip(("task", "worker"), zip(*rows, strict=True), strict=True))
+    columns = {name: list(column) for name, column in columns.items()} | {
+        "label": ["x"] * len(rows)
+    }
+    if len(set(rows)) == len(rows):
+        assert len(votes_from_columns(columns)) == len(rows)
+        return
+    second = next(n for n, row in enumerate(rows) if row in rows[:n])
+    with pytest.raises(
+        VotesError, match=f"^vote {second}: .* before .vote {rows.index(rows[second])}"
+    ):
+        votes_from_columns(columns)

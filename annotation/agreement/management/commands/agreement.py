@@ -1,10 +1,14 @@
 """Agreement coefficients of a study's votes or of a votes file."""
 
 import argparse
+import math
+
+from django.core.management.base import CommandError
 
 from annotation.agreement.arguments import VotesCommand, shown, table
-from annotation.agreement.report import RESAMPLES, agreement_report, as_json
+from annotation.agreement.report import RESAMPLES, agreement_report, json_pieces
 from annotation.agreement.stats import LEVELS
+from annotation.agreement.votes import number
 
 
 def label_list(text):
@@ -53,8 +57,13 @@ class Command(VotesCommand):
         """The report of these votes as JSON or as a table."""
         labels = options["labels"] or (study and study.declared)
         level = options["level"] or getattr(study, "level", "nominal")
+        if level != "nominal":
+            for label in options["labels"] or ():
+                if math.isnan(number(label)):
+                    sentence = f"--labels: {label!r} is not a number ({level} level)"
+                    raise CommandError(sentence, returncode=2)
         report = agreement_report(votes, level, labels, options["bootstrap"])
-        return as_json(report) if options["json"] else readable(report)
+        return json_pieces(report) if options["json"] else [readable(report)]
 
 
 def readable(report):

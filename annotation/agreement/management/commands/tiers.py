@@ -4,7 +4,7 @@ import argparse
 import json
 
 from annotation.agreement.arguments import VotesCommand, shown, table
-from annotation.agreement.tiers import tiers_report
+from annotation.agreement.tiers import COEFFICIENTS, tiers_report
 
 
 def option_count(text):
@@ -40,8 +40,8 @@ class Command(VotesCommand):
             )
         report = tiers_report(votes, most) if study is None else of_study(study, most)
         if options["json"]:
-            return json.dumps(report, ensure_ascii=False, allow_nan=False)
-        return readable(report)
+            return [json.dumps(report, ensure_ascii=False, allow_nan=False)]
+        return [readable(report)]
 
 
 def of_study(known, options):
@@ -56,15 +56,22 @@ def of_study(known, options):
 
 def readable(report):
     """The tiers as a table for people; the items' own tiers are in the JSON."""
-    rows = []
+    rows = [_row("all", report["all"])]
     for name, tier in report["tiers"].items():
-        kappas = [shown(tier[key]["value"]) for key in ("percent_agreement", "symmetric_kappa")]
         inside = {True: "yes", False: "no", None: "–"}[tier["in_band"]]
         band = "–" if tier["band"] is None else "{:g}–{:g}".format(*tier["band"])
-        raw = shown(tier["fleiss_kappa"]["value"])
-        rows.append((name, f"{tier['items']:,}", *kappas, raw, band, inside))
-    header = ("tier", "items", "agreement", "kappa", "raw Fleiss", "band", "in band")
+        rows.append((*_row(name, tier), shown(tier.get("new_panel_kappa")), band, inside))
+    rows[0] += ("", "", "")
+    header = ("tier", "items", "votes", "agreement", "kappa", "raw Fleiss", "AC1", "alpha")
+    header += ("new panel", "band", "in band")
     notes = [f"{n}: {tier['note']}" for n, tier in report["tiers"].items() if tier["note"]]
     rule = report["rule"]
     first = f"rule {rule['name']} {rule['version']}, {rule['options']} options"
     return "\n".join([first, "", table(header, rows), *notes])
+
+
+def _row(name, group):
+    votes = group["votes_per_item"]
+    several = "–" if votes["min"] is None else f"{votes['min']}/{votes['median']:g}/{votes['max']}"
+    numbers = (shown(group[key]["value"]) for key in COEFFICIENTS)
+    return (name, f"{group['items']:,}", several, *numbers)
