@@ -136,7 +136,8 @@ def _single(name: str, title: str, text: str) -> Iterator[Text]:
 
 def _json_lines(text: str, skipped: list) -> Iterator[Text]:
     """Lines ``{"id"?, "title"?, "url"?, "text"}``."""
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not `splitlines`: a string of JSON may hold other ends of lines, U+2028 for one.
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:

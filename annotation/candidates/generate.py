@@ -339,8 +339,17 @@ def _history(candidate: Candidate, strategy) -> tuple[str, ...]:
     """Texts of the owner's sessions, redacted, as far as the owner agrees at this moment."""
     if not strategy.history:
         return ()
-    query = candidate.query
-    return retrieve.history(query, candidate.endpoint, nearest=strategy.selects)
+    shown = retrieve.history(candidate.query, candidate.endpoint, nearest=strategy.selects)
+    _note_shown(candidate, (str(one.session) for one in shown))
+    return tuple(one.text for one in shown)
+
+
+def _note_shown(candidate: Candidate, sessions) -> None:
+    """Keep which sessions the model is shown: what is erased later leaves the answer's row, too."""
+    known = candidate.parameters.get("sessions", [])
+    if added := set(sessions) - set(known):
+        candidate.parameters["sessions"] = sorted({*known, *added})
+        jobs.held(candidate).update(parameters=candidate.parameters)
 
 
 def _sources(candidate: Candidate) -> tuple:
@@ -348,6 +357,7 @@ def _sources(candidate: Candidate) -> tuple:
     kept = candidate.parameters.get("sources")
     if kept is None:
         kept = retrieve.sources(candidate.query, candidate.endpoint)
+        _note_shown(candidate, (one.id for one in kept if one.kind == "history"))
         candidate.parameters["sources"] = [asdict(one) for one in kept]
         jobs.held(candidate).update(parameters=candidate.parameters)
         return tuple(kept)

@@ -30,23 +30,23 @@ def agreed(study, owner, endpoint: str) -> bool:
     return consent.allows(owner, study, SEND, endpoint)
 
 
-def history(query, endpoint: str, *, nearest: bool) -> tuple[str, ...]:
-    """Redacted texts of the owner's kept sessions: the newest, or the ``nearest`` to the question.
+def history(query, endpoint: str, *, nearest: bool) -> list[browse.Transcript]:
+    """The owner's kept sessions, redacted: the newest, or the ``nearest`` to the question.
 
     Raises CallFailed where the owner does not agree, by now, that ``endpoint`` sees them.
     """
     if query.owner is None or not agreed(query.study, query.owner, endpoint):
         raise CallFailed("no_consent")
     if nearest:
-        return tuple(one.text for one in _nearest(query, endpoint, NEAREST))
+        return _nearest(query, endpoint, NEAREST)
     kept = browse.sessions(query.owner, query.study).values_list("pk", flat=True)
-    shown = browse.context(query.owner, query.study, SEND, endpoint, only=kept[:NEWEST])
-    return tuple(one.text for one in shown)
+    return browse.context(query.owner, query.study, SEND, endpoint, only=kept[:NEWEST])
 
 
 def _nearest(query, endpoint: str, limit: int) -> list:
     """Transcripts of the owner's kept sessions that come nearest to the question, best first."""
-    hits = search.find(query.owner, query.text, limit, states=("kept",))
+    kept = browse.sessions(query.owner, query.study)
+    hits = search.find(query.owner, query.text, limit, only=kept)
     order = {hit.session: place for place, hit in enumerate(hits)}
     found = browse.context(query.owner, query.study, SEND, endpoint, only=order)
     return sorted(found, key=lambda one: order[one.session])

@@ -103,8 +103,11 @@ def upload(request, slug):
 
 @require_POST
 def clear(request, slug):
-    """Empty the collection."""
+    """Ask before the collection is emptied; then do it."""
     study = study_for(request.user, slug, MANAGERS)
+    if not request.POST.get("sure"):
+        context = {"study": study, "count": study.documents.count()}
+        return render(request, "candidates/clear.html", context)
     documents.remove(study, by=request.user)
     messages.success(request, _("The collection is empty."))
     return redirect("sources", slug)

@@ -21,6 +21,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.datasets.layouts.bespoke import COLUMNS
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent, Message, Session, Upload
+from annotation.judging.importing import check_slug
 from annotation.judging.kinds import feedback, kind_of
 from annotation.judging.models import ClaimReview, ClaimVerdict, Feedback, Item, Score, Slot
 from annotation.judging.open import add_items
@@ -41,6 +42,7 @@ def import_bespoke(folder: Path, slug: str, *, by=None) -> dict:
     where something is missing or cannot be read, Conflict where the study exists; then nothing was
     stored.
     """
+    check_slug(slug)
     tables = {name: list(_rows(folder, name)) for name in COLUMNS}
     with transaction.atomic():
         if Study.objects.filter(slug=slug).exists():
@@ -70,6 +72,7 @@ class _Making:
 
     def all(self) -> dict:
         """Everything, in order; the counts."""
+        self.judged = set()
         self.people = self._people()
         self.queries = self._queries()
         judged = [
@@ -102,8 +105,8 @@ class _Making:
     def _queries(self) -> dict[tuple, Query]:
         found = {}
         rows = self.tables["queries/query_table"]
-        for row in sorted(rows, key=lambda row: (row["user"], int(row["query-id"]))):
-            found[row["user"], int(row["query-id"])] = Query.objects.create(
+        for row in sorted(rows, key=lambda row: (row["user"], row["query-id"])):
+            found[row["user"], row["query-id"]] = Query.objects.create(
                 study=self.study,
                 external_id=f"{row['user']}-{row['query-id']}",
                 owner=self.people[row["user"]],
@@ -114,7 +117,7 @@ class _Making:
         return found
 
     def _query(self, row) -> Query:
-        query = self.queries.get((row["user"], int(row["query-id"])))
+        query = self.queries.get((row["user"], row["query-id"]))
         if query is None:
             raise DomainError(f"{row['user']} has no query {row['query-id']} in the query table.")
         return query
@@ -122,6 +125,9 @@ class _Making:
     def _judge(self, row) -> int:
         """One item and judgment for every response; how many."""
         query = self._query(row)
+        if query in self.judged:
+            raise DomainError(f"{row['user']} judges query {row['query-id']} in two tables.")
+        self.judged.add(query)
         said = _value(row, "meta_test_set_value", "evaluation_shot_value")
         for number, response in enumerate(said["response_list"], start=1):
             name = f"{query.external_id}-{number}"
@@ -268,21 +274,38 @@ def _rows(folder: Path, name: str) -> Iterator[dict]:
         if name in REQUIRED:
             raise DomainError(f"{paths[0]} is missing.")
         return
+    seen = set()
     for number, row in enumerate(_read(path), start=1):
-        missing = [key for key in COLUMNS[name] if not isinstance(row, dict) or key not in row]
-        if missing:
-            raise DomainError(f"{path}, row {number}: there is no “{missing[0]}”.")
-        yield {
-            key: core_text.clean(value) if isinstance(value, str) else value
-            for key, value in row.items()
-        }
+        where = f"{path}, row {number}"
+        known = row if isinstance(row, dict) else {}
+        cells = {key: _cell(where, known, key, kind) for key, kind in COLUMNS[name].items()}
+        # A person's query or session is in a table once.
+        key = (cells["user"], cells.get("query-id", cells.get("id")))
+        if key in seen:
+            raise DomainError(f"{where}: {key[0]}, {key[1]} was in an earlier row.")
+        seen.add(key)
+        yield cells
+
+
+def _cell(where: str, row: dict, key: str, kind: str) -> str | int:
+    """The text or whole number that a column must have; numbers may be written as text."""
+    if key not in row:
+        raise DomainError(f"{where}: there is no “{key}”.")
+    value = row[key]
+    if kind == "text" and isinstance(value, str):
+        return core_text.clean(value)
+    digits = str(value).removesuffix(".0")
+    if kind == "integer" and re.fullmatch("[0-9]{1,9}", digits):
+        return int(digits)
+    raise DomainError(f"{where}: “{key}” is no {kind}.")
 
 
 def _read(path: Path) -> list:
     try:
         if path.suffix == ".parquet":
             return pq.read_table(path).to_pylist()
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not `splitlines`: a string of JSON may hold other ends of lines, U+2028 for one.
+        lines = path.read_text(encoding="utf-8").split("\n")
         return [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
         raise DomainError(f"{path} cannot be read: {type(error).__name__}.") from error

@@ -119,12 +119,12 @@ def _shots(release, judged: list[int]) -> set[int]:
 
 
 def _information(query, owner, release) -> tuple[str, ...]:
-    """The claims kept in the newest review of the release."""
+    """The claims kept of the newest version that was reviewed by then."""
     standing = Judgment.objects.standing(release.frozen["judgment"])
     reviews = ClaimReview.objects.filter(
         pk__in=standing.values("pk"), annotator=owner, slot__item__gold__query=query
     )
-    review = reviews.order_by("-pk").first()
+    review = reviews.order_by("-slot__item__gold__version", "-pk").first()
     if review is None:
         return ()
     kept = review.verdicts.exclude(verdict="drop").select_related("claim")

@@ -24,7 +24,7 @@ VOTE = (
     *("seconds", "submitted_at", "imported", "revision"),
 )
 # What a model wrote of somebody from their history; the history itself is in no layout but bespoke.
-PROFILES = ("static_profile", "aware_profile")
+OF_HISTORY = ("static_profile", "aware_profile", "sessions")
 
 
 class Reading:
@@ -264,7 +264,7 @@ def _ruled(kind: str, ruling, answers):
 
 def _public(parameters: dict) -> dict:
     """How an answer was made, without what it was shown of somebody's history."""
-    kept = {key: value for key, value in parameters.items() if key not in PROFILES}
+    kept = {key: value for key, value in parameters.items() if key not in OF_HISTORY}
     if "sources" in kept:
         kept["sources"] = [one for one in kept["sources"] if one["kind"] != "history"]
     return kept

@@ -95,27 +95,35 @@ def _text(session: Session, messages: list[Message], marks: dict) -> str:
         turns = ((SPEAKERS.get(m.role, m.role), shown_text(m, marks[m.pk])) for m in messages)
         return "\n\n".join(f"{speaker}: {text}" for speaker, text in turns if text)
     in_order = sorted(messages, key=lambda m: (m.at is None, m.at, m.position))
+    # A page that was opened is not to be taken for a search that was typed.
+    did = "Visited: " if session.kind == Kind.VISIT else ""
     return "\n".join(
-        f"{f'{m.at:%Y-%m-%d %H:%M} ' if m.at else ''}{shown_text(m, marks[m.pk])}" for m in in_order
+        f"{f'{m.at:%Y-%m-%d %H:%M} ' if m.at else ''}{did}{shown_text(m, marks[m.pk])}"
+        for m in in_order
     )
 
 
 # --- For the owner alone ----------------------------------------------------------------------
 
 
-def listing(owner, *, state="", kind="", provider="", month: date | None = None) -> QuerySet:
-    """``owner``'s sessions, newest first: how each ``begins``, and how much is ``hidden`` in it."""
+def which(owner, *, state="", kind="", provider="", month: date | None = None) -> QuerySet:
+    """Those of ``owner``'s sessions that fit; what is empty does not narrow them."""
     found = Session.objects.filter(owner=owner)
     for name, value in (("state", state), ("kind", kind), ("provider", provider)):
         if value:
             found = found.filter(**{name: value})
     if month:
         found = found.filter(started_at__year=month.year, started_at__month=month.month)
+    return found
+
+
+def listed(sessions: QuerySet) -> QuerySet:
+    """Sessions newest first: how each ``begins``, and how much is ``hidden`` in it."""
     hidden = Count("marks", filter=~Q(marks__state=Mark.State.REJECTED))
     first = Message.objects.filter(session=OuterRef("pk")).order_by("position")
     begins = Subquery(first.values(start=Left("text", BEGINNING))[:1])
     newest_first = (F("started_at").desc(nulls_last=True), "pk")
-    return found.annotate(hidden=hidden, begins=begins).order_by(*newest_first)
+    return sessions.annotate(hidden=hidden, begins=begins).order_by(*newest_first)
 
 
 def timeline(owner) -> list[tuple[date | None, int]]:

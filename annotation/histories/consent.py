@@ -1,5 +1,8 @@
 """For what a person's kept sessions may be used: one study and one purpose at a time."""
 
+from datetime import datetime
+from urllib.parse import urlsplit
+
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
@@ -23,7 +26,8 @@ WORDS = {
     ),
     Purpose.SEND: gettext_noop(
         "The sessions that I keep may be sent, with my personal data hidden, to the model server "
-        "named beside this text, for this study."
+        "named beside this text, for this study. Its answers may repeat what it was sent: those "
+        "who run the study see them, and what I judge of them is part of the study's releases."
     ),
     Purpose.PUBLISH: gettext_noop(
         "The sessions that I keep may be published, with my personal data hidden, in this study's "
@@ -35,6 +39,19 @@ WORDS = {
 def endpoints() -> list[str]:
     """Names of the model servers that are configured."""
     return [server["name"] for server in settings.ENDPOINTS]
+
+
+def server(name: str) -> dict | None:
+    """What a person should know of a model server: its ``model``, the ``host`` it runs on.
+
+    ``embedded`` is true for the one that comes with this installation, and runs beside it.
+    """
+    found = next((one for one in settings.ENDPOINTS if one["name"] == name), None)
+    return found and {
+        "model": found.get("model", ""),
+        "host": urlsplit(found.get("base_url", "")).hostname,
+        "embedded": bool(found.get("embedded")),
+    }
 
 
 def allows(user, study: Study, purpose: str, endpoint: str = "") -> bool:
@@ -85,9 +102,12 @@ def withdraw(user, study: Study, purpose: str, endpoint: str = "") -> None:
 
 
 @transaction.atomic
-def withdraw_all(user) -> None:
-    """End every consent to the use of ``user``'s history."""
-    for consent in HistoryConsent.objects.filter(user=user, withdrawn_at=None).select_for_update():
+def withdraw_all(user, until: datetime | None = None) -> None:
+    """End every consent to the use of ``user``'s history, or those given ``until`` then."""
+    standing = HistoryConsent.objects.filter(user=user, withdrawn_at=None)
+    if until:
+        standing = standing.filter(granted_at__lte=until)
+    for consent in standing.select_for_update():
         _end(user, consent)
 
 
@@ -112,6 +132,7 @@ def choices(user) -> list[dict]:
                 {
                     "purpose": purpose,
                     "endpoint": endpoint,
+                    "server": server(endpoint),
                     "words": _(WORDS[purpose]),
                     "consent": standing.get((study.pk, purpose, endpoint)),
                 }

@@ -36,6 +36,9 @@ from annotation.histories.receive import UNDER_WAY
 from annotation.histories.store import digest_of
 
 
+SESSIONS_AT_ONCE = 500
+
+
 def forget(user) -> Erasure:
     """Withdraw every consent, stop what is being read, and erase ``user``'s whole history.
 
@@ -72,13 +75,15 @@ def pending(user) -> bool:
     return Erasure.objects.filter(owner=user, done_at=None).exists()
 
 
-def upload(owner, one: Upload) -> None:
-    """Erase one upload with the sessions whose newest copy it brought."""
+def upload(owner, one: Upload) -> int:
+    """Erase one upload with the sessions whose newest copy it brought; how many."""
     with changing(owner):
+        count = one.sessions.count()
         _stop(Upload.objects.filter(pk=one.pk))
-        _note(owner, "upload", [one.sha256] if one.sha256 else [])
+        _note(owner, "upload", _stored([one]))
         _erase_uploads(owner, Upload.objects.filter(owner=owner, pk=one.pk))
         audit.record(owner, "history.erase", one)
+    return count
 
 
 def sessions(owner, which: QuerySet | Iterable) -> int:
@@ -114,8 +119,11 @@ def _again(user, entry: dict) -> None:
     old = Upload.objects.filter(owner=user, created_at__lte=at)
     with changing(user, patiently=True):
         if entry["what"] == "all":
-            consent.withdraw_all(user)
+            consent.withdraw_all(user, until=at)
             _erase_uploads(user, old)
+            # Who came back since has made others, which have no time of their own.
+            if not Upload.objects.filter(owner=user).exists():
+                _erase_words(user)
         elif entry["what"] == "upload":
             _erase_uploads(user, old.filter(sha256__in=entry["digests"]))
         else:
@@ -136,10 +144,14 @@ def _finish(erasure: Erasure) -> None:
         # Whatever came between the request and now goes as well.
         _stop(Upload.objects.filter(owner=user))
         _erase_uploads(user, Upload.objects.filter(owner=user))
-        for model in (NamesWord, Alias):
-            model.objects.filter(owner=user).delete()
+        _erase_words(user)
         Erasure.objects.filter(pk=erasure.pk).update(done_at=Now())
         audit.record(user, "history.forgotten", erasure, user=user.pk)
+
+
+def _erase_words(user) -> None:
+    for model in (NamesWord, Alias):
+        model.objects.filter(owner=user).delete()
 
 
 def _stop(uploads: QuerySet) -> None:
@@ -151,19 +163,28 @@ def _stop(uploads: QuerySet) -> None:
 def _erase_uploads(owner, uploads: QuerySet) -> None:
     """Delete uploads with their files and sessions; call it inside ``changing``."""
     found = list(uploads)
-    _bury(owner, Tombstone.What.UPLOAD, [one.sha256 for one in found if one.sha256])
+    _bury(owner, Tombstone.What.UPLOAD, _stored(found))
     _erase_sessions(Session.objects.filter(owner=owner, upload__in=found))
     for one in found:
         files.delete(one.stored)
     uploads.delete()
 
 
+def _stored(uploads: Iterable[Upload]) -> list[str]:
+    """The digests of files that something was stored of: a refused one may come again unasked."""
+    return [one.sha256 for one in uploads if one.sha256 and one.stored_at]
+
+
 def _erase_sessions(gone: QuerySet) -> None:
     """Delete sessions: their many rows at once, and what other apps made of them by cascade."""
-    for model in (Mark, Passage, Message):
-        rows = model.objects.filter(session__in=gone)
-        rows._raw_delete(rows.db)
-    gone.delete()
+    ids = list(gone.values_list("pk", flat=True))
+    # Some at a time: a statement of a page may take seconds only.
+    for start in range(0, len(ids), SESSIONS_AT_ONCE):
+        some = ids[start : start + SESSIONS_AT_ONCE]
+        for model in (Mark, Passage, Message):
+            rows = model.objects.filter(session__in=some)
+            rows._raw_delete(rows.db)
+        Session.objects.filter(pk__in=some).delete()
 
 
 def _bury(owner, what: str, digests: Iterable[str]) -> None:

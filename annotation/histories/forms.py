@@ -2,10 +2,12 @@ import datetime
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.histories import redact
 from annotation.histories.marks import WORD_LIMIT
 from annotation.histories.models import HistoryConsent, Mark, Session
+from annotation.histories.records import NAMES
 
 QUERY_LIMIT = 500
 KIND_NAMES = {
@@ -37,13 +39,15 @@ class FilterForm(forms.Form):
     kind = forms.ChoiceField(
         label=_("Kind"), required=False, choices=[("", _("all")), *Session.Kind.choices]
     )
-    provider = forms.CharField(label=_("From"), required=False, max_length=40)
+    provider = forms.CharField(
+        label=pgettext_lazy("the service", "From"), required=False, max_length=40
+    )
     month = forms.CharField(required=False, max_length=7, widget=forms.HiddenInput)
 
     def __init__(self, data, providers):
         super().__init__(data)
         self.fields["q"].widget.input_type = "search"
-        choices = [("", _("all")), *((name, name) for name in providers)]
+        choices = [("", _("all")), *((name, NAMES.get(name, name)) for name in providers)]
         self.fields["provider"].widget = forms.Select(choices=choices)
 
     def clean_month(self):
@@ -54,7 +58,7 @@ class FilterForm(forms.Form):
             return None
 
     def values(self) -> dict:
-        """The filters of ``browse.listing`` and the words to search for."""
+        """The filters of ``browse.which`` and the words to search for."""
         self.is_valid()
         return {
             "q": "",
@@ -102,7 +106,7 @@ class StrikeForm(forms.Form):
     text = forms.CharField(
         label=_("Text to hide, exactly as it is written"), max_length=WORD_LIMIT, strip=True
     )
-    everywhere = forms.BooleanField(label=_("In all my sessions"), required=False)
+    everywhere = forms.BooleanField(label=_("In all my sessions"), label_suffix="", required=False)
 
 
 class WordForm(forms.Form):
@@ -117,4 +121,6 @@ class ConsentForm(forms.Form):
 
 
 class ForgetForm(forms.Form):
-    sure = forms.BooleanField(label=_("Yes, erase my whole history and withdraw every consent"))
+    sure = forms.BooleanField(
+        label=_("Yes, erase my whole history and withdraw every consent"), label_suffix=""
+    )

@@ -7,18 +7,21 @@ sessions at a time and is taken up again where it stopped; until then nobody can
 import hashlib
 import logging
 import threading
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.core import heartbeat
 from annotation.core.errors import DomainError
-from annotation.histories import files, formats, marks, search
+from annotation.histories import files, formats, marks, memory, search
 from annotation.histories.locks import changing
 from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
 from annotation.histories.store import Counts, store
@@ -51,7 +54,7 @@ def run(upload_id) -> Upload | None:
     if upload is None:
         return None
     try:
-        with _kept(upload) as lease:
+        with _kept(upload) as lease, _spoken_to(upload):
             if upload.stored_at is None:
                 _read(upload, lease)
             if upload.status == Status.RUNNING:
@@ -59,7 +62,8 @@ def run(upload_id) -> Upload | None:
     except TakenOver:
         return None
     except DomainError as refusal:
-        _end(upload, Status.FAILED, error_code=refusal.code, error=refusal.sentence)
+        with suppress(TakenOver):  # it was cancelled, and so its file was gone
+            _end(upload, Status.FAILED, error_code=refusal.code, error=refusal.sentence)
         files.delete(upload.stored)
     upload.refresh_from_db()
     return upload
@@ -72,12 +76,14 @@ def due() -> list[UUID]:
         waiting.filter(attempts__gte=ATTEMPTS),
         Status.FAILED,
         "worker_lost",
-        _("The file could not be read in %(n)d attempts. Please tell whoever runs this server.")
-        % {"n": ATTEMPTS},
+        lambda: (
+            _("The file could not be read in %(n)d attempts. Please tell whoever runs this server.")
+            % {"n": ATTEMPTS}
+        ),
     )
     old = Upload.objects.filter(created_at__lt=Now() - PATIENCE)
     forgotten = old.filter(status__in=(Status.RECEIVING, Status.ERASED_BEFORE))
-    _close(forgotten, Status.CANCELLED, "abandoned", _("The file was not sent to its end."))
+    _close(forgotten, Status.CANCELLED, "abandoned", lambda: _("The file was not sent to its end."))
     known = Upload.objects.exclude(stored="").values_list("stored", flat=True)
     files.sweep(set(known), PATIENCE.total_seconds())
     return list(waiting.order_by("created_at").values_list("pk", flat=True))
@@ -85,7 +91,7 @@ def due() -> list[UUID]:
 
 def preview(owner, path) -> tuple[str, Counts]:
     """What importing the file at ``path`` would give: its source and counts. Stores nothing."""
-    with changing(owner), path.open("rb") as file:
+    with changing(owner), path.open("rb") as file, memory.bounded():
         upload = Upload.objects.create(owner=owner, size=path.stat().st_size)
         reading = formats.read(file, lambda done: None)
         counts = store(upload, reading)
@@ -93,18 +99,24 @@ def preview(owner, path) -> tuple[str, Counts]:
     return reading.source, counts
 
 
-def _close(uploads, status: str, code: str, sentence: str) -> None:
+def _close(uploads, status: str, code: str, sentence: Callable[[], str]) -> None:
     for upload in uploads:
-        closed = Upload.objects.filter(pk=upload.pk, status=upload.status).update(
-            status=status,
-            error_code=code,
-            error=sentence,
-            stored="",
-            lease_expires_at=None,
-            finished_at=Now(),
-        )
+        with _spoken_to(upload):
+            closed = Upload.objects.filter(pk=upload.pk, status=upload.status).update(
+                status=status,
+                error_code=code,
+                error=sentence(),
+                stored="",
+                lease_expires_at=None,
+                finished_at=Now(),
+            )
         if closed:
             files.delete(upload.stored)
+
+
+def _spoken_to(upload: Upload):
+    """A context in which sentences are in the language of whoever sent the file."""
+    return translation.override(upload.language or settings.LANGUAGE_CODE)
 
 
 def _claim(upload_id) -> Upload | None:
@@ -187,8 +199,9 @@ def _read(upload: Upload, lease: _Lease) -> None:
         return
     with changing(upload.owner, patiently=True), path.open("rb") as file:
         lease.check()
-        reading = formats.read(file, lease.at)
-        counts = store(upload, reading, lease.check)
+        with memory.bounded():
+            reading = formats.read(file, lease.at)
+            counts = store(upload, reading, lease.check)
         stored = _held(upload).update(
             stored_at=Now(),
             source=reading.source[:60],

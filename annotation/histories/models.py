@@ -12,11 +12,22 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 from pgvector.django import HalfVectorField
 
 from annotation.accounts.models import ConsentText
 from annotation.core.embed import DIMENSIONS
+from annotation.histories.records import NAMES
 from annotation.studies.models import Study
+
+# What a file held, as `store.Counts` names it.
+HELD = {
+    "sessions": ngettext_lazy("%(n)s conversation", "%(n)s conversations", "n"),
+    "messages": ngettext_lazy("%(n)s message", "%(n)s messages", "n"),
+    "searches": ngettext_lazy("%(n)s search", "%(n)s searches", "n"),
+    "visits": ngettext_lazy("%(n)s visit", "%(n)s visits", "n"),
+    "duplicates": _("%(n)s already here"),
+}
 
 
 class Upload(models.Model):
@@ -49,6 +60,9 @@ class Upload(models.Model):
     sha256 = models.CharField(max_length=64, blank=True)
     # The owner said that a file whose sessions they had erased shall be imported all the same.
     again = models.BooleanField(default=False)
+
+    # In which the sender reads what is said of the file.
+    language = models.CharField(max_length=10, blank=True)
 
     source = models.CharField(max_length=60, blank=True)
     counts = models.JSONField(default=dict)
@@ -94,6 +108,23 @@ class Upload(models.Model):
     def __str__(self):
         return f"upload {self.pk}"
 
+    @property
+    def source_name(self):
+        """What people call the service that the file comes from."""
+        return NAMES.get(self.source, self.source)
+
+    def held(self) -> list[str]:
+        """What was found in the file, in words."""
+        counts = ((words, self.counts.get(kind)) for kind, words in HELD.items())
+        return [words % {"n": n} for words, n in counts if n]
+
+    def left_out(self) -> list[tuple[str, str]]:
+        """What was left out, and why: in words, without the code that a program reads."""
+        return [
+            (one["where"], one["reason"].partition(": ")[2] or one["reason"])
+            for one in self.skipped
+        ]
+
 
 class Session(models.Model):
     """One conversation, or one day of searches or visits with one provider."""
@@ -125,6 +156,8 @@ class Session(models.Model):
     # The provider's; decides which of two copies counts.
     updated_at = models.DateTimeField(null=True)
     time_zone_assumed = models.BooleanField(default=False)
+    # What of it the reader inferred: `records.Conversation.flags`.
+    flags = models.JSONField(default=list)
     length = models.PositiveIntegerField(default=0)
     characters = models.PositiveBigIntegerField(default=0)
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
@@ -147,6 +180,11 @@ class Session(models.Model):
 
     def __str__(self):
         return f"session {self.pk}"
+
+    @property
+    def provider_name(self):
+        """What people call the service that it was held with."""
+        return NAMES.get(self.provider, self.provider)
 
 
 class Message(models.Model):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from annotation.accounts import consent
 from annotation.core import audit
@@ -57,7 +57,11 @@ def begin(owner, size: int, fingerprint: str = "") -> Upload:
     try:
         with transaction.atomic():
             upload = Upload.objects.create(
-                owner=owner, size=size, fingerprint=fingerprint, stored=stored
+                owner=owner,
+                size=size,
+                fingerprint=fingerprint,
+                stored=stored,
+                language=get_language() or "",
             )
             _note(upload)
         return upload
@@ -100,6 +104,7 @@ def whole(owner, file: files.Received) -> Upload:
             received=file.size,
             stored=file.stored,
             status=REQUESTED,
+            language=get_language() or "",
         )
         _note(upload)
     file.keep()
@@ -132,12 +137,10 @@ def of_path(owner, path: Path) -> Upload:
 
 
 def cancel(owner, pk) -> None:
-    """Give up a file that is still being received or waits; its bytes are deleted."""
+    """Give up a file that nothing is stored of yet; its bytes are deleted, its reading stops."""
     with transaction.atomic():
-        waiting = Upload.objects.select_for_update(no_key=True).filter(
-            owner=owner, pk=pk, status__in=(RECEIVING, REQUESTED, Upload.Status.ERASED_BEFORE)
-        )
-        upload = waiting.first()
+        mine = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk)
+        upload = mine.filter(status__in=UNDER_WAY, stored_at=None).first()
         if upload is None:
             raise NotFound(_("There is no such upload under way."))
         end(upload, Upload.Status.CANCELLED)

@@ -54,6 +54,35 @@ OMISSIONS = {
 }
 
 
+# What people call where a history comes from.
+NAMES = {
+    "aistudio": "AI Studio",
+    "chatbot_arena": "Chatbot Arena",
+    "chatgpt": "ChatGPT",
+    "chrome": "Chrome",
+    "claude": "Claude",
+    "copilot": "Copilot",
+    "deepseek": "DeepSeek",
+    "gemini": "Gemini",
+    "google_search": _("Google Search"),
+    "google_takeout": "Google Takeout",
+    "grok": "Grok",
+    "helpsteer2": "HelpSteer2",
+    "lechat": "Le Chat",
+    "lmsys": "LMSYS-Chat-1M",
+    "mixed": _("several services"),
+    "openai_messages": _("OpenAI messages"),
+    "openassistant": "OpenAssistant",
+    "prism": "PRISM",
+    "queries": _("a table of searches"),
+    "release": _("a release"),
+    "sharegpt": "ShareGPT",
+    "sharegpt_90k": "ShareGPT-90k",
+    "wildchat": "WildChat",
+    "youtube": "YouTube",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One visible turn: ``role`` is user or assistant, ``at`` in UTC, ``attachments`` names."""
@@ -72,7 +101,8 @@ class Conversation:
 
     ``id`` is the provider's, or where it has none a digest of what identifies it. ``flags`` says
     what was inferred: ``grouped_by_time`` (the provider names no conversations), ``prefix_kept``
-    (a verb of the interface may stand before a prompt).
+    (a verb of the interface may stand before a prompt). ``account`` is the one it was held in,
+    where the provider names it.
     """
 
     provider: str
@@ -83,6 +113,7 @@ class Conversation:
     updated_at: datetime | None = None
     time_zone_assumed: bool = False
     flags: tuple[str, ...] = ()
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)

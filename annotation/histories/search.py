@@ -6,6 +6,7 @@ from datetime import datetime
 
 import numpy as np
 from django.db import connection
+from django.db.models import QuerySet
 from django.utils.text import Truncator
 
 from annotation.core.embed import embed
@@ -75,12 +76,12 @@ _FIND = """
         SELECT id, session_id, rank() OVER (ORDER BY score DESC) AS place FROM (
             SELECT id, session_id, ts_rank(words, %(words)s::tsquery) AS score
             FROM histories_passage
-            WHERE owner_id = %(owner)s AND words @@ %(words)s::tsquery
+            WHERE owner_id = %(owner)s AND words @@ %(words)s::tsquery AND {only}
             ORDER BY score DESC, id DESC LIMIT %(depth)s) w
     ), by_meaning AS MATERIALIZED (
         SELECT id, session_id, rank() OVER (ORDER BY distance) AS place FROM (
             SELECT id, session_id, embedding <=> %(meaning)s::halfvec AS distance
-            FROM histories_passage WHERE owner_id = %(owner)s
+            FROM histories_passage WHERE owner_id = %(owner)s AND {only}
             ORDER BY distance, id LIMIT %(depth)s) m
         WHERE distance < %(far)s
     ), passages AS (
@@ -95,27 +96,29 @@ _FIND = """
     FROM best b JOIN histories_passage p ON p.id = b.id
     JOIN histories_session s ON s.id = b.session_id AND s.owner_id = %(owner)s
     LEFT JOIN histories_message m ON m.id = p.message_id
-    WHERE s.state = ANY(%(states)s)
-    ORDER BY b.score DESC, s.started_at DESC NULLS LAST, s.id LIMIT %(limit)s"""
+    ORDER BY b.score DESC, s.started_at DESC NULLS LAST, s.id LIMIT %(limit)s""".replace(
+    # Narrowed before the best are taken: what fits beside much that is not wanted is found, too.
+    "{only}",
+    "(%(only)s::uuid[] IS NULL OR session_id = ANY(%(only)s::uuid[]))",
+)
 
-STATES = ("pending", "kept", "dropped")
 
-
-def find(owner, text: str, limit: int = LIMIT, states: Sequence[str] = STATES) -> list[Hit]:
+def find(owner, text: str, limit: int = LIMIT, only: QuerySet | None = None) -> list[Hit]:
     """``owner``'s sessions that hold the words of ``text`` or come near its meaning, best first.
 
-    The texts of a hit are the owner's ORIGINAL ones: for anybody else use ``browse``.
+    ``only`` narrows them to these sessions. The texts of a hit are the owner's ORIGINAL ones: for
+    anybody else use ``browse``.
     """
     text = text.strip()[:QUERY_LIMIT]
     if not text:
         return []
     with connection.cursor() as cursor:
-        cursor.execute(_FIND, statement_values(owner, text, limit, states))
+        cursor.execute(_FIND, statement_values(owner, text, limit, only))
         rows = cursor.fetchall()
     return [Hit(*row[:7], _snippet(row[7], text), float(row[8])) for row in rows]
 
 
-def statement_values(owner, text: str, limit: int, states: Sequence[str] = STATES) -> dict:
+def statement_values(owner, text: str, limit: int, only: QuerySet | None = None) -> dict:
     """What the statement of ``find`` is run with."""
     meaning = embed([text])[0].astype(np.float16)
     return {
@@ -127,7 +130,7 @@ def statement_values(owner, text: str, limit: int, states: Sequence[str] = STATE
         "depth": 4 * limit,
         "passage": PASSAGE,
         "limit": limit,
-        "states": list(states),
+        "only": None if only is None else list(only.order_by().values_list("pk", flat=True)),
     }
 
 

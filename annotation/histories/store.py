@@ -188,6 +188,7 @@ def _fill(session: Session, upload, chat: Conversation) -> None:
     session.ended_at = max(times, default=None) or chat.updated_at
     session.updated_at = None if updated == EARLIEST else updated
     session.time_zone_assumed = chat.time_zone_assumed
+    session.flags = list(chat.flags)
     session.length = length
     session.characters = sum(len(message.text) for message in chat.messages)
     session.marked_at = None
@@ -264,9 +265,9 @@ _HERE = """
       AND m.at IS NOT DISTINCT FROM e.at"""
 _DAYS = """
     INSERT INTO histories_session (id, owner_id, upload_id, kind, provider, external_id, title,
-        time_zone_assumed, length, characters, state)
+        time_zone_assumed, flags, length, characters, state)
     SELECT DISTINCT ON (kind, provider, day) gen_random_uuid(), %(owner)s, %(upload)s, kind,
-        provider, day, '', false, 0, 0, 'pending' FROM history_event
+        provider, day, '', false, '[]'::jsonb, 0, 0, 'pending' FROM history_event
     ON CONFLICT (owner_id, kind, provider, external_id) DO NOTHING"""
 _ROWS = """
     INSERT INTO histories_message (session_id, position, role, text, at, external_id, attachments,

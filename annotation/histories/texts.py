@@ -14,8 +14,11 @@ _BLOCKS = frozenset((
     "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section",
     "table", "tr", "ul",
 ))  # fmt: skip
+_CELLS = frozenset(("td", "th"))
 _HIDDEN = frozenset(("script", "style", "head", "title", "template"))
 NAME_LIMIT = 300
+# Stands for a blank in code while other blanks are joined; no text holds it, see `clean`.
+_BLANK = "\0"
 
 
 def clean(text) -> str:
@@ -50,22 +53,30 @@ def plain(source: str) -> str:
 
 
 def lines(tree: etree._Element) -> list[str]:
-    """The lines of text below an element, without blank ones at either end."""
+    """The lines of text below an element, without blank ones; code keeps what indents it."""
     parts: list[str] = []
-    hidden = None
+    hidden, code = None, 0
     for event, element in etree.iterwalk(tree, events=("start", "end")):
         if event == "start":
             hidden = hidden if hidden is not None or element.tag not in _HIDDEN else element
+            code += element.tag == "pre"
             if element.tag in _BLOCKS:
                 parts.append("\n")
             if hidden is None and element.text:
-                parts.append(element.text)
+                parts.append(_indented(element.text) if code else element.text)
         else:
             hidden = None if element is hidden else hidden
+            code -= element.tag == "pre"
             if element.tag in _BLOCKS and element.tag != "br":
                 parts.append("\n")
+            elif element.tag in _CELLS:
+                parts.append(" ")
             if hidden is None and element.tail and element is not tree:
-                parts.append(element.tail)
-    text = "".join(parts).replace("\xa0", " ")
-    found = [" ".join(line.split()) for line in text.split("\n")]
+                parts.append(_indented(element.tail) if code else element.tail)
+    text = "".join(parts)
+    found = [" ".join(line.split()).replace(_BLANK, " ").rstrip() for line in text.split("\n")]
     return [line for line in found if line]
+
+
+def _indented(code: str) -> str:
+    return code.expandtabs(4).replace(" ", _BLANK)

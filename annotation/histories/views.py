@@ -39,26 +39,29 @@ def history(request):
     form = forms.FilterForm(request.GET, browse.providers(owner))
     wanted = form.values()
     query = wanted.pop("q").strip()
-    listed = browse.listing(owner, **wanted)
-    found = _searched(owner, query, listed) if query else listed
+    narrowed = any(wanted.values())
+    which = browse.which(owner, **wanted)
+    found = _searched(owner, query, which if narrowed else None) if query else browse.listed(which)
     tally = browse.tally(owner)
     context = {
         "form": form,
         "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
         "query": query,
-        "filtered": any(wanted.values()),
+        # A search ends with the best: how many more there are is not known.
+        "best_alone": bool(query) and len(found) == search.LIMIT,
         "month": wanted["month"],
         "tally": tally,
         "timeline": browse.timeline(owner),
         "kept": _kept(request.GET),
+        "back": _encoded(_kept(request.GET)),
     }
     return render(request, "histories/history.html", context)
 
 
-def _searched(owner, query: str, listed) -> list[Session]:
-    """The sessions that a search finds among those listed, best first, with their snippets."""
-    hits = {hit.session: hit for hit in search.find(owner, query)}
-    found = {one.pk: one for one in listed.filter(pk__in=hits)}
+def _searched(owner, query: str, which) -> list[Session]:
+    """The sessions that a search finds, best first, with their snippets; ``which`` narrows it."""
+    hits = {hit.session: hit for hit in search.find(owner, query, only=which)}
+    found = {one.pk: one for one in browse.listed(Session.objects.filter(pk__in=hits))}
     for pk, one in found.items():
         one.snippet = hits[pk].snippet
     return [found[pk] for pk in hits if pk in found]
@@ -88,7 +91,7 @@ def decide(request):
 def _filtered(request):
     wanted = forms.FilterForm(request.POST, browse.providers(request.user)).values()
     wanted.pop("q")
-    return browse.listing(request.user, **wanted)
+    return browse.which(request.user, **wanted)
 
 
 def _erase(request, which, sure: bool):
@@ -99,27 +102,37 @@ def _erase(request, which, sure: bool):
             "sessions": which[:PAGE],
             "all": bool(request.POST.get("all")),
             "kept": _kept(request.POST),
+            "back": _encoded(_kept(request.POST)),
         }
         return render(request, "histories/sure.html", context)
-    count = _tell(request, erase.sessions, request.user, which)
-    if count is not None:
+    _tell_erased(request, _tell(request, erase.sessions, request.user, which))
+    return _back(request)
+
+
+def _tell_erased(request, count: int | None) -> None:
+    if count:
         words = ngettext("%(n)d session erased.", "%(n)d sessions erased.", count)
         messages.success(request, words % {"n": count})
-    return _back(request)
 
 
 def _back(request):
     """To the list as it was filtered."""
-    kept = QueryDict(mutable=True)
-    kept.update(dict(_kept(request.POST)))
+    kept = _encoded(_kept(request.POST))
     response = redirect("history")
-    response["Location"] += f"?{kept.urlencode()}" if kept else ""
+    response["Location"] += f"?{kept}" if kept else ""
     return response
 
 
 def _kept(given) -> list[tuple[str, str]]:
     """The filters of the list, to come back to it."""
     return [(name, value[: forms.QUERY_LIMIT]) for name in FILTERS if (value := given.get(name))]
+
+
+def _encoded(kept: list[tuple[str, str]]) -> str:
+    """The filters as a part of an address, "" where there is none."""
+    found = QueryDict(mutable=True)
+    found.update(dict(kept))
+    return found.urlencode()
 
 
 def _tell(request, act, *arguments):
@@ -187,10 +200,11 @@ def upload(request, pk):
     elif action == "again":
         if _tell(request, receive.again, request.user, one.pk):
             tasks.soon(one.pk)
-    elif action == "erase" and request.POST.get("sure"):
-        _tell(request, erase.upload, request.user, one)
-    else:
-        messages.error(request, _("Tick the box to say that you mean it."))
+    elif action == "erase":
+        count = one.sessions.count()
+        if count and not request.POST.get("sure"):
+            return render(request, "histories/sure_file.html", {"upload": one, "count": count})
+        _tell_erased(request, _tell(request, erase.upload, request.user, one))
     return redirect("history-uploads")
 
 
@@ -207,6 +221,7 @@ def session(request, pk):
     rows = one.messages.order_by(*order).prefetch_related(with_marks)
     page = Paginator(rows, MESSAGES).get_page(request.GET.get("page"))
     of_title = list(one.marks.filter(message=None).select_related("alias"))
+    kept = _kept(QueryDict(request.GET.get("list", "")))
     title = Message(session=one, text=one.title)
     context = {
         "session": one,
@@ -223,6 +238,9 @@ def session(request, pk):
         ],
         "others": others,
         "form": forms.StrikeForm(),
+        # The list that the person came from, as it was filtered.
+        "kept": kept,
+        "back": _encoded(kept),
     }
     return render(request, "histories/session.html", context)
 
@@ -247,7 +265,7 @@ def mark(request, pk):
     given = form.cleaned_data
     found = get_object_or_404(Mark, session=one, pk=given["mark"])
     _tell(request, marks.decide, request.user, found, given["state"], given["everywhere"])
-    return _to_session(request, one)
+    return _to_session(request, one, f"m-{found.message.position}" if found.message else "")
 
 
 @require_POST
@@ -266,10 +284,14 @@ def strike(request, pk):
     return _to_session(request, one)
 
 
-def _to_session(request, one):
+def _to_session(request, one, place: str = ""):
+    """To the page of a session where the person was, and the ``place`` on it."""
+    kept = [
+        (name, value) for name in ("page", "list") if (value := request.POST.get(name, "")[:1_000])
+    ]
     response = redirect("history-session", one.pk)
-    page = request.POST.get("page", "")
-    response["Location"] += f"?page={page}" if page.isascii() and page.isdigit() else ""
+    response["Location"] += f"?{_encoded(kept)}" if kept else ""
+    response["Location"] += f"#{place}" if place else ""
     return response
 
 
@@ -324,10 +346,25 @@ def kind(request):
     """Hide or show everything of one kind."""
     form = forms.KindForm(request.POST)
     if form.is_valid():
-        _tell(request, marks.decide_kind, request.user, *form.cleaned_data.values())
+        given = form.cleaned_data
+        count = _tell(request, marks.decide_kind, request.user, given["kind"], given["state"])
+        if count is not None:
+            messages.success(request, _decided(count, given["state"]))
     else:
         messages.error(request, _("There is no such kind of personal data."))
     return redirect("history-privacy")
+
+
+def _decided(count: int, state: str) -> str:
+    if state == Mark.State.ACCEPTED:
+        words = ngettext("%(n)d passage is hidden.", "%(n)d passages are hidden.", count)
+    else:
+        words = ngettext(
+            "%(n)d passage is shown to whoever may see its session.",
+            "%(n)d passages are shown to whoever may see their sessions.",
+            count,
+        )
+    return words % {"n": count}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

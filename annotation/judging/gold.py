@@ -6,12 +6,14 @@ come back.
 
 import re
 
+from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from annotation.candidates import generate, prompts
 from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, DomainError
-from annotation.judging.models import ClaimReview, Judgment, Score
+from annotation.judging.models import ClaimReview, Draft, Judgment, Score, Slot
 from annotation.judging.open import open_batch
 from annotation.queries import gold
 from annotation.queries.models import GoldResponse, Query
@@ -50,6 +52,19 @@ def request_claims(response: GoldResponse, *, endpoint: str = "", by=None) -> Ca
     )
 
 
+def split_again(response: GoldResponse, owner, *, endpoint: str = "") -> Candidate:
+    """Ask a model to split a response once more, as its next version; the row of the job.
+
+    The claims that are there stay with their version, as does what their owner decided on them: it
+    counts until the new claims are decided on. Raises Conflict where no claims are there yet.
+    """
+    if not response.claims.exists():
+        raise Conflict(_("This version has no claims yet."), code="claims")
+    with transaction.atomic():
+        anew = gold.again(response, owner)
+        return request_claims(anew, endpoint=endpoint, by=owner)
+
+
 def request_rubric(query: Query, owner, *, endpoint: str = "", by=None) -> Candidate:
     """Ask a model for the rubric of the owner's judgments; the row of the job."""
     judged = scored(query, owner)
@@ -72,10 +87,14 @@ def pull() -> int:
     return count
 
 
-def information(response: GoldResponse, owner) -> list[str]:
+def reviewed(query, owner) -> ClaimReview | None:
+    """The owner's review of the newest version whose claims they decided on."""
+    reviews = ClaimReview.objects.standing().filter(slot__item__gold__query=query, annotator=owner)
+    return reviews.order_by("-slot__item__gold__version", "-pk").first()
+
+
+def information(review: ClaimReview | None) -> list[str]:
     """The gold information: the claims that the owner kept, as edited; none before the review."""
-    reviews = ClaimReview.objects.standing().filter(slot__item__gold=response, annotator=owner)
-    review = reviews.order_by("-pk").first()
     if review is None:
         return []
     verdicts = review.verdicts.exclude(verdict="drop").select_related("claim")
@@ -93,7 +112,22 @@ def _take_claims(row: Candidate) -> None:
     if response is None:
         return
     gold.set_claims(response, lines(row.text) or [response.text], model=row.model)
+    _close_earlier(response)
     _open_claims(row.query.study)
+
+
+def _close_earlier(response: GoldResponse) -> None:
+    """Ask about the claims of earlier versions no more, but where their owner has begun to say."""
+    begun = Draft.objects.filter(slot=OuterRef("pk"))
+    earlier = Slot.objects.filter(
+        ~Exists(begun),
+        status__in=(Slot.Status.OPEN, Slot.Status.HELD),
+        item__gold__query=response.query_id,
+        item__gold__version__lt=response.version,
+    )
+    earlier.update(
+        status=Slot.Status.CLOSED, annotator=None, claimed_at=None, lease_expires_at=None
+    )
 
 
 def _open_claims(study: Study) -> None:

@@ -45,14 +45,17 @@ def page(request, slug, key):
 
 @require_POST
 def split(request, slug, key):
-    """Ask the chosen model server to split the newest gold response into claims."""
+    """Ask the chosen model server to split the newest gold response into claims, or once more."""
     _study, query = _own(request, slug, key)
     response = gold.newest(query)
     endpoint = request.POST.get("endpoint", "")
     try:
         if response is None:
             raise DomainError(_("Save a gold response first."))
-        claims.request_claims(response, endpoint=endpoint, by=request.user)
+        if "again" in request.POST:
+            claims.split_again(response, request.user, endpoint=endpoint)
+        else:
+            claims.request_claims(response, endpoint=endpoint, by=request.user)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
     return redirect("gold", slug, key)
@@ -84,6 +87,7 @@ def _page(request, study, query, refusal=None):
         before = versions[1].text
     else:
         before = judged[0]["candidate"].text if judged else ""
+    review = claims.reviewed(query, request.user)
     context = {
         "study": study,
         "query": query,
@@ -92,8 +96,9 @@ def _page(request, study, query, refusal=None):
         "newest": newest,
         "text": request.POST.get("text", "") if refusal else text,
         "refusal": refusal,
-        "changes": words(before, newest.text) if newest and before else [],
-        "information": claims.information(newest, request.user) if newest else [],
+        "changes": words(before, newest.text) if newest and before not in ("", newest.text) else [],
+        "reviewed": review and review.slot.item.gold,
+        "information": claims.information(review),
         "claims": newest.claims.all() if newest else [],
         "rubric": query.rubrics.order_by("-version").first(),
         "servers": endpoints.all(),
@@ -105,4 +110,5 @@ def _jobs(query) -> dict:
     """What was asked of a model and has not come back, and whether it still may by itself."""
     waiting = Candidate.every.filter(query=query, taken_at=None).exclude(purpose="answer")
     jobs = list(waiting.order_by("created_at", "pk"))
-    return {"jobs": jobs, "running": any(job.status != "failed" for job in jobs)}
+    running = {job.purpose for job in jobs if job.status != "failed"}
+    return {"jobs": jobs, "running": running, "splitting": "claims" in running}

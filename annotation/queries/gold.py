@@ -28,11 +28,23 @@ def save(query, author, text: str, *, source=None) -> GoldResponse:
         known = newest(query)
         if known and known.text == text:
             return known
-        version = known.version + 1 if known else 1
-        response = GoldResponse.objects.create(
-            query=query, version=version, text=text, author=author, source=source
-        )
-        audit.record(author, "gold.save", response, version=version)
+        return _next(query, known, author, text, source)
+
+
+def again(response: GoldResponse, author) -> GoldResponse:
+    """The next version of a query's newest response, with the same text and no claims yet."""
+    with transaction.atomic():
+        Query.objects.select_for_update(no_key=True).get(pk=response.query_id)
+        known = newest(response.query)
+        return _next(response.query, known, author, known.text, known.source)
+
+
+def _next(query, known: GoldResponse | None, author, text: str, source) -> GoldResponse:
+    version = known.version + 1 if known else 1
+    response = GoldResponse.objects.create(
+        query=query, version=version, text=text, author=author, source=source
+    )
+    audit.record(author, "gold.save", response, version=version)
     return response
 
 

@@ -131,9 +131,10 @@ def _page(request, study, found, asked="", refusal=None):
 
 def _sessions(study, query, asked: str, picked) -> dict:
     """The kept sessions among the ids ``picked``, and others that fit the words ``asked``."""
-    grounds = browse.sessions(query.owner, study).filter(pk__in=picked).order_by("started_at", "pk")
+    kept = browse.sessions(query.owner, study)
+    grounds = kept.filter(pk__in=picked).order_by("started_at", "pk")
     known = {session.pk for session in grounds}
-    hits = search.find(query.owner, asked, HITS, states=("kept",))
+    hits = search.find(query.owner, asked, HITS, only=kept)
     return {
         "grounds": grounds,
         "hits": [hit for hit in hits if hit.session not in known],

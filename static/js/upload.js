@@ -77,6 +77,7 @@
       say(line, "sent", file, 100);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      line.className = "note warn";
       line.textContent = `${file.name}: ${error.message}`;
     }
     changed();

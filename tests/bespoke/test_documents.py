@@ -30,6 +30,21 @@ def test_json_lines_are_taken_and_bad_lines_named(tea):
     assert titles(tea) == ["A"]
 
 
+def test_a_text_in_json_may_hold_any_end_of_a_line(tea):
+    added = documents.add(tea, "all.jsonl", '{"text": "One\u2028two\x85three"}\r\n'.encode())
+    assert (added["documents"], added["skipped"]) == (1, [])
+
+
+def test_emptying_the_collection_asks_first(cast, tea, login):
+    documents.add(tea, "x.md", b"# Tea")
+    page = login(cast.person("Carol"))
+    asked = page.post("/studies/tea/sources/clear/")
+    assert "Delete 1 document?" in asked.content.decode()
+    assert tea.documents.count() == 1
+    assert page.post("/studies/tea/sources/clear/", {"sure": "1"}).status_code == 302
+    assert tea.documents.count() == 0
+
+
 def test_html_loses_scripts_and_keeps_its_title(tea):
     page = b"<!doctype html><title>Tea</title><script>x()</script><p>Green tea.</p><p>Black.</p>"
     documents.add(tea, "tea.html", page)

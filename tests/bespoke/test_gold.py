@@ -4,8 +4,8 @@ import pytest
 
 from annotation.candidates import generate
 from annotation.candidates.models import Candidate
+from annotation.judging import drafts, queue, submit
 from annotation.judging import gold as work
-from annotation.judging import queue, submit
 from annotation.judging.models import Item
 from annotation.judging.open import open_batch
 from annotation.queries import gold
@@ -41,11 +41,87 @@ def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke
         str(third.pk): {"verdict": "drop"},
     }
     submit.submit(bespoke, slot, ann, {"claims": said}, key="claims")
-    assert work.information(response, ann) == [
+    assert work.information(work.reviewed(judged, ann)) == [
         "The night train leaves at ten.",
         "It has twelve beds.",
     ]
     assert work.pull() == 0
+
+
+@pytest.fixture
+def split(cast, bespoke, judged, fake):
+    """A function that has the newest gold response split into these claims."""
+
+    def go(*claims, again=False):
+        ann, response = cast.person("Ann"), gold.newest(judged)
+        ask = work.split_again if again else work.request_claims
+        row = ask(response, ann, endpoint="fake") if again else ask(response, endpoint="fake")
+        fake.replies = [Reply("\n".join(claims))]
+        generate.write_one(row.pk)
+        assert work.pull() == 1
+        return gold.newest(judged)
+
+    gold.save(judged, cast.person("Ann"), "Take the night train at ten. It has beds.")
+    return go
+
+
+def decide(study, owner, response, verdict="keep"):
+    slot = queue.claim(study, owner)
+    said = {str(claim.pk): {"verdict": verdict} for claim in response.claims.all()}
+    submit.submit(study, slot, owner, {"claims": said}, key=str(slot))
+
+
+def test_what_was_decided_counts_until_another_split_is_decided_on(cast, bespoke, judged, split):
+    ann = cast.person("Ann")
+    decide(bespoke, ann, split("It leaves at ten, with beds."))
+    second = split("It leaves at ten.", "It has beds.", again=True)
+    assert (second.version, second.text) == (2, "Take the night train at ten. It has beds.")
+    assert work.information(work.reviewed(judged, ann)) == ["It leaves at ten, with beds."]
+    decide(bespoke, ann, second)
+    assert work.information(work.reviewed(judged, ann)) == ["It leaves at ten.", "It has beds."]
+    assert [len(one.claims.all()) for one in judged.gold_responses.order_by("version")] == [1, 2]
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_split_that_nobody_decided_on_is_asked_no_more(cast, bespoke, judged, split, held):
+    ann = cast.person("Ann")
+    first = split("All in one.")
+    if held:
+        queue.claim(bespoke, ann)
+    second = split("One.", "Two.", again=True)
+    assert first.items.get().slots.get().status == "closed"
+    decide(bespoke, ann, second)
+    assert queue.claim(bespoke, ann) is None
+
+
+def test_a_review_that_was_begun_is_not_taken_away(cast, bespoke, judged, split):
+    ann = cast.person("Ann")
+    first = split("All in one.")
+    slot = queue.claim(bespoke, ann)
+    drafts.save(bespoke, slot, ann, {f"claim-{first.claims.get().pk}": ["keep"]})
+    second = split("One.", "Two.", again=True)
+    assert queue.claim(bespoke, ann) == slot
+    decide(bespoke, ann, first)
+    assert work.information(work.reviewed(judged, ann)) == ["All in one."]
+    decide(bespoke, ann, second)
+    assert work.information(work.reviewed(judged, ann)) == ["One.", "Two."]
+
+
+def test_a_split_that_cannot_be_asked_for_makes_no_version(cast, judged, split):
+    response = split("All in one.")
+    with pytest.raises(submit.DomainError):
+        work.split_again(response, cast.person("Ann"), endpoint="nobody")
+    assert gold.newest(judged) == response
+
+
+def test_the_page_splits_again(cast, bespoke, judged, split, login):
+    split("All in one.")
+    page = login(cast.person("Ann"))
+    url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
+    assert "All in one." in page.get(url).content.decode()
+    page.post(f"{url}claims/", {"endpoint": "fake", "again": "1"})
+    assert gold.newest(judged).version == 2
+    assert "A model is splitting your response" in page.get(url).content.decode()
 
 
 def test_a_claim_without_a_verdict_is_named(cast, bespoke, judged):

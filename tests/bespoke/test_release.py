@@ -186,6 +186,22 @@ def _without_ids(path):
             '{"user": "u", "query-id": 9, "id": "x", "meta_test_set_value": "{}"}',
             "u has no query 9",
         ),
+        (
+            "queries/query_table",
+            '{"user": "u", "query-id": "one", "query": "", "gold_information_need": ""}',
+            "row 1: “query-id” is no integer",
+        ),
+        (
+            "queries/query_table",
+            '{"user": 7, "query-id": 1, "query": "", "gold_information_need": ""}',
+            "row 1: “user” is no text",
+        ),
+        (
+            "personalized_rubric/personalized_rubric",
+            '{"user": "u", "query-id": 1, "id": "x", "personalized_rubric_value": "A"}\n'
+            '{"user": "u", "query-id": 1, "id": "y", "personalized_rubric_value": "B"}',
+            "row 2: u, 1 was in an earlier row",
+        ),
     ],
 )
 def test_a_release_that_cannot_be_read_is_refused_whole(
@@ -201,6 +217,33 @@ def test_a_release_that_cannot_be_read_is_refused_whole(
     with pytest.raises(DomainError, match=sentence):
         import_bespoke(folder, "again")
     assert not Study.objects.filter(slug="again").exists()
+
+
+def test_any_end_of_a_line_may_stand_in_a_text(cast, bespoke, judged, released):
+    gold.save_rubric(judged, "One\u2028two\x85three", author=cast.person("Ann"))
+    import_bespoke(released(), "again")
+    assert Rubric.objects.get(query__study__slug="again").text == "One\u2028two\x85three"
+
+
+def test_numbers_may_be_written_as_text(cast, bespoke, judged, released):
+    folder = released()
+    for path in folder.rglob("*.jsonl"):
+        path.write_text(path.read_text().replace('"query-id": 1', '"query-id": "1"'))
+    assert import_bespoke(folder, "again")["judgments"] == 2
+
+
+def test_an_address_that_no_study_can_have_is_refused(bespoke, judged, released):
+    with pytest.raises(DomainError, match="not allowed"):
+        import_bespoke(released(), "Not an/address")
+
+
+def test_a_query_that_two_tables_judge_is_refused(bespoke, judged, released):
+    folder = released()
+    (row,) = lines(folder, "meta_test/meta_test_set")
+    row["evaluation_shot_value"] = row.pop("meta_test_set_value")
+    (folder / "evaluation_shot/evaluation_shot.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(DomainError, match="user1 judges query 1 in two tables"):
+        import_bespoke(folder, "again")
 
 
 def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judged):

@@ -13,7 +13,8 @@ from annotation.candidates.strategies import STRATEGIES, Source
 from annotation.core.errors import DomainError
 from annotation.histories import consent
 from annotation.histories import erase as histories
-from tests.bespoke.conftest import NEED, SEND, answered, ask
+from annotation.histories.models import Session
+from tests.bespoke.conftest import NEED, SEND, answered, ask, keep
 
 ARMS = [name for name, strategy in STRATEGIES.items() if strategy.searches]
 
@@ -81,6 +82,22 @@ def test_an_erased_history_leaves_prompts_and_sources_too(cast, bespoke, fake):
     histories.forget(ann)
     assert erase.erase_withdrawn() == 2
     assert "ANN-CANARY" not in str(list(Candidate.every.values()))
+    assert erase.erase_withdrawn() == 0
+
+
+@pytest.mark.parametrize("arm", ["search", "search-raw", "search-aware-selected"])
+def test_one_erased_session_leaves_the_answers_it_was_shown_for(cast, bespoke, fake, arm):
+    ann = cast.person("Ann")
+    ask(bespoke, ann)
+    (row,) = answered(bespoke, fake, "A profile.", "The first.", strategies=[arm])
+    other = keep(ann, "Bread", "How do I bake bread?")
+    histories.sessions(ann, [other.pk])
+    assert erase.erase_withdrawn() == 0
+    histories.sessions(ann, Session.objects.filter(owner=ann))
+    assert erase.erase_withdrawn() == 1
+    row.refresh_from_db()
+    assert (row.status, row.prompt) == ("done", None)
+    assert "ANN-CANARY" not in str(row.parameters)
     assert erase.erase_withdrawn() == 0
 
 

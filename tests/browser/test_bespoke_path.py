@@ -42,8 +42,8 @@ LINES = [
     {"id": "d2", "title": "Tea", "text": "The tea house by the mill opens at five and is quiet."},
 ]
 FILES = {
-    "chatgpt.zip": "2 conversations with 4 messages, 0 searches",
-    "takeout.zip": "0 conversations with 0 messages, 2 searches, 1 visit",
+    "chatgpt.zip": "2 conversations · 4 messages",
+    "takeout.zip": "2 searches · 1 visit",
 }
 
 
@@ -208,7 +208,7 @@ def bring_history(page):
 
 def decide(page):
     """Keep the chat about trains as others would see it and the searches; drop the quarrel."""
-    page.get_by_role("link", name="Sessions").click()
+    page.get_by_role("link", name="Sessions", exact=True).click()
     page.get_by_role("link", name="By night to the sea").click()
     expect(page.locator("mark")).to_have_text(SECRET)
     page.get_by_role("link", name="As others would see it").click()

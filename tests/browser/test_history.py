@@ -35,14 +35,16 @@ def test_a_file_survives_a_broken_line_and_appears_in_the_list(page, let_in, cas
     page.goto("/history/uploads/")
     page.get_by_label("Your export").set_input_files(file)
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_text("export.json has arrived and is being read.")).to_be_visible()
+    expect(
+        page.get_by_text("export.json has arrived. How it goes on is said below.")
+    ).to_be_visible()
     assert len(broken) == 1
     assert pieces == ["0", str(receive.PIECE), str(receive.PIECE), str(2 * receive.PIECE)]
     expect(page.get_by_text("It waits to be read.")).to_be_visible()
     upload = Upload.objects.get()
     assert upload.size == file.stat().st_size
     assert ingest.run(upload.pk).status == "done"
-    expect(page.get_by_text("1 conversations with 2 messages")).to_be_visible()
+    expect(page.get_by_text("1 conversation · 2 messages")).to_be_visible()
 
 
 def test_a_refused_file_is_told_with_its_reason(page, let_in, cast, tmp_path, settings):

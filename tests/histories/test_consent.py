@@ -9,7 +9,8 @@ from annotation.core.errors import DomainError
 from annotation.core.models import AuditEvent
 from annotation.histories import browse, consent, marks
 from annotation.histories.models import HistoryConsent, Mark, Session
-from tests.histories.conftest import chat, search
+from annotation.histories.records import Visit
+from tests.histories.conftest import NOON, chat, search
 
 SHOW, SEND, PUBLISH = "show_to_judges", "send_to_endpoint", "publish"
 SECRET = "ann@example.org"
@@ -40,6 +41,14 @@ def test_what_is_allowed_gives_redacted_texts_of_kept_sessions(kept, tea, bring)
     assert found["chat"].text == "User: I am [EMAIL_1]\n\nAssistant: Hello"
     assert found["search"].text == "2026-03-14 12:00 tea house"
     assert SECRET not in repr(found)
+
+
+def test_what_was_visited_is_not_taken_for_a_search(kept, tea, bring):
+    consent.grant(kept, tea, SHOW)
+    bring(kept, Visit("youtube", f"How {SECRET} brews", NOON))
+    browse.choose(kept, Session.objects.filter(kind="visit"), "kept")
+    (found,) = [one for one in browse.context(kept, tea, SHOW) if one.kind == "visit"]
+    assert found.text == "2026-03-14 12:00 Visited: How [EMAIL_1] brews"
 
 
 def test_only_some_sessions_can_be_asked_for(kept, tea, bring):

@@ -21,6 +21,7 @@ from annotation.histories.models import (
     Tombstone,
     Upload,
 )
+from annotation.histories.records import Refused
 from tests.histories.conftest import chat
 from tests.histories.conftest import search as query_of
 
@@ -124,11 +125,13 @@ def test_one_file_is_erased_with_its_sessions(ann, bring):
 def test_a_restored_backup_is_erased_again(ann, bring, settings):
     """The rows of before stand for the backup: they are older than the list's entry."""
     upload = bring(ann, chat("c-1"), name=b"one")
+    marks.add_word(ann, CANARY)
     line = {"user": ann.pk, "at": "2100-01-01T00:00:00+00:00", "what": "all", "digests": []}
     (settings.DATA / "erased.jsonl").write_text(json.dumps(line) + "\n")
     assert erase.replay() == 1
     assert not Session.objects.exists()
     assert Tombstone.objects.get().digest == upload.sha256
+    assert canaries() == []
 
 
 def test_the_list_of_erasures_names_nothing_and_is_private(filled, settings):
@@ -141,12 +144,25 @@ def test_the_list_of_erasures_names_nothing_and_is_private(filled, settings):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_came_after_the_erasure_survives_a_replay(ann, bring):
-    bring(ann, chat("c-1"), name=b"one")
-    erase.forget(ann)
-    bring(ann, chat("c-2"), name=b"two")
+def test_what_came_after_the_erasure_survives_a_replay(filled, tea, bring):
+    erase.forget(filled)
+    bring(filled, chat("c-2"), name=b"two")
+    consent.grant(filled, tea, "publish")
+    marks.add_word(filled, "Bo")
     erase.replay()
     assert [one.external_id for one in Session.objects.all()] == ["c-2"]
+    assert consent.allows(filled, tea, "publish")
+    assert not consent.allows(filled, tea, "show_to_judges")
+    assert [one.word for one in NamesWord.objects.all()] == ["Bo"]
+
+
+def test_a_refused_file_may_come_again_unasked_after_its_line_is_gone(ann, contents, bring):
+    contents[b"one"] = Refused("invalid_json")
+    refused = receive.begin(ann, 3)
+    receive.append(ann, refused.pk, 0, b"one")
+    assert ingest.run(refused.pk).status == "failed"
+    erase.upload(ann, refused)
+    assert bring(ann, chat("c-1"), name=b"one").status == "done"
 
 
 def test_nothing_can_be_sent_while_the_erasure_waits(ann):

@@ -6,8 +6,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from annotation.histories import browse, ingest
+from annotation.histories import browse, ingest, views
 from annotation.histories.models import HistoryConsent, Mark, NamesWord, Session, Upload
+from annotation.histories.records import Skipped
 from tests.histories.conftest import chat, search
 
 CANARY = "rose-canary-of-bo"
@@ -122,6 +123,41 @@ def test_filters_and_months_show_what_fits(client, login, filled):
     assert "2026-03-14" not in titles(q="tea house", kind="chat")
 
 
+def test_a_search_looks_only_where_the_filter_does(client, login, ann, bring, monkeypatch):
+    monkeypatch.setattr(views.search, "LIMIT", 3)
+    monkeypatch.setattr(views.search.find, "__defaults__", (3, None))
+    bring(ann, *(chat(f"c-{n}", "tea tea tea") for n in range(40)), chat("far", "tea, at sea"))
+    Session.objects.filter(external_id="far").update(state="dropped")
+    login(ann)
+    found = page(client, "history", q="tea", state="dropped")
+    assert [one.external_id for one in found.context["page"]] == ["far"]
+    assert "the best; narrow the search" not in shown(found)
+    assert "the best; narrow the search" in shown(page(client, "history", q="tea"))
+
+
+def test_months_pages_and_sessions_keep_the_filters(client, login, ann, bring):
+    bring(ann, *(chat(f"c-{n}", f"tea {n}") for n in range(60)))
+    login(ann)
+    html = shown(page(client, "history", state="pending", provider="chatgpt"))
+    kept = "?state=pending&amp;provider=chatgpt"
+    assert f'href="{kept}&amp;month=2026-03"' in html
+    assert f'href="{kept}&amp;page=2" rel="next"' in html
+    assert "/?list=state%3Dpending%26provider%3Dchatgpt" in html
+
+
+def test_a_session_leads_back_to_the_list_as_it_was_filtered(client, login, filled):
+    login(filled)
+    one = Session.objects.get(external_id="c-1")
+    kept = "state=pending&page=2"
+    html = shown(page(client, "history-session", one.pk, list=kept))
+    assert 'href="/history/?state=pending&amp;page=2"' in html
+    assert '<input type="hidden" name="state" value="pending">' in html
+    mark = Mark.objects.get()
+    data = {"mark": mark.pk, "state": "rejected", "page": "1", "list": kept}
+    response = client.post(reverse("history-mark", args=[one.pk]), data)
+    assert response.url.endswith("?page=1&list=state%3Dpending%26page%3D2#m-0")
+
+
 @pytest.mark.parametrize(
     "query", ["?state=x&kind=y&month=z&page=q", "?month=2026-99", "?q=" + "a" * 5000]
 )
@@ -202,10 +238,22 @@ def test_a_word_of_somebody_else_is_unknown(client, login, ann, bo):
 def test_everything_of_a_kind_is_shown_or_hidden(client, login, filled):
     login(filled)
     assert "e-mail addresses" in shown(page(client, "history-privacy"))
-    client.post(reverse("history-kind"), {"kind": "email", "state": "rejected"})
+    told = client.post(reverse("history-kind"), {"kind": "email", "state": "rejected"}, follow=True)
+    assert "1 passage is shown to whoever may see its session." in shown(told)
     assert Mark.objects.get().state == "rejected"
     client.post(reverse("history-kind"), {"kind": "email", "state": "accepted"})
     assert Mark.objects.get().state == "accepted"
+
+
+def test_who_allows_a_model_server_reads_where_it_runs(client, login, tea, cast, settings):
+    settings.ENDPOINTS = [
+        {"name": "far", "model": "large-1", "base_url": "https://api.example.com/v1"},
+        {"name": "here", "model": "small-1", "base_url": "http://127.0.0.1:1", "embedded": True},
+    ]
+    login(cast.person("Ann"))
+    html = shown(page(client, "history-consent"))
+    assert "large-1 at api.example.com" in html
+    assert "small-1, on this server itself" in html
 
 
 def test_consent_is_given_and_taken_back_on_one_page(client, login, tea, cast):
@@ -245,6 +293,38 @@ def test_a_form_without_a_file_says_so(client, login, ann):
     login(ann)
     response = client.post(reverse("history-uploads"), follow=True)
     assert "Choose a file first." in shown(response)
+
+
+def test_the_page_of_files_says_what_each_held(client, login, ann, bring):
+    bring(ann, chat(), search(), Skipped("entry 9", "junk: lacks what it needs"), name=b"one")
+    bring(ann, chat(minutes=-9), name=b"two")
+    login(ann)
+    html = shown(page(client, "history-uploads"))
+    assert "1 conversation · 2 messages · 1 search" in html
+    assert "<bdi>entry 9</bdi>: lacks what it needs</li>" in html
+    assert "Erase its 2 sessions…" in html
+    assert html.count("Remove this line") == 1
+
+
+def test_erasing_a_file_asks_first_where_it_brought_sessions(client, login, ann, bring):
+    upload, empty = bring(ann, chat(), name=b"one"), bring(ann, chat(minutes=-9), name=b"two")
+    login(ann)
+    address = reverse("history-upload", args=[upload.pk])
+    assert "Erase 1 session?" in shown(client.post(address, {"action": "erase"}))
+    assert Session.objects.count() == 1
+    done = client.post(address, {"action": "erase", "sure": "1"}, follow=True)
+    assert "1 session erased." in shown(done)
+    assert not Session.objects.exists()
+    client.post(reverse("history-upload", args=[empty.pk]), {"action": "erase"})
+    assert not Upload.objects.exists()
+
+
+def test_what_the_reader_inferred_is_said(client, login, ann, bring):
+    bring(ann, chat(flags=("grouped_by_time", "prefix_kept")))
+    login(ann)
+    html = shown(page(client, "history-session", Session.objects.get().pk))
+    assert "turns that are close in time" in html
+    assert "a word that the service put before it" in html
 
 
 def test_a_file_beyond_the_limit_is_refused_with_a_sentence(client, login, ann, settings):

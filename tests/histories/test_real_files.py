@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import translation
 
 from annotation.histories import browse, ingest, receive
+from annotation.histories.formats.streams import place
 from annotation.histories.models import Session, Upload
+from annotation.histories.records import OMISSIONS, REFUSALS
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "chat-exports"
 
@@ -73,3 +76,19 @@ def test_public_samples_can_be_imported(ann, name):
     done = ingest.run(upload.pk)
     assert (done.status, done.error) == ("done", "")
     assert Session.objects.filter(owner=ann).exists()
+
+
+def test_what_is_said_of_a_file_is_in_the_language_it_was_sent_in(client, login, ann):
+    login(ann)
+    ended, odd = export()[:-9], export()[:-1] + b', {"mapping": {}}]'
+    for data in (ended, odd):
+        file = SimpleUploadedFile("x", data)
+        client.post("/history/uploads/", {"file": file}, headers={"Accept-Language": "ko"})
+        with translation.override("en"):  # as a worker is
+            ingest.run(Upload.objects.latest("created_at").pk)
+    with translation.override("ko"):
+        sentence, place_, reason = str(REFUSALS["truncated_json"]), place(2), OMISSIONS["empty"]
+        assert Upload.objects.get(status="failed").error == sentence
+        assert Upload.objects.get(status="done").left_out() == [(place_, str(reason))]
+    with translation.override("en"):
+        assert str(REFUSALS["truncated_json"]) != sentence

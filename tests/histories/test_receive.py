@@ -338,7 +338,7 @@ def ingest_row(pk):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_cancelling_stops_the_reading_within_its_next_record(cast, contents, monkeypatch):
+def test_cancelling_stops_the_reading_within_its_next_record(cast, contents, monkeypatch, settings):
     ann = cast.person("Ann")
     upload = requested(ann)
     monkeypatch.setattr(ingest, "TELL_SECONDS", 0.01)
@@ -347,7 +347,7 @@ def test_cancelling_stops_the_reading_within_its_next_record(cast, contents, mon
     def records():
         for n in range(1_000_000):
             if n == 1:
-                cancel_elsewhere(upload.pk)
+                cancel_elsewhere(ann, upload.pk)
             given.append(n)
             yield chat(f"c-{n}")
 
@@ -355,14 +355,16 @@ def test_cancelling_stops_the_reading_within_its_next_record(cast, contents, mon
     assert ingest.run(upload.pk) is None
     assert len(given) < 1_000_000
     assert Session.objects.count() == 0
+    assert Upload.objects.get().status == "cancelled"
+    assert list((settings.DATA / "histories").iterdir()) == []
 
 
-def cancel_elsewhere(pk):
+def cancel_elsewhere(owner, pk):
     """Cancel on a connection of one's own, as another process would."""
     import threading
 
     def work():
-        Upload.objects.filter(pk=pk).update(status="cancelled")
+        receive.cancel(owner, pk)
         connection.close()
 
     thread = threading.Thread(target=work)

@@ -103,9 +103,12 @@ def test_a_session_is_one_hit_however_many_of_its_messages_fit(ann, bring):
     assert len(found(ann, "tea", limit=1)) == 1
 
 
-def test_states_narrow_the_search(filled):
-    Session.objects.filter(external_id="trip").update(state="dropped")
-    assert "trip" not in found(filled, "harbour", states=["pending", "kept"])
+def test_a_search_is_narrowed_before_the_best_are_taken(ann, bring):
+    bring(ann, *(chat(f"c-{n}", "tea tea tea") for n in range(30)), chat("far", "tea once, at sea"))
+    assert found(ann, "tea", limit=1) != ["far"]
+    far = Session.objects.filter(external_id="far")
+    assert found(ann, "tea", limit=1, only=far) == ["far"]
+    assert found(ann, "tea", only=Session.objects.none()) == []
 
 
 def test_a_newer_copy_replaces_what_search_knew(ann, bring):

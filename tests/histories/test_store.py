@@ -1,10 +1,12 @@
 """Records into rows: everything once, the newest copy, all of a file or nothing."""
 
 import itertools
+import resource
+import sys
 
 import pytest
 
-from annotation.histories import browse, marks
+from annotation.histories import browse, ingest, marks, memory, receive
 from annotation.histories.models import Mark, Message, Session, Upload
 from annotation.histories.records import Refused, Skipped, Visit
 from tests.histories.conftest import NOON, chat, search
@@ -159,6 +161,28 @@ def test_a_file_that_breaks_in_the_middle_stores_none_of_it(ann, contents, setti
     upload = bring_bytes(ann, b"broken")
     assert upload.error_code == "truncated_json"
     assert (Session.objects.count(), Message.objects.count()) == (0, 0)
+    assert list((settings.DATA / "histories").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a process's memory")
+def test_a_file_that_takes_all_memory_is_refused_and_the_process_lives(
+    ann, contents, monkeypatch, settings
+):
+    monkeypatch.setattr(memory, "ROOM", 64 << 20)
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+
+    def records():
+        yield chat("c-1")
+        held = [bytearray(1 << 20) for _ in range(1_000)]
+        yield chat("c-2", str(len(held)))
+
+    contents[b"file"] = records()
+    upload = receive.begin(ann, 4)
+    receive.append(ann, upload.pk, 0, b"file")
+    done = ingest.run(upload.pk)
+    assert (done.status, done.error_code) == ("failed", "too_large")
+    assert not Session.objects.exists()
+    assert resource.getrlimit(resource.RLIMIT_DATA) == limits
     assert list((settings.DATA / "histories").iterdir()) == []
 
 

@@ -127,13 +127,15 @@ class Reading:
 
     def __iter__(self) -> Iterator[Record]:
         """All records; Refused as soon as the file turns out unreadable, or empty at its end."""
-        held = False
+        held, accounts = False, set()
         yield from list(self._faults)
         for hit in self._found:
             for record in _records(hit):
                 if isinstance(record, Skipped):
                     record = _placed(record, hit.member.name)
                     self._note(record)
+                elif isinstance(record, Conversation):
+                    _check_account(record, accounts)
                 held |= isinstance(record, _HISTORY)
                 yield record
         if not held:
@@ -159,6 +161,15 @@ class Reading:
         """Why nothing was found: what is wrong with what was looked at, if anything is."""
         codes = (fault.code for fault in self._faults)
         return next((c for c in codes if c in REFUSALS and c != "encoding"), otherwise)
+
+
+def _check_account(chat: Conversation, accounts: set[tuple[str, str]]) -> None:
+    """Refused where a provider's chats are of several people: the others were not asked."""
+    if chat.account:
+        accounts.add((chat.provider, chat.account))
+    if len(accounts) > len({provider for provider, _account in accounts}):
+        sentence = _("The file holds chats of more than one account. Send only your own.")
+        raise Refused("unsupported_format", sentence)
 
 
 def _placed(fault: Skipped, member: str) -> Skipped:

@@ -24,6 +24,8 @@ _SEEN = re.compile(
     r"(?:방문|시청|조회)했습니다\.?)",
     re.DOTALL,
 )
+# What Google says to the person is neither typed nor visited.
+_TOLD = re.compile(r"Used .*|\d+ notifications?")
 _LONGEST_TITLE, _LONGEST_CELL = 100_000, 1 << 20
 
 
@@ -56,7 +58,7 @@ def record(activity: Activity) -> Search | Visit | None:
     query = typed_query(activity.url) or (searched and not seen and _cut(searched)) or ""
     if (query := texts.clean(query)).strip():
         return Search(provider, query, *time)
-    if seen or (activity.url and title and not title.startswith("Used ")):
+    if seen or (activity.url and title and not _TOLD.fullmatch(title)):
         return Visit(provider, _cut(seen) if seen else title, *time)
     return None
 

@@ -74,8 +74,10 @@ def names(values: Iterable) -> tuple[str, ...]:
 class Draft:
     """A conversation in the making."""
 
-    def __init__(self, provider: str, where: str, *, id="", title="", created=None, updated=None):
-        self._provider, self._where = provider, where
+    def __init__(
+        self, provider: str, where: str, *, id="", title="", created=None, updated=None, account=""
+    ):
+        self._provider, self._where, self._account = provider, where, identifier(account)
         self._id, self._title = identifier(id), texts.name(title)
         self._assumed = False
         self._created, self._updated = self._time(created), self._time(updated)
@@ -119,6 +121,7 @@ class Draft:
             updated_at=self._updated or (max(told) if told else None),
             time_zone_assumed=self._assumed,
             flags=tuple(sorted(self.flags)),
+            account=self._account,
         )
 
 

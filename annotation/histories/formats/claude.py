@@ -1,11 +1,15 @@
 """Claude: conversations.json with chat_messages, or messages in older exports."""
 
+import re
 from collections.abc import Iterator
 
 from annotation.histories import times
 from annotation.histories.formats.build import Draft, fields, identifier, objects
 from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, Refused, Skipped, skipped
+from annotation.histories.records import Record, skipped
+
+# What stands in `text` for a block that has none, such as a call of a tool.
+_NO_BLOCK = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```\s*")
 
 
 def detect(entry: dict) -> str:
@@ -16,29 +20,16 @@ def detect(entry: dict) -> str:
     return "claude" if isinstance(entry.get("chat_messages"), list) or older else ""
 
 
-def read(entries: Iterator[Entry | Skipped]) -> Iterator[Record]:
-    """All conversations; Refused where they belong to more than one account."""
-    accounts = set()
-
-    @each
-    def one(entry: Entry) -> Iterator[Record]:
-        if account := identifier(fields(entry.value.get("account")).get("uuid")):
-            accounts.add(account)
-        if len(accounts) > 1:
-            # An organisation's export: the chats of people who were not asked.
-            raise Refused("unsupported_format")
-        yield _conversation(entry)
-
-    yield from one(entries)
-
-
-def _conversation(entry: Entry) -> Record:
+@each
+def read(entry: Entry) -> Iterator[Record]:
+    """One conversation, of the account that it names."""
     value = entry.value
     listed = value.get("chat_messages")
     if not isinstance(listed, list):
         listed = value.get("messages")
     if not isinstance(listed, list):
-        return skipped(entry.where, "junk")
+        yield skipped(entry.where, "junk")
+        return
     draft = Draft(
         "claude",
         entry.where,
@@ -46,6 +37,7 @@ def _conversation(entry: Entry) -> Record:
         title=value.get("name") or value.get("title"),
         created=value.get("created_at"),
         updated=value.get("updated_at"),
+        account=fields(value.get("account")).get("uuid"),
     )
     for message in _path(objects(listed)):
         draft.add(
@@ -56,7 +48,7 @@ def _conversation(entry: Entry) -> Record:
             attachments=[*objects(message.get("attachments")), *objects(message.get("files"))],
             model=message.get("model"),
         )
-    return draft.finish()
+    yield draft.finish()
 
 
 def _text(message: dict) -> str:
@@ -64,7 +56,8 @@ def _text(message: dict) -> str:
     blocks = [block for block in objects(message.get("content")) if block.get("type") == "text"]
     words = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
     joined = "\n\n".join(word for word in words if word)
-    return joined or message.get("text") or ""
+    whole = message.get("text")
+    return joined or (_NO_BLOCK.sub("", whole) if isinstance(whole, str) else "")
 
 
 def _path(messages: list[dict]) -> list[dict]:
@@ -82,4 +75,13 @@ def _path(messages: list[dict]) -> list[dict]:
         found.append(message)
         by_id.pop(identifier(message.get("uuid")), None)
         message = by_id.get(identifier(message.get("parent_message_uuid")))
+    if found[-1].get("parent_message_uuid") is None:
+        # Where parents begin to be told in the middle, what was before has its order alone.
+        found += reversed(_without_parents(messages, found[-1]))
     return found[::-1]
+
+
+def _without_parents(messages: list[dict], first: dict) -> list[dict]:
+    """The messages that stand before `first` and tell no parent, as it tells none."""
+    place = next(n for n, message in enumerate(messages) if message is first)
+    return [m for m in messages[:place] if m.get("parent_message_uuid") is None]

@@ -10,8 +10,8 @@ HEADER = ["conversation", "time", "author", "message"]
 
 
 def detect(header: list[str]) -> str:
-    """The name "copilot" for its four columns."""
-    return "copilot" if header == HEADER else ""
+    """The name "copilot" for its four columns, in any order and beside others."""
+    return "copilot" if set(HEADER) <= set(header) else ""
 
 
 def read(table: Table) -> Iterator[Record]:

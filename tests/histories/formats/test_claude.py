@@ -27,6 +27,7 @@ def test_the_published_layout_is_read():
             ),
             ASKED,
             ANSWERED,
+            account="acc-1",
         )
     ]
 
@@ -85,3 +86,39 @@ def test_an_upload_alone_is_a_message_and_nothing_at_all_is_none():
 def test_the_chats_of_several_accounts_are_refused():
     other = CLAUDE | {"uuid": "c-2", "account": {"uuid": "acc-2"}}
     assert refusal(as_json([CLAUDE, other])) == "unsupported_format"
+
+
+def test_accounts_are_told_apart_across_the_files_of_an_archive():
+    other = CLAUDE | {"uuid": "c-2", "account": {"uuid": "acc-2"}}
+    archive = zipped(
+        {"a/conversations.json": as_json([CLAUDE]), "b/conversations.json": as_json([other])}
+    )
+    assert refusal(archive) == "unsupported_format"
+    ours = CLAUDE | {"uuid": "c-2"}
+    archive = zipped(
+        {"a/conversations.json": as_json([CLAUDE]), "b/conversations.json": as_json([ours])}
+    )
+    assert [chat.id for chat in chats(archive)] == ["c-1", "c-2"]
+
+
+def test_a_turn_that_is_a_call_of_a_tool_alone_is_no_message():
+    note = "```\nThis block is not supported on your current device yet.\n```\n\n"
+    call = {"content": [{"type": "tool_use", "name": "web_search", "input": {}}]}
+    listed = [
+        message("q", "human", "Q", "2026-01-01T00:00:00Z"),
+        message("t", "assistant", note, "2026-01-01T00:01:00Z") | call,
+        message("a", "assistant", f"{note}Mint.", "2026-01-01T00:02:00Z") | call,
+    ]
+    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": listed}]))
+    assert turns(chat) == [("user", "Q"), ("assistant", "Mint.")]
+
+
+def test_messages_before_the_first_parent_that_is_told_are_not_lost():
+    listed = [
+        message("1", "human", "Q", "2026-01-01T00:00:00Z"),
+        message("2", "assistant", "A", "2026-01-01T00:01:00Z"),
+        message("3", "human", "Q2", "2026-01-01T00:02:00Z"),
+        message("4", "assistant", "A2", "2026-01-01T00:03:00Z", "3"),
+    ]
+    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": listed}]))
+    assert [text for _role, text in turns(chat)] == ["Q", "A", "Q2", "A2"]

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from annotation.histories import texts
 from annotation.histories.records import Conversation, Message, Search, Visit
 
 from .samples import (
@@ -65,6 +66,12 @@ def test_verbs_before_and_after_the_title_are_cut(title, record):
     (found,) = records(as_json([activity(title)]))
     assert type(found) is type(record)
     assert (found.provider, found.text) == (record.provider, record.text)
+
+
+@pytest.mark.parametrize("title", ["Used Search", "1 notification", "12 notifications"])
+def test_what_google_says_is_neither_search_nor_visit(title):
+    told = activity(title, titleUrl="https://www.google.com/")
+    assert refusal(as_json([told])) == "empty_history"
 
 
 def test_places_are_not_imported():
@@ -216,3 +223,11 @@ def test_a_reloaded_or_later_page_of_results_is_no_new_query():
     ]}  # fmt: skip
     kinds = [type(record) for record in records(as_json(data))]
     assert kinds == [Search, Visit]
+
+
+def test_an_answers_code_keeps_its_indent_and_its_cells_stand_apart():
+    html = (
+        "<p>So:</p><pre><code>def f():\n\treturn <b>1</b>  # x\n</code></pre>"
+        "<table><tr><td>Gion</td><td>12</td></tr></table>"
+    )
+    assert texts.plain(html) == "So:\ndef f():\n    return 1  # x\nGion 12"

@@ -105,3 +105,13 @@ def test_le_chats_archive_has_one_file_a_chat():
 
 def test_a_history_of_system_turns_alone_is_empty():
     assert refusal(as_json({"messages": [{"role": "system", "content": "x"}]})) == "empty_history"
+
+
+def test_copilots_columns_may_stand_in_another_order_and_beside_others():
+    rows = (
+        "Time,Conversation,Author,Message,Model",
+        "2026-07-27,C,AI,A,m",
+        "2026-07-27,C,Human,Q,m",
+    )
+    (chat,) = chats("\n".join(rows).encode())
+    assert (chat.title, turns(chat)) == ("C", [("user", "Q"), ("assistant", "A")])
