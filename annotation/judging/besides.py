@@ -19,7 +19,7 @@ def sessions(study, query_id, judge) -> list:
     kept = browse.sessions(query.owner, study)
     if query.owner == judge:
         grounds = list(query.grounds.values_list("session", flat=True))
-        hits = search.find(judge, query.text, LIMIT, states=("kept",))
+        hits = search.find(judge, query.text, LIMIT, only=kept)
         wanted = dict.fromkeys([*grounds, *(hit.session for hit in hits)])
         order = {session: place for place, session in enumerate(wanted)}
         found = browse.transcripts(kept.filter(pk__in=order))

@@ -1,5 +1,6 @@
 """The annotator's own pages: the desk, past judgments, the download, the way out of a study."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.contrib import messages
@@ -12,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging import given, leaving, part
+from annotation.judging.models import Desk
 from annotation.queries import own
 from annotation.studies import crowd
 from annotation.studies.access import MANAGERS, may_create, study_for
@@ -28,6 +30,7 @@ def home(request):
     studies = list(found.order_by("title")[:STUDIES])
     judged = [study for study in studies if study.role == Role.ANNOTATOR]
     places = part.places(request.user, judged) if judged else {}
+    completion = _hold_to_quota(request.user, places) if request.user.worker else None
     asking = own.asking([study for study in judged if study.consented]) if judged else set()
     reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
     unread = part.unread(request.user, reading)
@@ -38,12 +41,32 @@ def home(request):
     context = {
         # What one can go on with comes first; otherwise by title.
         "rows": sorted(rows, key=lambda row: not (row[1] and row[1].calls)),
-        # Who annotates or has left may have a history; studies that ask for one lead there.
-        "history": not asking and bool(judged or left),
+        # Who annotates or has left may have a history; studies that ask for one lead there. A
+        # participant's account would be closed by one (crowd.enter).
+        "history": not asking and bool(judged or left) and not request.user.worker,
+        "completion": completion,
         "left": left,
         "may_create": may_create(request.user),
     }
     return render(request, "judging/desk.html", context)
+
+
+def _hold_to_quota(user, places: dict):
+    """Let no more wait in a participant's ``places`` than the quota leaves; the code if it is due.
+
+    Checks count towards the quota as work does, so the number betrays none.
+    """
+    completion = None
+    for pk, place in places.items():
+        entry = crowd.entry_of(user, place.study)
+        if entry and entry.source.quota is not None:
+            left = max(entry.source.quota - place.done - place.held, 0)
+            if place.more or left < place.waiting:
+                places[pk] = replace(place, waiting=left, more=False)
+        done = Desk.done_by(user, place.study)
+        over = places[pk].state == "done"
+        completion = crowd.completion(user, place.study, done, nothing_left=over) or completion
+    return completion
 
 
 @require_http_methods(["GET", "POST"])

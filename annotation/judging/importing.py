@@ -44,7 +44,7 @@ KEPT = {
 def read(path) -> Bundle:
     """Read and check the bundle folder ``path``; BundleError names what is wrong, file and line."""
     return read_bundle(
-        path, check_slug=_check_slug, check_task=_check_task, check_item=itemrows.check
+        path, check_slug=check_slug, check_task=_check_task, check_item=itemrows.check
     )
 
 
@@ -72,7 +72,8 @@ def store(bundle: Bundle, by=None, progress: Callable = silent) -> dict:
     return _totals(study)
 
 
-def _check_slug(slug: str) -> None:
+def check_slug(slug: str) -> None:
+    """DomainError where a study cannot have this address."""
     try:
         Study._meta.get_field("slug").clean(slug, None)
     except ValidationError as error:

@@ -14,11 +14,12 @@ from annotation.core.errors import NotFound
 from annotation.judging import plan
 from annotation.judging.kinds import config_of, kind_of, words
 from annotation.personas.schema import ordered
+from annotation.queries import own
 from annotation.studies.texts import localized
 
 _SHOW = """
     SELECT s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name, t.kind, t.config,
-           t.translations, b.purpose, q.id, q.owner_id, q.text, q.need, v.profile,
+           t.translations, b.purpose, q.id, q.owner_id, q.text, q.need, q.guide, v.profile,
            a.numbers, a.ids, a.texts,
            attribute.text,
            (SELECT json_agg(e.messages ORDER BY e.number) FROM personas_evidence e
@@ -79,6 +80,8 @@ class Shown:
     owner_id: int | None
     query: str
     need: str
+    # The need part by part where its owner was guided (queries.own.PARTS), else empty.
+    guide: dict
     profile: dict | None
     # (id, text) of each answer, from the left or top, and their canonical numbers.
     answers: list[tuple[str, str]]
@@ -108,6 +111,12 @@ class Shown:
         return localized(asked, "question") or self.kind.QUESTION
 
     @property
+    def needs(self) -> list[tuple[str, str]]:
+        """(name, text) of each part of the need; the name of what is wanted is empty."""
+        parts = [(own.NAMES.get(part, ""), self.guide.get(part)) for part in own.PARTS]
+        return [one for one in parts if one[1]] or [("", self.need)] * bool(self.need)
+
+    @property
     def traits(self) -> dict | None:
         """The profile without the name, which is the card's heading."""
         if self.profile is None:
@@ -121,7 +130,7 @@ def show(slot_id, annotator) -> Shown:
     if row is None:
         raise NotFound(_("You do not hold this item."))
     slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
-    translations, purpose, query_id, owner, query, need, profile, *rest = rest
+    translations, purpose, query_id, owner, query, need, guide, profile, *rest = rest
     numbers, ids, texts, *rest = rest
     attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
@@ -140,6 +149,7 @@ def show(slot_id, annotator) -> Shown:
         owner_id=owner,
         query=query or "",
         need=need or "",
+        guide=json.loads(guide) if guide else {},
         # The database keeps keys in an order of its own.
         profile=ordered(json.loads(profile)) if profile else None,
         answers=[options[number] for number in order],

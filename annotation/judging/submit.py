@@ -160,6 +160,15 @@ def own_judgment(study, slot_id, annotator) -> Judgment:
     return kind.MODEL.objects.select_related("slot__item__batch__task").get(pk=newest.pk)
 
 
+def last_answered(study, annotator):
+    """The slot of this person's last judgment in ``study`` while it may be changed, or None."""
+    mine = Judgment.objects.filter(
+        slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
+    ).select_related("slot__item__batch")
+    newest = mine.order_by("-pk").first() if study.edit_hours else None
+    return newest.slot_id if newest and editable(study, newest) else None
+
+
 def editable(study, judgment) -> bool:
     """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer.
 

@@ -1,5 +1,6 @@
 """The judging page: one slot at a time, submit and next in one request."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.contrib import messages
@@ -34,7 +35,8 @@ def judge(request, slug):
         return _go(request, reverse("consent", args=[slug]))
     if request.method == "POST":
         return _store(request, study)
-    return _page(request, study, _next(study, request.user))
+    last = submit.last_answered(study, request.user)
+    return _page(request, study, _next(study, request.user), last=last)
 
 
 def _next(study, annotator):
@@ -246,9 +248,9 @@ def _once_more(request, study, slot_id, refusal):
 def _page(request, study, slot_id, refusal=None, last=None):
     """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words.
 
-    ``last`` is the slot just judged, to which a way back is shown.
+    ``last`` is the slot judged before, to which a way back is shown.
     """
-    shown = present.show(slot_id, request.user) if slot_id else None
+    shown = _shown(study, slot_id, request.user) if slot_id else None
     context = {"study": study, "shown": shown, "refusal": refusal}
     context["last"] = last if study.edit_hours else None
     if shown:
@@ -264,6 +266,15 @@ def _page(request, study, slot_id, refusal=None, last=None):
         }
     template = "judging/judge.html#judge" if request.htmx else "judging/judge.html"
     return render(request, template, context, status=refusal.status if refusal else 200)
+
+
+def _shown(study, slot_id, annotator):
+    """The slot as shown; a participant with a quota has no more in all than that."""
+    shown = present.show(slot_id, annotator)
+    entry = crowd.entry_of(annotator, study)
+    if entry and entry.source.quota is not None:
+        shown = replace(shown, in_all=min(shown.in_all, max(entry.source.quota, shown.done)))
+    return shown
 
 
 def _refused(request, study, refusal):

@@ -27,8 +27,10 @@ window.Attune = (function () {
   }
 
   // A page that refreshes itself holds nothing typed: there the words for a form would be wrong.
+  // What stands beside an item says in its own place that it is missing.
   function fail(event, text, ...more) {
-    if (event.detail.requestConfig.verb === "get") say(word("unfresh"));
+    if (event.target.matches(".card")) event.target.textContent = Attune.words.unread;
+    else if (event.detail.requestConfig.verb === "get") say(word("unfresh"));
     else say(text, ...more);
   }
 
@@ -63,6 +65,13 @@ window.Attune = (function () {
       forget(() => true);
       sessionStorage.clear();
     }
+  });
+
+  // A link that calls itself a button answers to the space bar, as buttons do.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== " " || !event.target.matches("a[role=button]")) return;
+    event.preventDefault();
+    event.target.click();
   });
 
   document.addEventListener("htmx:confirm", (event) => {

@@ -82,7 +82,8 @@
     const question = document.getElementById("leave");
     if (!question) return;
     question.showPopover();
-    (question.querySelector("textarea") || question.querySelector("button")).focus();
+    // Who believed to be typing presses the space bar next: that must not skip.
+    question.querySelector("textarea, .link").focus();
   }
 
   function undo() {

@@ -124,7 +124,8 @@
     dialog.querySelectorAll("[data-pair]").forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.pair === a + "-" + b)));
     const result = dialog.querySelector(".result");
     const edits = differences(parts(texts[a]), parts(texts[b]));
-    if (!edits) result.textContent = words.apart;
+    const shared = (edits || []).map(([sign, text]) => (sign === "=" ? text : "")).join("").length;
+    if (shared * 3 < Math.max(texts[a].length, texts[b].length)) result.textContent = words.apart;
     else if (edits.every(([sign]) => sign === "=")) result.textContent = words.same;
     else result.replaceChildren(...edits.map(([sign, text]) => (sign === "=" ? text : element(sign === "-" ? "del" : "ins", text))));
   }
@@ -265,8 +266,9 @@
     const before = new Range();
     before.setStart(box, 0);
     before.setEnd(picked.startContainer, picked.startOffset);
-    const start = before.toString().length;
-    chosen = { box, start, end: start + picked.toString().length, text: picked.toString() };
+    const all = picked.toString();
+    const start = before.toString().length + all.length - all.trimStart().length;
+    chosen = { box, start, end: start + all.trim().length, text: all.trim() };
   }
 
   document.addEventListener("selectionchange", remember);

@@ -54,7 +54,7 @@
       idle: seconds(time.idle), panes: time.panes.map(seconds), diff: told.diff, raw: told.raw,
       device: matchMedia("(width < 900px)").matches ? "phone" : "desktop",
     });
-    if (document.body.dataset.person) sessionStorage.setItem("attune:time:" + slot, JSON.stringify(time));
+    if (document.body.dataset.person) sessionStorage.setItem("attune:time:" + slot, JSON.stringify({ ...time, ...told }));
   }
 
   // --- Every answer must have been in view before one is chosen ---
@@ -177,6 +177,7 @@
     const toggle = form().querySelector("[data-act=fold]");
     const folded = form().classList.toggle("folded");
     toggle.setAttribute("aria-expanded", String(!folded));
+    [toggle.textContent, toggle.dataset.other] = [toggle.dataset.other, toggle.textContent];
   };
 
   document.addEventListener("click", (event) => {
@@ -206,7 +207,8 @@
       slot = form().elements.slot.value;
       const kept = sessionStorage.getItem("attune:time:" + slot);
       time = kept ? JSON.parse(kept) : { active: 0, idle: 0, panes: panes().map(() => 0) };
-      told.diff = told.raw = false;
+      told.diff = Boolean(time.diff);
+      told.raw = Boolean(time.raw);
       pane = 0;
     }
     lastTick = lastSign = performance.now();
@@ -227,6 +229,8 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     // What comes later beside the item is no new item.
     if (event.detail.target.id !== "judge") return;
+    // What was said of the answer before.
+    document.querySelectorAll("main > .note:not(#trouble)").forEach((one) => one.remove());
     shown();
     const place = document.querySelector("form.judge [role=alert]") || document.getElementById("question");
     if (place && !document.querySelector("dialog[open]")) place.focus({ preventScroll: true });

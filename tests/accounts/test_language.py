@@ -1,5 +1,6 @@
 """The language of the pages: chosen in a browser, kept with the person."""
 
+import re
 from urllib.parse import urljoin
 
 import pytest
@@ -88,3 +89,10 @@ def test_dates_are_written_as_their_readers_write_them(language, day, moment):
         assert formats.date_format(at, "SHORT_DATE_FORMAT") == day
         assert formats.date_format(at, "SHORT_DATETIME_FORMAT") == moment
         assert formats.localize(1234.5) == "1234.5"
+
+
+def test_each_language_has_its_own_name_in_every_language(client, db):
+    for code in ("en", "zh-hans", "ko"):
+        page = client.get(LOGIN, headers={"Accept-Language": code}).content.decode()
+        names = re.findall(r'<button name="language"[^>]*>([^<]*)</button>', page)
+        assert names == ["English", "简体中文", "한국어"]

@@ -118,6 +118,10 @@ def test_the_pages_of_ones_own_history_have_no_violation(page, check, cast, let_
     page.get_by_role("button", name="Erase…").click()
     page.get_by_role("heading", name="Erase 1 session?").wait_for()
     assert check.look(page) == []
+    page.goto("/history/uploads/")
+    page.get_by_role("button", name="Erase its").click()
+    page.get_by_role("button", name="Erase for good").wait_for()
+    assert check.look(page) == []
 
 
 def test_the_judging_page_has_no_violation_in_any_state(open_page, check, cast, log_in, busy):

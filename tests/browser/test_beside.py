@@ -45,3 +45,12 @@ def test_sessions_that_come_late_open_no_tour_and_take_no_focus(page, at_work):
     expect(typing).to_be_focused()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(typing).to_have_value("Good.")
+
+
+def test_sessions_that_cannot_be_had_say_so_in_their_own_place(page, at_work):
+    expect(page.locator(".card")).to_have_text("Loading…")
+    at_work.fulfill(status=503, body="")
+    expect(page.locator(".card")).to_contain_text("This cannot be loaded now.")
+    expect(page.locator("#trouble")).to_be_hidden()
+    page.get_by_role("button", name="Submit and next").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")

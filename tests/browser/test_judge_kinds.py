@@ -30,8 +30,8 @@ CONFIG["selection"]["options"] = 3
 
 @pytest.fixture
 def desk(cast, tea, let_in):
-    def open_(page, kind):
-        open_kind(cast, tea, kind, items=1, **CONFIG[kind])
+    def open_(page, kind, **config):
+        open_kind(cast, tea, kind, items=1, **CONFIG[kind] | config)
         let_in(page, cast.person("Ann"))
         page.goto(JUDGE)
         return page
@@ -112,3 +112,27 @@ def test_every_kind_is_judged_without_javascript(open_page, desk, kind):
     page.get_by_role("button", name="Submit and next").tap()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
     assert Judgment.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "place"), [((1920, 1080), "beside"), ((1440, 900), "below"), ((1280, 720), "after")]
+)
+def test_the_scores_stand_where_they_leave_the_answer_most_room(open_page, desk, size, place):
+    page = open_page(viewport={"width": size[0], "height": size[1]})
+    desk(page, "feedback", options=2)
+    pane = page.locator(".pane").first
+    text, form = pane.locator(".text").bounding_box(), pane.locator(".criteria").bounding_box()
+    whole = pane.bounding_box()
+    if place == "beside":
+        assert text["x"] + text["width"] <= form["x"] + 1
+        assert text["height"] > 0.9 * whole["height"] - 40
+        assert min(text["width"], form["width"]) > 0.4 * whole["width"]
+    else:
+        assert text["y"] + text["height"] <= form["y"] + 1
+        inside = form["y"] + form["height"] <= whole["y"] + whole["height"]
+        # In a low window the answer is read first, and the scores come by scrolling.
+        assert inside == (place == "below")
+    # From the keyboard the last score is brought into view whole.
+    last = page.locator(".criterion").last.locator(".score").last
+    last.locator("input").focus()
+    expect(last).to_be_in_viewport(ratio=1)

@@ -4,8 +4,10 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.judging.models import Handback, Selection
+from annotation.queries.models import Query
+from annotation.studies.models import TaskDefinition
 from tests.browser.conftest import PHONE
-from tests.browser.texts import fill
+from tests.browser.texts import LONG, fill
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = "/studies/tea/judge/"
@@ -114,8 +116,8 @@ def test_nothing_scrolls_away_and_nothing_sideways(open_page, desk, size):
     assert (bar["x"], bar["width"], bar["y"] + bar["height"]) == (0, width, height)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     if height >= 480:
-        assert page.locator(".ask").bounding_box()["y"] >= 0
-        assert bar["y"] - page.locator(".ask").bounding_box()["height"] > height / 4
+        assert page.locator(".head").bounding_box()["y"] >= 0
+        assert page.locator(".panes").bounding_box()["height"] > height / 4
 
 
 def test_targets_are_large_enough(open_page, desk):
@@ -216,3 +218,83 @@ def test_skipping_asks_first_and_takes_the_words_along(page, desk):
     assert list(Handback.objects.values_list("cause", "reason")) == [
         ("skipped", "I know this person.")
     ]
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (1024, 768), (390, 844)])
+def test_a_long_need_scrolls_by_itself_and_leaves_the_screen_to_the_answers(open_page, desk, size):
+    width, height = size
+    page = open_page(viewport={"width": width, "height": height})
+    desk(page, tie=False, none=False)
+    Query.objects.update(need=LONG, guide={"want": LONG, "known": "The park.", "annoy": "Cars."})
+    page.reload()
+    asked = page.locator("#question")
+    above = page.locator(".panes").bounding_box()["y"] - page.locator(".head").bounding_box()["y"]
+    assert above < (0.3 if width >= 900 else 0.33) * height
+    assert page.locator(".pane .text").first.bounding_box()["height"] > 0.35 * height
+    asked.focus()
+    page.keyboard.press("End")
+    expect(page.get_by_text("Cars.", exact=True)).to_be_in_viewport()
+    fold = page.get_by_role("button", name="Fold", exact=True)
+    expect(fold).to_be_in_viewport()
+    fold.click()
+    expect(asked).to_be_hidden()
+    page.get_by_role("button", name="Unfold").click()
+    expect(asked).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
+def test_the_choice_bar_is_as_low_as_what_is_asked_allows(open_page, desk, size):
+    width, height = size
+    page = desk(open_page(viewport={"width": width, "height": height}), options=2)
+    bar = page.locator(".decide")
+    question = page.get_by_text("Which answer fits this person best and helps most?")
+    choices = page.locator(".choice")
+    # The question stands before its choices, the words and the buttons in a second row.
+    middle = [
+        box["y"] + box["height"] / 2
+        for box in (question.bounding_box(), choices.first.bounding_box())
+    ]
+    assert abs(middle[0] - middle[1]) < 4
+    assert bar.bounding_box()["height"] <= 104
+    TaskDefinition.objects.update(config={"options": 2, "reason": "off"})
+    page.reload()
+    assert bar.bounding_box()["height"] <= 60
+
+
+def test_on_a_phone_the_question_is_there_to_be_read(open_page, desk):
+    page = desk(open_page(viewport=PHONE))
+    question = page.get_by_text("Which answer fits this person best and helps most?")
+    assert question.bounding_box()["width"] > 200
+    expect(page.get_by_role("button", name="Submit and next")).to_be_in_viewport(ratio=1)
+
+
+def test_who_believes_to_be_typing_skips_nothing(page, desk):
+    desk(page)
+    page.locator("body").press_sequentially("so good")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    assert Handback.objects.count() == 0
+    expect(page.locator("form.judge")).to_be_visible()
+
+
+def test_what_was_said_of_a_change_goes_with_the_next_answer(page, desk):
+    desk(page, items=3)
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#progress")).to_contain_text("1 of 3")
+    page.keyboard.press("u")
+    expect(page.locator("#progress")).to_contain_text("You judged this")
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Your answer is changed.")).to_be_visible()
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#progress")).to_contain_text("2 of 3")
+    expect(page.get_by_text("Your answer is changed.")).to_have_count(0)
+
+
+def test_a_link_that_is_called_a_button_answers_to_the_space_bar(page, desk):
+    desk(page)
+    page.goto("/")
+    page.get_by_role("button", name="Go on with the item in your hands").press("Space")
+    expect(page.locator("form.judge")).to_be_visible()

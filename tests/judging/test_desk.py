@@ -668,3 +668,22 @@ def test_a_crowd_participant_who_leaves_frees_their_place(cast, tea, ann):
     leaving.leave(tea, ann)
     assert source.entries.get().returned_at is not None
     assert Membership.objects.get(user=ann).left_at is not None
+
+
+def test_one_press_on_the_consent_page_withdraws_nothing(page):
+    html = page.get(CONSENT).content.decode()
+    # The button is shown only to who opened what stands before it.
+    before, after = html.split('value="withdraw"')
+    assert before.rindex("<details>") > before.rindex("</form>")
+    assert after.index("</details>") < after.index("<footer")
+
+
+def test_messages_that_the_desk_does_not_show_are_not_marked_as_read_there(cast, tea, ann, page):
+    for n in range(3):
+        messages.write(_as(tea, "curator"), cast.person("Carol"), f"News {n}")
+    assert "I have read them all" in page.get("/").content.decode()
+    messages.write(_as(tea, "curator"), cast.person("Carol"), "News 3")
+    html = page.get("/").content.decode()
+    assert "News 0" not in html
+    assert "I have read them all" not in html
+    assert "All messages, and answer" in html

@@ -12,8 +12,18 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.judging import queue
-from annotation.judging.models import Batch, Checks, Desk, Draft, Item, Selection, Slot
+from annotation.judging.models import (
+    Batch,
+    Checks,
+    Desk,
+    Draft,
+    Item,
+    Judgment,
+    Selection,
+    Slot,
+)
 from annotation.studies.models import Study
+from tests.browser.kinds import ALL, open_kind
 
 URL = "/studies/tea/judge/"
 HTMX = {"headers": {"HX-Request": "true"}}
@@ -326,3 +336,63 @@ def test_a_participant_whose_quota_is_reached_gets_the_code_and_no_more_items(ca
     assert "CODE-7" in answer.content.decode()
     assert "CODE-7" in page.get(URL).content.decode()
     assert Slot.objects.filter(annotator=bo).count() == 1
+
+
+def test_a_participants_progress_and_desk_know_the_quota(cast, tea, login):
+    cast.open(tea, items=3)
+    source = tea.sources.create(name="Crowd", completion_code="CODE-7", quota=2)
+    bo = cast.person("Bo")
+    type(bo).objects.filter(pk=bo.pk).update(worker="tea:crowd-1")
+    source.entries.create(
+        study=tea, user=bo, participant="p1", submission_study="s1", session="0" * 64
+    )
+    bo.refresh_from_db()
+    page = login(bo)
+    first = page.get(URL)
+    assert "0 of 2 judged" in first.content.decode()
+    desk = page.get("/").content.decode()
+    assert "of up to 2" in desk
+    # An account with a history is one that no link opens any more.
+    assert reverse("history") not in desk
+    last = page.post(URL, filled(page.post(URL, filled(first), **HTMX)), **HTMX).content.decode()
+    assert "You are done" in last
+    assert "that are opened later" not in last
+    desk = page.get("/").content.decode()
+    assert "CODE-7" in desk
+    assert URL not in desk
+    assert "Nothing is waiting for you" not in desk
+
+
+def test_the_parts_of_a_guided_need_are_told_apart_in_the_readers_language(cast, tea, ann):
+    cast.open(tea)
+    tea.queries.update(need="Known already: The park.")
+    assert "<p>Known already: The park.</p>" in ann.get(URL).content.decode()
+    guide = {"want": "A **walk**.", "known": "The park.", "annoy": "<b>Cars.</b>"}
+    tea.queries.update(guide=guide, need="A walk.\n\nKnown already: The park.")
+    page = ann.get(URL).content.decode()
+    names = re.findall(r'<h2 class="kicker">([^<]+)</h2>', page)
+    assert names == ["What they need to know", "Known already", "Would annoy"]
+    assert "<strong>walk</strong>" in page
+    assert "Known already: The park." not in page
+    assert "<b>Cars." not in page
+    korean = ann.get(URL, headers={"Accept-Language": "ko"}).content.decode()
+    assert "이미 아는 것" in korean
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_kind_asks_its_tasks_question(cast, tea, ann, kind):
+    open_kind(cast, tea, kind, question="Would you <keep> it?")
+    assert "Would you &lt;keep&gt; it?" in ann.get(URL).content.decode()
+
+
+def test_the_way_back_to_the_last_answer_is_there_after_a_reload_and_without_javascript(
+    cast, tea, ann
+):
+    cast.open(tea, items=3)
+    first = ann.get(URL)
+    assert "/judged/" not in first.content.decode()
+    ann.post(URL, filled(first))
+    back = f"/studies/tea/judged/{hidden(first, 'slot')}/"
+    assert back in ann.get(URL).content.decode()
+    Judgment.objects.update(submitted_at=timezone.now() - timedelta(hours=25))
+    assert "/judged/" not in ann.get(URL).content.decode()

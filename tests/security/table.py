@@ -605,7 +605,7 @@ TABLE = {
     "sources-upload": page(
         MANAGERS, POST=302, data=lambda w: {"file": SimpleUploadedFile("tea.md", b"# Tea")}
     ),
-    "sources-clear": page(MANAGERS, POST=302),
+    "sources-clear": page(MANAGERS, POST=302, data=lambda w: {"sure": "1"}),
     # --- Answers and releases ------------------------------------------------------------------
     "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
     "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),

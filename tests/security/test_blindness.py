@@ -128,6 +128,8 @@ def test_the_pages_of_two_items_differ_in_the_answers_alone(cast, tea, login):
         submit.submit(tea, slot.pk, cast.person("Ann"), {"choice": choice}, key=str(slot.pk))
         page = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", page)
         page = re.sub(r'(csrfmiddlewaretoken" value=")\w+', r"\1", page)
+        # The way back to the last answer: there is none on the first page.
+        page = re.sub(r'<a class="last".*</a>', "", page)
         pages.append(re.sub(r"Answer \d(?=<)|\d of \d judged", "", page))
     assert pages[0] == pages[1]
 

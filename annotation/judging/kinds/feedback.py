@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import words
@@ -15,12 +15,15 @@ NAME = gettext_lazy("score answers on criteria, with feedback")
 ASKS = ("query", "options")
 QUESTION = gettext_lazy("How well does this answer serve you?")
 CRITERIA_LIMIT, OPTIONS_LIMIT = 12, 5
-# BESPOKE's four criteria; the names are the paper's, the explanations ours.
+# BESPOKE's four criteria; the names are the paper's, the explanations ours. Stored as they are,
+# shown in the reader's language.
 CRITERIA = {
-    "Need Alignment": gettext_lazy("Does it answer the need behind the query?"),
-    "Content Depth": gettext_lazy("Is the amount and the level of detail right for you?"),
-    "Tone": gettext_lazy("Does its voice fit you?"),
-    "Explanation Style": gettext_lazy("Is it organised in the way you prefer?"),
+    gettext_noop("Need Alignment"): gettext_lazy("Does it answer the need behind the query?"),
+    gettext_noop("Content Depth"): gettext_lazy(
+        "Is the amount and the level of detail right for you?"
+    ),
+    gettext_noop("Tone"): gettext_lazy("Does its voice fit you?"),
+    gettext_noop("Explanation Style"): gettext_lazy("Is it organised in the way you prefer?"),
 }
 DEFAULTS = {
     "criteria": list(CRITERIA),
