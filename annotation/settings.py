@@ -270,8 +270,6 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
-# Pages name files by their digests alone.
-WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 # Maps are for whoever reads vendored scripts: packing them takes seconds at the first start.
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (
     *("jpg", "jpeg", "png", "gif", "webp", "zip", "gz", "tgz", "bz2", "tbz", "xz", "br"),
