@@ -35,7 +35,6 @@ from annotation.histories.models import (
 from annotation.histories.receive import UNDER_WAY
 from annotation.histories.store import digest_of
 
-
 SESSIONS_AT_ONCE = 500
 
 
