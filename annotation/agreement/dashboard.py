@@ -12,18 +12,18 @@ from datetime import date, timedelta
 from functools import cached_property
 
 import numpy as np
-from django.db.models import Aggregate, Case, Count, FloatField, IntegerField, Sum, When
+from django.db.models import Aggregate, Case, Count, F, FloatField, IntegerField, Q, Sum, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, TruncDate
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.agreement import charts, flags, pairwise, position, reading, stats
+from annotation.agreement import charts, flags, headline, pairwise, position, reading, stats
 from annotation.agreement.bradley_terry import bradley_terry
 from annotation.agreement.charts import Dot
 from annotation.agreement.intervals import clopper_pearson
-from annotation.agreement.models import StoredVotes
-from annotation.agreement.sentences import said
+from annotation.agreement.models import AgreementResult, StoredVotes
+from annotation.agreement.sentences import said, tier_name
 from annotation.agreement.tiers import TIERS
 from annotation.judging.models import ItemOption
 
@@ -150,12 +150,24 @@ class Board:
 
     @cached_property
     def totals(self) -> dict:
-        """Votes there are, without those of people who left, and wanted; all items."""
+        """Votes there are, without those of people who left, and wanted; items, complete items."""
         return self.items.aggregate(
             votes=Sum("given", default=0),
             wanted=Sum("overlap", default=0),
             items=Count("pk"),
+            complete=Count("pk", filter=Q(given__gte=F("overlap"))),
         )
+
+    @cached_property
+    def result(self) -> AgreementResult | None:
+        """Agreement and tiers as last recomputed; None too where an older version did it."""
+        found = self.study.agreement_results.filter(task=self.task).first()
+        return found if found and found.current else None
+
+    @property
+    def level(self) -> str:
+        """The scale of the labels, a level of ``stats.LEVELS``."""
+        return "nominal"
 
     @cached_property
     def stored(self) -> StoredVotes | None:
@@ -305,15 +317,21 @@ class Board:
         """``found`` with the votes and items that single votes were read of."""
         return {"votes": len(self.rows), "items": len(self.rows.items), **found}
 
-    def disputed(self):
-        """Items with two votes or more, the most disputed first: lowest own kappa, most votes."""
+    def disputed(self, tier: str = ""):
+        """Items with two votes or more, the most disputed first: lowest own kappa, most votes.
+
+        ``tier`` asks for the items of that tier, those of one vote last.
+        """
         n = Cast("given", FloatField())
         same = sum(
             Cast(name, FloatField()) * (Cast(name, FloatField()) - 1) for name in self.counts
         )
         k = float(len(self.labels))
         own = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
-        found = self.items.filter(given__gte=2).annotate(kappa=own)
+        found = self.items.filter(given__gte=2)
+        if tier:
+            found = self.items.filter(given__gte=1, tier__tier=tier)
+        found = found.annotate(kappa=Case(When(given__gte=2, then=own)))
         return found.select_related("tier").order_by("kappa", "-given", "position")
 
     def votes_of(self, item) -> str:
@@ -327,7 +345,7 @@ def _words() -> dict[str, dict]:
     columns = ("title", "lead", "how")
     return {
         key: dict(zip(columns, words, strict=True))
-        for key, words in {**_words_of_progress(), **_words_of_votes()}.items()
+        for key, words in {**headline.words(), **_words_of_progress(), **_words_of_votes()}.items()
     }
 
 
@@ -361,7 +379,9 @@ def _words_of_progress() -> dict[str, tuple]:
             _("Kappa of each tier with its interval; the shade is the band it must lie in."),
             _(
                 "Rule kappa-bands, version 1. A band is checked in whole numbers, on 30 items or "
-                "more; so is the kappa that new annotators would show."
+                "more; so is the kappa that new annotators would show. Votes an item: least, "
+                "median, most. Fleiss' kappa and alpha depend on which answer is stored first, and "
+                "mean little within a tier."
             ),
         ),
         "seconds": (
@@ -497,25 +517,34 @@ def tier_rows(result) -> list[tuple[str, dict, str]]:
 
 
 def tiers(board, about) -> dict:
-    """Every tier's kappa against its band, as last recomputed."""
-    result = board.study.agreement_results.filter(task=board.task).first()
+    """Every tier's kappa against its band, as last recomputed; before them that of all items."""
+    result = board.result
     if result is None:
-        return {"reason": _("Not computed yet: the worker does it every ten seconds.")}
-    rows, marks = [], []
+        return {"reason": headline.not_yet()}
+    rows = [(_("All items"), *_group(result.tiers["all"]), *[None] * 5, "")]
+    marks = []
     for name, tier, note in tier_rows(result):
         kappa, band = tier["symmetric_kappa"], tier["band"]
-        low, high = kappa.get("low"), kappa.get("high")
         checks = (tier["in_band"], tier["new_panel_kappa"], tier["new_panel_in_band"], note)
-        edges = band or (None, None)
-        rows.append((name, tier["items"], kappa["value"], low, high, *edges, *checks))
-        marks.append(
-            Dot(f"{name.replace('_', ' ')} ({tier['items']})", kappa["value"], low, high, band)
-        )
-    header = (_("Tier"), _("Items"), _("Symmetric kappa"), _("low"), _("high"), _("Band above"))
-    header += (_("up to"), _("In band"), _("New panel's kappa"), _("In band"), _("Note"))
+        rows.append((tier_name(name), *_group(tier), *(band or (None, None)), *checks))
+        limits = (kappa["value"], kappa.get("low"), kappa.get("high"))
+        marks.append(Dot(f"{tier_name(name)} ({tier['items']})", *limits, band))
+    header = (_("Tier"), _("Items"), _("Votes an item"), _("Percent agreement"))
+    header += (_("Symmetric kappa"), _("low"), _("high"), _("Fleiss' kappa"), _("Gwet's AC1"))
+    header += (_("Krippendorff's alpha"), _("Band above"), _("up to"), _("In band"))
+    header += (_("New panel's kappa"), _("In band"), _("Note"))
     svg = charts.dots("tiers", about["title"], about["lead"], marks)
-    items = sum(row[1] for row in rows)
+    items = result.tiers["all"]["items"]
     return {"header": header, "rows": rows, "svg": svg, "votes": result.votes, "items": items}
+
+
+def _group(group: dict) -> tuple:
+    """Items, votes an item and the coefficients of a tier, or of all items."""
+    n, kappa = group["votes_per_item"], group["symmetric_kappa"]
+    several = "" if n["min"] is None else f"{n['min']} / {n['median']:g} / {n['max']}"
+    raw = (group[key]["value"] for key in ("fleiss_kappa", "gwet_ac1", "krippendorff_alpha"))
+    limits = (kappa["value"], kappa.get("low"), kappa.get("high"))
+    return (group["items"], several, group["percent_agreement"]["value"], *limits, *raw)
 
 
 def matrix(board, about) -> dict:
@@ -707,14 +736,15 @@ def rater_flags(board, about) -> dict:
 
 
 FIGURES = {
+    "agreement": headline.agreement,
+    "tiers": tiers,
+    "patterns": vote_patterns,
+    "time": over_time,
     "days": by_day,
     "raters": by_rater,
-    "time": over_time,
-    "patterns": vote_patterns,
-    "tiers": tiers,
+    "seconds": seconds,
     "matrix": matrix,
     "sides": sides,
-    "seconds": seconds,
     "wins": wins,
     "strategies": ranking,
     "models": ranking,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from annotation.agreement import reading, tiers
+from annotation.agreement import reading, tiers, topup
 from annotation.agreement.models import ItemTier
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.core import audit
@@ -51,7 +51,8 @@ def _count(study, definition) -> int:
     """Easy pairs of a task, from its votes as they are now."""
     known = reading.read(study, definition)
     waiting = reading.collecting(study, definition.name)
-    judged = tiers.judge(known.votes, len(known.declared), collecting=waiting)
+    topped = topup.topped(study, definition.name)
+    judged = tiers.judge(known.votes, len(known.declared), collecting=waiting, topped=topped)
     won = {item.task: int(item.winner) for item in judged if (item.winner or "").isdigit()}
     generic = ItemOption.objects.filter(
         item__study=study, item__external_id__in=won, candidate__strategy=QUESTION_ALONE

@@ -51,9 +51,8 @@ class RuleForm(forms.Form):
         data = super().clean()
         if not self.errors:
             try:
-                self.rule = TierRule(
-                    **{**data, "stop_below": data["stop_below"] or None}, version="preview"
-                )
+                given = {name: value for name, value in data.items() if value not in (None, "")}
+                self.rule = TierRule(**given, version="preview")
             except ValueError as error:
                 raise forms.ValidationError(said(str(error))) from error
         return data

@@ -16,6 +16,24 @@ class Formula:
 
 
 FORMULAS = {
+    "symmetric_kappa": Formula(
+        _("Symmetric kappa"),
+        "κ = (K·P̄ − 1) / (K − 1)",
+        _(
+            "Fleiss' kappa with every item entered in all orders of its K labels, so the stored "
+            "order does not matter. A tier's bands are checked on it."
+        ),
+        "Fleiss 1971; Warrens 2010",
+    ),
+    "krippendorff_alpha": Formula(
+        _("Krippendorff's alpha"),
+        "α = 1 − (n − 1) · Σ o·δ² / Σ nₖ·nₗ·δ²",
+        _(
+            "One minus the disagreement seen over the disagreement expected by chance, at the "
+            "nominal level. Items may have different numbers of votes."
+        ),
+        "Krippendorff 2011",
+    ),
     "percent_agreement": Formula(
         _("Percent agreement"),
         "P̄ = mean of Pᵢ,  Pᵢ = Σ v(v−1) / (n(n−1))",
@@ -36,24 +54,6 @@ FORMULAS = {
         ),
         "Fleiss 1971; Gwet 2021",
     ),
-    "symmetric_kappa": Formula(
-        _("Symmetric kappa"),
-        "κ = (K·P̄ − 1) / (K − 1)",
-        _(
-            "Fleiss' kappa with every item entered in all orders of its K labels, so the stored "
-            "order does not matter. A tier's bands are checked on it."
-        ),
-        "Fleiss 1971; Warrens 2010",
-    ),
-    "krippendorff_alpha": Formula(
-        _("Krippendorff's alpha"),
-        "α = 1 − (n − 1) · Σ o·δ² / Σ nₖ·nₗ·δ²",
-        _(
-            "One minus the disagreement seen over the disagreement expected by chance, at the "
-            "nominal level. Items may have different numbers of votes."
-        ),
-        "Krippendorff 2011",
-    ),
     "gwet_ac1": Formula(
         _("Gwet's AC1"),
         "(P̄ − Pₑ) / (1 − Pₑ),  Pₑ = Σ π(1 − π) / (K − 1)",
@@ -64,7 +64,6 @@ FORMULAS = {
 
 # What the page of a task on a scale shows in place of FORMULAS.
 ORDINAL = {
-    "percent_agreement": FORMULAS["percent_agreement"],
     "krippendorff_alpha": Formula(
         _("Krippendorff's alpha, ordinal"),
         "α = 1 − (n − 1) · Σ o·δ² / Σ nₖ·nₗ·δ²,  δ = Σ of the n between, half of both ends",
@@ -74,6 +73,7 @@ ORDINAL = {
         ),
         "Krippendorff 2011",
     ),
+    "percent_agreement": FORMULAS["percent_agreement"],
     "gwet_ac2": Formula(
         _("Gwet's AC2, quadratic weights"),
         "(P̄ − Pₑ) / (1 − Pₑ),  w = 1 − (distance / range)²,  Pₑ = Σw · Σ π(1 − π) / (K(K − 1))",

@@ -4,27 +4,32 @@ from dataclasses import dataclass
 
 from django.template.defaultfilters import floatformat
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.agreement import charts
 from annotation.agreement.charts import Dot
 from annotation.agreement.formulas import FORMULAS_OF
 from annotation.agreement.reading import AUDIT_TASK
-from annotation.agreement.sentences import said
+from annotation.agreement.sentences import said, tier_name
 from annotation.agreement.tiers import TIERS
-from annotation.core.labels import label
 
-NOT_YET = _("Not computed yet: the worker does it every ten seconds.")
-NO_VOTES = _("There are no votes yet.")
+# How many coefficients stand at the head of a page.
+FIRST = 3
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure: its name, what of the page explains it, its value as text, what stands below."""
+    """One figure: its name, what the page has behind it, its value as text, what stands below."""
 
     name: str
-    anchor: str
+    address: str
     value: str
     about: str
+
+
+def not_yet() -> str:
+    """What stands in place of figures until the first recomputation."""
+    return _("Not computed yet: the worker does it every ten seconds.")
 
 
 def progress(board) -> list[Cell]:
@@ -32,52 +37,60 @@ def progress(board) -> list[Cell]:
     totals = board.totals
     wanted = _("of %(n)d wanted") % {"n": totals["wanted"]}
     items = _("of %(n)d") % {"n": totals["items"]}
-    complete = "patterns" if "patterns" in board.makers else "days"
+    complete = "#patterns" if "patterns" in board.makers else "#days"
     return [
-        Cell(_("Judgments"), "days", str(totals["votes"]), wanted),
+        Cell(_("Judgments"), "#days", str(totals["votes"]), wanted),
         Cell(_("Items complete"), complete, str(totals["complete"]), items),
     ]
 
 
 def coefficients(board) -> list[Cell]:
-    """Every coefficient of the page with its interval and n, or the reason why it has no value.
+    """The first coefficients with their intervals and n, or the reason why one has no value.
 
-    Of feedback, alpha of each criterion. None where the task has no coefficients.
+    Of feedback, alpha of each criterion. The figure ``agreement`` has all of them.
     """
     result = board.result
     if result is None:
-        reason = NOT_YET if board.totals["votes"] else NO_VOTES
-        formulas = FORMULAS_OF[board.level]
-        return [Cell(str(one.name), f"how-{key}", "–", str(reason)) for key, one in formulas.items()]
+        reason = not_yet() if board.totals["votes"] else _("There are no votes yet.")
+        formulas = list(FORMULAS_OF[board.level].items())[:FIRST]
+        return [Cell(str(one.name), f"#how-{key}", "–", reason) for key, one in formulas]
     cells = []
     for criterion, report, found in result.parts:
-        for key, name, one in found:
-            if not criterion or key == "krippendorff_alpha":
-                cells.append(_coefficient(_(criterion) if criterion else name, key, one, report))
+        for key, name, one in found[:FIRST]:
+            if criterion and key == "krippendorff_alpha":
+                name = _("%(criterion)s, alpha") % {"criterion": _(criterion)}
+            elif criterion:
+                continue
+            cells.append(_coefficient(name, key, one, report))
     return cells
 
 
 def _coefficient(name, key, found, report) -> Cell:
     if found["value"] is None:
-        return Cell(str(name), f"how-{key}", "–", said(found["reason"]))
-    n = _("%(n)d items") % {"n": report["paired_items"]}
+        return Cell(str(name), f"#how-{key}", "–", said(found["reason"]))
+    items = report["paired_items"]
+    n = ngettext("%(n)d item", "%(n)d items", items) % {"n": items}
     limits = (floatformat(found[side], 2) for side in ("low", "high"))
     about = n if found["low"] is None else "{} … {} · {}".format(*limits, n)
-    return Cell(str(name), f"how-{key}", floatformat(found["value"], 3), about)
+    return Cell(str(name), f"#how-{key}", floatformat(found["value"], 3), about)
 
 
 def tiers(board) -> list[Cell]:
-    """Items of every tier, and whether it is in its band."""
+    """Items of every tier, leading to them, and whether it is in its band."""
     result = board.result
     if not result or not result.tiers or board.task == AUDIT_TASK:
         return []
-    return [_tier(name, result.tiers["tiers"][name]) for name in TIERS]
+    return [_tier(name, result) for name in TIERS]
 
 
-def _tier(name, tier) -> Cell:
+def _tier(name, result) -> Cell:
+    tier, rule = result.tiers["tiers"][name], result.tiers["rule"]["parameters"]
     kappa = tier["symmetric_kappa"]["value"]
     words = [] if kappa is None else [_("kappa %(value)s") % {"value": floatformat(kappa, 2)}]
-    if tier["in_band"] is False:
+    if name == "pending" and tier["items"]:
+        least = rule["minimum"] if result.closed else rule["panel"]
+        words.append(_("fewer than %(n)d votes") % {"n": least})
+    elif tier["in_band"] is False:
         words.append(_("outside its band"))
     elif tier["new_panel_in_band"] is False:
         words.append(_("outside its band for a new panel"))
@@ -85,13 +98,13 @@ def _tier(name, tier) -> Cell:
         words.append(_("in its band"))
     elif tier["band"] and tier["items"]:
         words.append(_("too few to check"))
-    return Cell(label(name), "tiers", str(tier["items"]), ", ".join(words))
+    return Cell(tier_name(name), f"?tier={name}#disputed", str(tier["items"]), ", ".join(words))
 
 
 def agreement(board, about) -> dict:
     """The figure of every coefficient, of every criterion, as last recomputed."""
     if board.result is None:
-        return {"reason": str(NOT_YET)}
+        return {"reason": not_yet()}
     rows, marks = [], []
     for criterion, report, found in board.result.parts:
         for key, name, one in found:

@@ -6,20 +6,18 @@ from django.db.models import Case, Count, F, FloatField, Q, StdDev, When
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
-from annotation.agreement import charts, otherkinds
-from annotation.agreement.charts import Dot
+from annotation.agreement import charts, headline, otherkinds
 from annotation.agreement.dashboard import Board, by_day, sides
 from annotation.agreement.score_figures import spread_figure
-from annotation.agreement.sentences import said
 from annotation.judging.kinds import config_of, kind_of, preference
 from annotation.judging.models import AttributeVerdict, Preference, Score
 
 # Claims are one person's own: how far they are, and no more.
 SHOWN = {
-    "preference": ("days", "agreement", "answers", "sides"),
-    "feedback": ("days", "agreement", "answers"),
-    "attribute": ("days", "agreement", "answers"),
-    "relevance": ("days", "agreement", "answers"),
+    "preference": ("agreement", "answers", "sides", "days"),
+    "feedback": ("agreement", "answers", "days"),
+    "attribute": ("agreement", "answers", "days"),
+    "relevance": ("agreement", "answers", "days"),
     "claims": ("days",),
 }
 
@@ -61,11 +59,6 @@ class KindBoard(Board):
         columns = ("title", "lead", "how")
         own = {key: dict(zip(columns, told, strict=True)) for key, told in _words().items()}
         return super().words() | own
-
-    @cached_property
-    def result(self):
-        """Agreement as last recomputed, or None."""
-        return self.study.agreement_results.filter(task=self.task).first()
 
     @cached_property
     def tally(self) -> dict[str, int]:
@@ -139,14 +132,6 @@ def _places(by: dict) -> list[str]:
 
 def _words() -> dict[str, tuple]:
     return {
-        "agreement": (
-            _("Agreement"),
-            _("Each coefficient with its 95 % interval."),
-            _(
-                "As last recomputed. What each coefficient is stands at the page's end; a dash has "
-                "its reason."
-            ),
-        ),
         "answers": (
             _("What was said"),
             _("How often each answer was given."),
@@ -162,32 +147,6 @@ def _words() -> dict[str, tuple]:
             ),
         ),
     }
-
-
-def agreement(board, about) -> dict:
-    """Every coefficient of every criterion, as last recomputed."""
-    if board.result is None:
-        return {"reason": _("Not computed yet: the worker does it every ten seconds.")}
-    rows, marks = [], []
-    parts = board.result.parts
-    for criterion, report, found in parts:
-        for key, name, one in found:
-            limits = (one["value"], one.get("low"), one.get("high"))
-            start = (_(criterion), str(name)) if criterion else (str(name),)
-            size = (report["items"], report["votes"])
-            rows.append((*start, *size, *limits, said(one.get("reason"))))
-            if not criterion or key == "krippendorff_alpha":
-                marks.append(Dot(start[0], *limits))
-    header = (_("Coefficient"), _("Items"), _("Votes"))
-    header += (_("Value"), _("low"), _("high"), _("Reason"))
-    lead = about["lead"]
-    if board.kind == "feedback":
-        header = (_("Criterion"), *header[:1], _("Answers"), _("Scores"), *header[3:])
-        lead = _("Krippendorff's alpha of each criterion; the table has the other coefficients.")
-    table = {"header": header, "rows": rows, "votes": board.result.votes, "lead": lead}
-    if not any(mark.value is not None for mark in marks):
-        return table | {"reason": _("No coefficient is defined yet; the table says why.")}
-    return table | {"svg": charts.dots("agreement", about["title"], lead, marks)}
 
 
 def answers(board, about) -> dict:
@@ -207,4 +166,4 @@ def answers(board, about) -> dict:
     return {"header": header, "rows": rows, "svg": svg, "lead": lead, "votes": total}
 
 
-MAKERS = {"days": by_day, "agreement": agreement, "answers": answers, "sides": sides}
+MAKERS = {"days": by_day, "agreement": headline.agreement, "answers": answers, "sides": sides}

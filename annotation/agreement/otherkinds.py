@@ -10,7 +10,7 @@ from django.db.models import Count, F, TextField, Value
 from django.db.models.functions import Cast, Concat
 
 from annotation.agreement import reading
-from annotation.agreement.report import agreement_report
+from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.votes import VotesError, votes_from_columns
 from annotation.judging.kinds import attribute, config_of
 from annotation.judging.models import Judgment, Score
@@ -60,7 +60,7 @@ def basis(definition) -> list:
     """What the report of a task depends on besides its judgments."""
     config = config_of(definition.kind, definition.config)
     criteria = config["criteria"] if definition.kind == "feedback" else []
-    return [RULE, definition.kind, declared(definition.kind, config), criteria]
+    return [RULE, CONTENTS, definition.kind, declared(definition.kind, config), criteria]
 
 
 def report(study, definition) -> dict:

@@ -42,6 +42,8 @@ def rater(request, slug, user):
         "study": study,
         "rater": one,
         "manages": request.user.is_superuser or study.role in MANAGERS,
+        # Who has neither a desk nor a membership is known by imported votes alone.
+        "works_here": one.desk.pk or study.memberships.filter(user=person).exists(),
         "gold": _answered(study, person, Batch.Purpose.GOLD),
         "training": _answered(study, person, Batch.Purpose.TRAINING),
         "repeats": _answered(study, person, Batch.Purpose.REPEAT),

@@ -96,7 +96,8 @@ class Votes:
 
 
 def raters(study, also: User | None = None) -> list[Rater]:
-    """Everybody who annotates the study or did, those with signs first.
+    """Everybody who annotates the study or did, or whose votes were imported; first those with
+    signs.
 
     Computed from the newest CAP judgments that stand; those of ``also`` are looked at although
     they were taken out. People who withdrew are left out.
@@ -123,6 +124,9 @@ def person(study, pk: int) -> User | None:
 
 def _users(study):
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
+    # Whose votes were imported has neither.
+    imported = Judgment.objects.filter(slot__study=study, imported=True)
+    of |= Q(pk__in=imported.values("annotator"))
     return User.objects.filter(of).exclude(pk__in=reading.withdrawn_from(study)).distinct()
 
 

@@ -7,16 +7,13 @@ from collections import defaultdict
 from django.db import connection, transaction
 from django.db.models import Count
 
-from annotation.agreement import otherkinds, reading
+from annotation.agreement import otherkinds, reading, topup
 from annotation.agreement.dashboard import Board
 from annotation.agreement.models import AgreementResult, ItemTier
-from annotation.agreement.report import agreement_report
+from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.tiers import DEFAULT, tiers_report
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
-
-# What the result of a selection holds; another number makes every one due again.
-CONTENTS = 2
 
 
 def due() -> list[tuple[Study, str]]:
@@ -37,8 +34,8 @@ def due() -> list[tuple[Study, str]]:
 def digests(study) -> dict[str, str]:
     """{task: digest of all that its result depends on} of the tasks that have votes.
 
-    That is the votes, the labels that could be given, the rule, what is closed, and who withdrew
-    or was excluded.
+    That is the votes, the labels that could be given, the rule, what is closed or topped up, and
+    who withdrew or was excluded.
     """
     shared = [
         reading.closed_batches(study),
@@ -46,10 +43,10 @@ def digests(study) -> dict[str, str]:
         sorted(study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)),
     ]
     votes = reading.voted_tasks(study, kind="")
+    changes, topped = _changes(study), topup.counts(study)
     known = {one.name: otherkinds.basis(one) for one in otherkinds.newest(study)}
     for one in reading.newest(study, votes):
-        known[one.name] = [DEFAULT.as_json(), reading.labels(one), CONTENTS]
-    changes = _changes(study)
+        known[one.name] = [DEFAULT.as_json(), reading.labels(one), CONTENTS, topped[one.name]]
     found = {}
     for task, basis in known.items():
         text = json.dumps([votes[task], changes[task], *basis, *shared])
@@ -102,7 +99,8 @@ def recompute(study, task: str) -> AgreementResult | None:
         "mean": agreement["cohen_kappa"]["mean"],
         "pairs": len(agreement["cohen_kappa"]["pairs"]),
     }
-    tiers = tiers_report(known.votes, len(known.declared), collecting=collecting)
+    topped = topup.topped(study, task)
+    tiers = tiers_report(known.votes, len(known.declared), collecting=collecting, topped=topped)
     _store_tiers(study, known.task, tiers.pop("items"))
     votes = len(known.votes)
     result = _store(study, known.task, digest, votes, collecting, agreement, tiers)

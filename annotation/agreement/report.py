@@ -14,6 +14,8 @@ from .coefficient import undefined, with_resamples
 from .votes import VotesError, categories
 
 RESAMPLES = 1000
+# What a stored report holds; another number makes every result due again.
+CONTENTS = 2
 
 
 def agreement_report(votes, level="nominal", declared=None, resamples=RESAMPLES, seed=0):
@@ -46,10 +48,11 @@ def agreement_report(votes, level="nominal", declared=None, resamples=RESAMPLES,
 
 
 def counts_report(patterns, workers, known):
-    """How much there is: items, votes, workers, votes per item, categories."""
+    """How much there is: items, and of them those with two votes; votes, workers, categories."""
     n = np.repeat(patterns.votes, patterns.weight)
     return {
         "items": patterns.items,
+        "paired_items": patterns.paired.items,
         "votes": int(patterns.totals.sum()),
         "workers": workers,
         "votes_per_item": {

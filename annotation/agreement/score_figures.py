@@ -6,7 +6,7 @@ from annotation.agreement import charts, scoring
 from annotation.agreement.charts import Dot
 from annotation.agreement.dashboard import Figure
 from annotation.agreement.scoring import ALL, CHOICE, SCALE
-from annotation.agreement.sentences import said
+from annotation.agreement.sentences import said, tier_name
 from annotation.agreement.tiers import TIERS
 
 
@@ -92,7 +92,7 @@ def _items(found, source) -> int:
 
 
 def _tier(name: str) -> str:
-    return _("all") if name == ALL else name.replace("_", " ")
+    return _("all") if name == ALL else tier_name(name)
 
 
 def spread_figure(study, task: str) -> Figure | None:

@@ -73,6 +73,22 @@ SENTENCES = (
 )
 
 
+TIER_NAMES = {
+    "easy": _("Easy"),
+    "medium": _("Medium"),
+    "hard": _("Hard"),
+    "borderline": _("Borderline"),
+    "ambiguous": _("Ambiguous"),
+    "ambiguous_tie": _("Ambiguous tie"),
+    "pending": _("Pending"),
+}
+
+
+def tier_name(name: str) -> str:
+    """A tier in the reader's language."""
+    return gettext(TIER_NAMES[name])
+
+
 def said(text: str | None) -> str:
     """A sentence of a pure module, or several joined by "; ", in the reader's language."""
     return "; ".join(map(_one, text.split("; "))) if text else ""

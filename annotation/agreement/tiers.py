@@ -39,7 +39,8 @@ class TierRule:
 
     ``panel`` votes are used, the first by submission; from ``minimum`` on an item is judged once
     collection has closed. An item's kappa above ``medium_above``, ``hard_above`` or
-    ``borderline_above`` names its tier. ``hard_fill`` is the largest share of borderline items in
+    ``borderline_above`` names its tier. Borderline items are a reserve: one that was topped up is
+    judged by its first ``top_up`` votes, and ``hard_fill`` is the largest share of the others in
     the released hard tier. ``stop_below`` ("hard" or "borderline") lets collection end early for
     items that can no longer rise above that threshold.
     """
@@ -49,6 +50,7 @@ class TierRule:
     medium_above: Fraction = Fraction(3, 5)
     hard_above: Fraction = Fraction(2, 5)
     borderline_above: Fraction = Fraction(1, 5)
+    top_up: int = 13
     hard_fill: Fraction = Fraction(0)
     stop_below: str | None = None
     name: str = "kappa-bands"
@@ -165,9 +167,10 @@ def unbiased_votes(options, rule):
 
 
 def used_rows(votes, panel):
-    """Rows of each task's first ``panel`` votes by submission time, then worker; sorted by task.
+    """Rows of each task's first votes by submission time, then worker; sorted by task.
 
-    Votes without a time come last; without any times the order of the file is the order of votes.
+    ``panel`` is how many, one number for all tasks or one a task. Votes without a time come last;
+    without any times the order of the file is the order of votes.
     """
     keys = (votes.task,)
     if votes.submitted is not None and np.any(votes.submitted != NO_TIME):
@@ -175,23 +178,43 @@ def used_rows(votes, panel):
     order = np.lexsort(keys)
     task = votes.task[order]
     start = np.searchsorted(task, task)
-    return order[np.arange(len(order)) - start < panel]
+    most = np.broadcast_to(panel, len(votes.tasks))
+    return order[np.arange(len(order)) - start < most[task]]
 
 
-def judge(votes, options=None, rule=DEFAULT, *, collecting=frozenset()):
+def judge(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), topped=frozenset()):
     """Every task of ``votes`` as Judged, in alphabetical order of tasks.
 
     ``options`` K defaults to the number of labels seen; ``collecting`` names the tasks that still
-    wait for votes. Raises VotesError with the line of a vote for one label more than there are
-    options, and where only one option is known.
+    wait for votes, ``topped`` those that were topped up. Raises VotesError with the line of a vote
+    for one label more than there are options, and where only one option is known.
     """
     options = options or len(votes.labels)
     if options < 2:
         raise VotesError(
             f"{votes.where(0)}: only one label was voted for: say how many options there are"
         )
-    rows = used_rows(votes, rule.panel)
-    tallies = _tallies(votes, rows)
+    items = _judged_by(rule.panel, votes, options, rule, collecting)
+    given = np.bincount(votes.task, minlength=len(items))
+    longer = [
+        task
+        for task, item in enumerate(items)
+        if item.task in topped and is_topped_up(item.tier, given[task], rule)
+    ]
+    if not longer:
+        return items
+    panel = np.full(len(items), rule.panel)
+    panel[longer] = rule.top_up
+    return _judged_by(panel, votes, options, rule, collecting)
+
+
+def is_topped_up(tier, votes, rule=DEFAULT):
+    """Whether an item that was topped up, of this tier by its panel, has the votes it was given."""
+    return tier == "borderline" and votes >= rule.top_up > rule.panel
+
+
+def _judged_by(panel, votes, options, rule, collecting):
+    tallies = _tallies(votes, used_rows(votes, panel))
     for task, tally in enumerate(tallies):
         if len(tally) > options:
             _refuse_extra_label(votes, task, options)
@@ -292,22 +315,18 @@ def fill_hard(items, options, rule, posterior=None):
     return waiting[:joined], waiting[joined:]
 
 
-def bands(rule):
-    """Band of each checked tier: (above, up to)."""
-    return {
-        "medium": (rule.medium_above, Fraction(1)),
-        "hard": (rule.hard_above, rule.medium_above),
-    }
+# Band of each checked tier: kappa above the first and up to the second, whatever the rule is.
+BANDS = {"medium": (Fraction(3, 5), Fraction(1)), "hard": (Fraction(2, 5), Fraction(3, 5))}
 
 
-def band_check(tier, items, options, rule, pool=None):
+def band_check(tier, items, options, pool=None):
     """Whether a tier holds: {"in_band", "new_panel_in_band", "note"}, None where not decided.
 
     ``in_band`` is exact and speaks of the votes themselves; ``new_panel_in_band`` of the kappa that
     new annotators would show, given the ``pool``'s. A release needs both not to be False.
     """
     out = {"in_band": None, "new_panel_in_band": None, "note": ""}
-    band = bands(rule).get(tier)
+    band = BANDS.get(tier)
     if band is None:
         return out
     if len(items) < TOO_FEW:
@@ -325,15 +344,15 @@ def band_check(tier, items, options, rule, pool=None):
     return {**out, "note": "; ".join(notes)}
 
 
-def tiers_report(votes, options=None, rule=DEFAULT, *, collecting=frozenset()):
+def tiers_report(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), topped=frozenset()):
     """The contract's tiers document: rule, items, and every tier's agreement against its band.
 
     "all" is the agreement on all items, from the votes that the rule uses.
 
-    ``collecting`` names the tasks that still wait for votes.
+    ``collecting`` names the tasks that still wait for votes, ``topped`` those that were topped up.
     """
     options = options or len(votes.labels)
-    items = judge(votes, options, rule, collecting=collecting)
+    items = judge(votes, options, rule, collecting=collecting, topped=topped)
     pool = pool_kappa(votes, options, rule)
     table = _count_table(items, votes.labels, options)
     groups = {name: [] for name in TIERS}
@@ -345,7 +364,7 @@ def tiers_report(votes, options=None, rule=DEFAULT, *, collecting=frozenset()):
         "all": {"items": len(items), **group_report(items, options, table)},
         "tiers": {
             name: tier_report(
-                name, [items[row] for row in rows], options, rule, pool,
+                name, [items[row] for row in rows], options, pool,
                 table if table is None else table[rows],
             )
             for name, rows in groups.items()
@@ -359,14 +378,14 @@ def pool_kappa(votes, options, rule):
     return group_kappa(items, options)
 
 
-def tier_report(name, items, options, rule, pool=None, table=None):
+def tier_report(name, items, options, pool=None, table=None):
     """One tier's entry: items, their agreement, band, whether it holds, and a note.
 
     ``table`` (items, options) holds the counts by stored label for raw Fleiss, AC1 and alpha; None
     where the labels are not categories the tasks share.
     """
-    band = bands(rule).get(name)
-    check = band_check(name, items, options, rule, pool)
+    band = BANDS.get(name)
+    check = band_check(name, items, options, pool)
     agreement = group_report(items, options, table)
     fresh = new_panel_kappa(items, options, pool) if band else None
     shapes = {tuple(sorted(item.votes.values())) for item in items}
@@ -425,14 +444,18 @@ def _count_table(items, labels, options):
     return table
 
 
-def preview(votes, options, current, other, *, collecting=frozenset()):
-    """What another rule would change: tier sizes under both, and the moves (from, to, items)."""
-    before = judge(votes, options, current, collecting=collecting)
-    after = judge(votes, options, other, collecting=collecting)
+def preview(votes, options, current, other, *, collecting=frozenset(), topped=frozenset()):
+    """What another rule would change: tiers under both, and the moves (from, to, items).
+
+    Hard with the borderline items that a release by the rule would take.
+    """
+    known = {"collecting": collecting, "topped": topped}
+    before = judge(votes, options, current, **known)
+    after = judge(votes, options, other, **known)
     moves = Counter((a.tier, b.tier) for a, b in zip(before, after, strict=True))
     return {
-        "current": _sizes(before, options, current),
-        "other": _sizes(after, options, other),
+        "current": _sizes(before, options, current, pool_kappa(votes, options, current)),
+        "other": _sizes(after, options, other, pool_kappa(votes, options, other)),
         "moves": [
             {"from": old, "to": new, "items": moves[old, new]}
             for old in TIERS
@@ -442,12 +465,17 @@ def preview(votes, options, current, other, *, collecting=frozenset()):
     }
 
 
-def _sizes(items, options, rule):
+def _sizes(items, options, rule, pool):
     groups = {name: [item for item in items if item.tier == name] for name in TIERS}
-    joined, _ = fill_hard(items, options, rule)
     sizes = {name: {"items": len(group)} for name, group in groups.items()}
-    for name in bands(rule):
-        sizes[name].update(band_check(name, groups[name], options, rule))
+    joined, _ = fill_hard(items, options, rule)
+    # What a release would hold is checked.
+    groups["hard"] = groups["hard"] + joined
+    for name in BANDS:
+        kappa = group_kappa(groups[name], options)
+        sizes[name] |= band_check(name, groups[name], options, pool)
+        sizes[name]["kappa"] = None if kappa is None else float(kappa)
+        sizes[name]["new_panel_kappa"] = new_panel_kappa(groups[name], options, pool)
     sizes["hard"]["filled"] = len(joined)
     return {"rule": rule.as_json(), "tiers": sizes}
 

@@ -14,12 +14,14 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.agreement import (
     easy,
     formulas,
+    headline,
     itempage,
     otherkinds,
     planning,
     reading,
     scoring,
     tiers,
+    topup,
 )
 from annotation.agreement.dashboard import CAP, FIGURES, Board, tier_rows
 from annotation.agreement.forms import PlanForm, RuleForm
@@ -61,29 +63,37 @@ def study(request, slug):
 def results(request, slug, task):
     """Every figure of one task, and its disputed items; one figure as CSV on request.
 
-    htmx asks with the number of votes that the page shows, and gets the figures anew where there
-    are more by now.
+    htmx asks with the number of votes and the recomputation that the page shows, and gets the
+    figures anew where there are newer ones.
     """
     found = study_for(request.user, slug, READERS)
     board = _board(found, task)
     if request.GET.get("format") == "csv":
         key = request.GET.get("chart", "")
         return _download(board.figure(key) if key in board.makers else None, found, task)
+    digest = board.result.digest if board.result else ""
+    seen = request.GET.get("votes"), request.GET.get("of")
+    if request.htmx and seen == (str(board.totals["votes"]), digest):
+        return HttpResponse(status=204)
     if isinstance(board, KindBoard):
         return _other_results(request, found, board)
-    if request.htmx and request.GET.get("votes") == str(board.totals["votes"]):
-        return HttpResponse(status=204)
-    page = Paginator(board.disputed(), PAGE).get_page(request.GET.get("page"))
+    tier = request.GET.get("tier", "")
+    tier = tier if tier in tiers.TIERS else ""
+    page = Paginator(board.disputed(tier), PAGE).get_page(request.GET.get("page"))
+    manages = found.role in MANAGERS or request.user.is_superuser
     context = {
         "study": found,
         "board": board,
+        "tier": tier,
+        "reserve": topup.reserve(found, task).count() if tier == "borderline" and manages else 0,
+        "top_up": tiers.DEFAULT.top_up,
         "address": reverse("results", args=[slug, task]),
         "has_scores": scoring.any_scores(found),
         "figures": [board.figure(key) for key in FIGURES],
         "capped": CAP if board.last is not None else None,
         "page": page,
         "disputed": [(item, board.votes_of(item)) for item in page],
-        "result": found.agreement_results.filter(task=task).first(),
+        "headline": _headline(board),
         "formulas": formulas.FORMULAS,
         "interval": formulas.INTERVAL,
         "tier_rule": formulas.TIER_RULE,
@@ -92,6 +102,31 @@ def results(request, slug, task):
     response = render(request, f"agreement/results.html{part}", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+@require_POST
+def top_up(request, slug, task):
+    """Ask more people about every borderline item of the task."""
+    found = study_for(request.user, slug, MANAGERS)
+    _definition(found, task)
+    try:
+        n = topup.top_up(found, task, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        words = ngettext(
+            "More people are asked about %(n)d item.", "More people are asked about %(n)d items.", n
+        )
+        messages.success(request, words % {"n": n})
+    return redirect(reverse("results", args=[slug, task]) + "?tier=borderline#disputed")
+
+
+def _headline(board) -> list:
+    """Groups of figures for the head of a task's page, from the most asked for on."""
+    # Claims are one person's own.
+    found = headline.coefficients(board) if "agreement" in board.makers else []
+    tiers_found = headline.tiers(board)
+    return [group for group in (headline.progress(board) + found, tiers_found) if group]
 
 
 def _other_results(request, study, board):
@@ -106,12 +141,16 @@ def _other_results(request, study, board):
         "address": reverse("results", args=[study.slug, board.task]),
         "figures": [board.figure(key) for key in board.makers],
         "page": page,
+        "headline": _headline(board),
         "disputed": [(row, board.votes_of(row)) for row in page or []],
         "formulas": None if claims else formulas.FORMULAS_OF[board.level],
         "interval": formulas.INTERVAL,
         "drawn_intervals": formulas.DRAWN_INTERVALS,
     }
-    return render(request, "agreement/kind.html", context)
+    part = "#live" if request.htmx else ""
+    response = render(request, f"agreement/kind.html{part}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
 
 
 @require_safe
@@ -205,6 +244,7 @@ def rule(request, slug, task):
             tiers.DEFAULT,
             form.rule,
             collecting=reading.collecting(found, task),
+            topped=topup.topped(found, task),
         )
         context |= {"preview": seen, "sizes": _sizes(seen), "items": len(known.votes.tasks)}
         context["capped"] = CAP if last is not None else None

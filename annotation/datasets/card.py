@@ -142,6 +142,8 @@ def _limits(manifest):
 def _tier_limits(rules):
     yield "- Tiers describe groups of items: the tier of a single item is noisy."
     yield "- A tier picked from votes looks more agreed upon than new annotators would find it."
+    if rules["tiers"]["filled"]:
+        yield f"- {rules['tiers']['filled']} borderline items were taken into the hard tier."
     yield f"- Easy pairs are not voted into being. {_audited(rules['easy'].get('audit'))}"
     if rules["easy"]["note"]:
         yield f"- {rules['easy']['note']}"

@@ -1,6 +1,7 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.agreement.forms import FractionField
 from annotation.datasets.freeze import LICENCE_LIMIT
 from annotation.datasets.layouts import LAYOUTS
 
@@ -30,6 +31,14 @@ class ReleaseForm(forms.Form):
         help_text=_(
             "A cell that a spreadsheet would run as a formula gets an apostrophe before it. "
             "Without this every cell is exact."
+        ),
+    )
+    hard_fill = FractionField(
+        label=_("Borderline items in the hard tier, at most (share)"),
+        required=False,
+        help_text=_(
+            "None unless you ask for them: 1/5 lets borderline items join up to a fifth of the "
+            "hard tier, as long as its kappa stays above 0.42. For layouts with tiers."
         ),
     )
     licence = forms.CharField(

@@ -7,7 +7,9 @@ time; ``build`` is the job around it, with the row as its state.
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +18,14 @@ from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 
 from annotation.agreement import easy
+from annotation.agreement.models import TopUp
 from annotation.agreement.reading import closed_batches, withdrawn_from
+from annotation.agreement.sentences import said
 from annotation.core import audit, heartbeat
 from annotation.core.errors import Conflict, DomainError
 from annotation.datasets import folders, layouts, owners
 from annotation.datasets.card import card
+from annotation.datasets.fill import filled
 from annotation.datasets.models import Release
 from annotation.datasets.reading import Reading
 from annotation.datasets.tally import Tally, outside_bands
@@ -47,16 +52,27 @@ class TakenOver(Exception):  # noqa: N818 - not an error: somebody else does the
 
 
 def request(
-    study, layout: str, format: str, by, *, safe_csv=False, licence="", start=False
+    study,
+    layout: str,
+    format: str,
+    by,
+    *,
+    safe_csv=False,
+    licence="",
+    hard_fill=None,
+    start=False,
 ) -> Release:
     """Freeze ``study`` as its next release; the row is the job of writing it.
 
-    ``format`` "" is the layout's own; ``start`` leases the row to the caller, who then calls
-    ``build`` with it. Raises DomainError for a layout, format or licence that cannot be, and for a
-    study without what the layout is made of, Conflict where an import keeps the votes or the study.
+    ``format`` "" is the layout's own; ``hard_fill`` (a Fraction; None: 0) is the largest share of
+    borderline items in the hard tier; ``start`` leases the row to the caller, who then calls
+    ``build`` with it. Raises DomainError for a layout, format, share or licence that cannot be, and
+    for a study without what the layout is made of, Conflict where an import keeps the votes or the
+    study.
     """
     format = layouts.format_of(layout, format)
     layouts.check_kinds(layout, _kinds(study))
+    _refuse_fill(layout, hard_fill)
     licence = licence.strip()
     if len(licence) > LICENCE_LIMIT or not licence.isprintable():
         raise DomainError(f"The licence is a name of at most {LICENCE_LIMIT} characters.")
@@ -65,9 +81,20 @@ def request(
     fields = {"layout": layout, "format": format, "safe_csv": safe_csv, "licence": licence}
     if start:
         fields |= _leased(attempts=1)
-    release = _patiently(partial(_create, study, judgment, by, fields))
+    release = _patiently(partial(_create, study, judgment, by, fields, hard_fill))
     release.refresh_from_db()
     return release
+
+
+def _refuse_fill(layout: str, hard_fill) -> None:
+    if not hard_fill:
+        return
+    if not layouts.layout_of(layout).TIERED:
+        raise DomainError(f"The layout “{layout}” has no tiers that borderline items could join.")
+    try:
+        replace(RULE, hard_fill=hard_fill)
+    except ValueError as error:
+        raise DomainError(said(str(error))) from error
 
 
 def _kinds(study) -> set[str]:
@@ -75,7 +102,7 @@ def _kinds(study) -> set[str]:
     return set(work.values_list("task__kind", flat=True))
 
 
-def _create(study, judgment: int, by, fields: dict) -> Release:
+def _create(study, judgment: int, by, fields: dict, hard_fill) -> Release:
     # Numbers are given one at a time; votes go on meanwhile.
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     last = locked.releases.aggregate(last=Max("version"))["last"] or 0
@@ -85,7 +112,7 @@ def _create(study, judgment: int, by, fields: dict) -> Release:
         created_by=by,
         salt=secrets.token_hex(32),
         as_of=Now(),
-        frozen=_frozen(locked, judgment),
+        frozen=_frozen(locked, judgment) | {"hard_fill": str(hard_fill or 0)},
         **fields,
     )
     audit.record(by, "release.request", release, version=release.version, layout=fields["layout"])
@@ -115,6 +142,7 @@ def _frozen(study, judgment: int) -> dict:
     consent = study.consent_text
     void = Judgment.objects.filter(slot__study=study, slot__status=Slot.Status.VOID)
     rulings = Adjudication.objects.filter(item__study=study)
+    topped = TopUp.objects.filter(item__study=study)
     withdrawn = withdrawn_from(study)
     return owners.frozen(study, withdrawn) | {
         "about": {
@@ -132,6 +160,7 @@ def _frozen(study, judgment: int) -> dict:
         # Judgments that were taken out: later somebody else's may be.
         "void": sorted(void.values_list("pk", flat=True)),
         "audit": easy.audit_of(study).as_json(),
+        "topped": sorted(map(str, topped.values_list("item", flat=True))),
         "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
     }
 
@@ -250,11 +279,14 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
             code="audit",
         )
     reading, tally = Reading(release, alive), Tally()
+    rule = replace(RULE, hard_fill=Fraction(release.frozen.get("hard_fill", 0)))
+    taken = filled(reading.items(), rule)
     tables = Tables(folder, layout.tables(release.format), safe_csv=release.safe_csv)
     with tables:
-        for table, row in _rows(layout, reading, tally):
+        for table, row in _rows(layout, reading, tally, taken):
             tables.write(table, row)
     manifest = _manifest(release, reading, tally)
+    manifest["rules"]["tiers"] = rule.as_json() | {"filled": len(taken)}
     if layout.TIERED and (refusal := outside_bands(manifest["agreement"])):
         raise DomainError(refusal, code="bands")
     about = release.frozen["about"] | {"licence": release.licence}
@@ -265,7 +297,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     return manifest
 
 
-def _rows(layout, reading: Reading, tally: Tally) -> Iterator[tuple[str, dict]]:
+def _rows(layout, reading: Reading, tally: Tally, taken) -> Iterator[tuple[str, dict]]:
     rows = layout.ROWS
     dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
     for name in ("personas", "attributes", "owners"):
@@ -274,6 +306,8 @@ def _rows(layout, reading: Reading, tally: Tally) -> Iterator[tuple[str, dict]]:
                 yield from rows[name](record)
     for item in reading.items():
         found = verdict(item)
+        if item.id in taken:
+            found = replace(found, tier="hard")
         made, reason = pair(item, found, dropped)
         tally.add(item, found, made, reason)
         if "items" in rows:
@@ -293,7 +327,6 @@ def _manifest(release, reading: Reading, tally: Tally) -> dict:
         "layout": release.layout,
         "format": release.format,
         "rules": {
-            "tiers": RULE.as_json(),
             "easy": {
                 "rule": "ground truth of three answers against the answer to the question alone",
                 "strategy": QUESTION_ALONE,

@@ -37,6 +37,7 @@ class Reading:
         self.release, self.alive = release, alive
         self.frozen = release.frozen
         self.withdrawn = frozenset(self.frozen["withdrawn"])
+        self.topped = frozenset(self.frozen.get("topped", ()))
 
     @cached_property
     def workers(self) -> dict:
@@ -216,6 +217,7 @@ class Reading:
             gold=item.gold.text if item.gold else "",
             criteria=tuple(config["criteria"]) if task.kind == "feedback" else (),
             adjudicated=_ruled(task.kind, ruling, answers),
+            topped=str(item.pk) in self.topped,
         )
 
     def _vote(self, vote: dict, said, answers) -> records.Vote:

@@ -92,6 +92,8 @@ class Item:
     gold: str = ""
     criteria: tuple[str, ...] = ()
     adjudicated: str | dict | None = None
+    # Whether more people were asked because its panel left it borderline.
+    topped: bool = False
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from annotation.agreement import tiers
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.stats import Patterns
-from annotation.datasets.truth import RULE
 
 CHECKED = ("medium", "hard")
 GROUPS = {"two_answers": 2, "three_answers": 3}
@@ -148,7 +147,7 @@ class _Task:
 
     def _tier(self, tier, pool):
         items, table = _judged(self.patterns[tier], tier)
-        return tiers.tier_report(tier, items, len(self.categories), RULE, pool, table)
+        return tiers.tier_report(tier, items, len(self.categories), pool, table)
 
 
 def _judged(patterns: Counter, tier: str):

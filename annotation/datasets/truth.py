@@ -45,13 +45,21 @@ class Pair:
 def verdict(item: Item, rule: tiers.TierRule = RULE) -> Verdict:
     """Count a selection's first ``rule.panel`` votes and judge them by the tier rule.
 
-    K is the number of labels the task offers. Of other kinds all votes count, there is no tier, and
-    the winner is what more than half of the verdicts say. Raises DomainError for a vote outside of
-    the labels.
+    A borderline item that was topped up is judged by its first ``rule.top_up`` votes. K is the
+    number of labels the task offers. Of other kinds all votes count, there is no tier, and the
+    winner is what more than half of the verdicts say. Raises DomainError for a vote outside of the
+    labels.
     """
     if item.kind != "selection":
         return _majority(item)
-    counts = _counted(item, item.votes[: rule.panel])
+    found = _by_panel(item, rule.panel, rule)
+    if item.topped and tiers.is_topped_up(found.tier, len(item.votes), rule):
+        return _by_panel(item, rule.top_up, rule)
+    return found
+
+
+def _by_panel(item: Item, panel: int, rule: tiers.TierRule) -> Verdict:
+    counts = _counted(item, item.votes[:panel])
     tier = tiers.tier_of(counts.values(), len(counts), rule, closed=item.closed)
     if tier in ("pending", "ambiguous_tie"):
         return Verdict(tuple(counts.values()), None, None, tier)

@@ -41,8 +41,8 @@ def computed(mix):
 def page(login, cast):
     client = login(cast.person("Rui"))
 
-    def open_(path):
-        return client.get(f"/studies/mix/{path}")
+    def open_(path, **headers):
+        return client.get(f"/studies/mix/{path}", headers=headers)
 
     return open_
 
@@ -68,9 +68,9 @@ def test_every_kind_has_a_result_and_only_selections_have_tiers(mix):
 def test_verdicts_have_nominal_coefficients_and_scales_ordinal_ones(computed):
     found = {one.task: one for one in computed.agreement_results.all()}
     keys = {task: [key for key, *_ in one.parts[0][2]] for task, one in found.items()}
-    nominal = ["percent_agreement", "fleiss_kappa", "symmetric_kappa", "krippendorff_alpha"]
+    nominal = ["symmetric_kappa", "krippendorff_alpha", "percent_agreement", "fleiss_kappa"]
     assert keys["traits"] == keys["matter"] == [*nominal, "gwet_ac1"]
-    ordinal = ["percent_agreement", "krippendorff_alpha", "gwet_ac2", "icc1"]
+    ordinal = ["krippendorff_alpha", "percent_agreement", "gwet_ac2", "icc1"]
     assert keys["rate"] == keys["feel"] == ordinal
     assert found["traits"].votes == 6
     # All three agree on one attribute, nobody on the other: (3·½ − 1) / 2.
@@ -152,14 +152,29 @@ def test_the_study_page_lists_every_kind_with_its_coefficients(computed, page):
 def test_the_page_of_a_task_says_how_far_it_is_what_was_said_and_by_which_rule(computed, page):
     answer = page("results/traits/")
     text = " ".join(answer.content.decode().split())
-    assert "6 of 6 judgments on 2 items." in text
-    assert "Rule agreement-by-kind, version 1: 6 judgments of 3 annotators on 2 items" in text
+    (cells,) = answer.context["headline"]
+    assert [(cell.name, cell.value, cell.about) for cell in cells[:3]] == [
+        ("Judgments", "6", "of 6 wanted"), ("Items complete", "2", "of 2"),
+        ("Symmetric kappa", "0.250", "-0.50 … 1.00 · 2 items"),
+    ]  # fmt: skip
+    assert "6 votes of 3 annotators on 2 items. Rule agreement-by-kind, version 1." in text
     figures = {one.key: one for one in answer.context["figures"]}
-    assert list(figures) == ["days", "agreement", "answers"]
+    assert list(figures) == ["agreement", "answers", "days"]
     assert [row[:2] for row in figures["answers"].rows] == [
         ("accepted", 4), ("uncertain", 1), ("rejected", 1),
     ]  # fmt: skip
     assert figures["days"].rows[-1][2] == 6
+
+
+def test_the_open_page_of_a_task_follows_its_votes(computed, page):
+    digest = computed.agreement_results.get(task="rate").digest
+    same = page(f"results/rate/?votes=3&of={digest}", **{"HX-Request": "true"})
+    assert (same.status_code, same.content) == (204, b"")
+    fresh = page(f"results/rate/?votes=2&of={digest}", **{"HX-Request": "true"}).content.decode()
+    # The headline, four figures with their tables, and the disputed items.
+    assert fresh.count('hx-swap-oob="true"') == 10
+    assert "<html" not in fresh
+    assert f"votes=3&amp;of={digest}" in fresh
 
 
 def test_the_least_agreed_on_items_come_first_and_lead_to_their_votes(computed, page):
@@ -300,7 +315,7 @@ def test_a_scale_that_nobody_used_yet_leaves_the_results_of_the_old_one(computed
     config = {**old.config, "points": 7}
     computed.tasks.create(name="rate", version=2, kind="preference", config=config)
     assert recompute.due() == []
-    assert len(page("results/rate/").context["figures"][2].rows) == 5
+    assert len(page("results/rate/").context["figures"][1].rows) == 5
 
 
 def test_the_raters_have_a_place_in_the_navigation(computed, page):

@@ -92,9 +92,9 @@ def test_shares_at_which_a_mixed_hard_tier_leaves_its_band():
         )
         return judge(votes)
 
-    assert not band_check("hard", mixed(8, 7), 2, TierRule())["in_band"]
-    assert band_check("hard", mixed(32, 28), 2, TierRule())["in_band"] is False
-    assert band_check("hard", mixed(33, 28), 2, TierRule())["in_band"] is True
+    assert not band_check("hard", mixed(8, 7), 2)["in_band"]
+    assert band_check("hard", mixed(32, 28), 2)["in_band"] is False
+    assert band_check("hard", mixed(33, 28), 2)["in_band"] is True
     assert group_kappa(mixed(60, 40), 2) == Fraction(19, 45)
 
 
@@ -164,6 +164,31 @@ def test_the_pools_kappa_uses_the_votes_before_the_first_possible_stop():
     assert pool_kappa(votes, 2, TierRule(**HARD)) == 1
 
 
+def test_a_borderline_item_that_was_topped_up_is_judged_by_thirteen_votes():
+    # The first nine votes of each: 7 for a and 2 for b, but of the last one.
+    order = dict.fromkeys(("up", "down", "few", "not"), "aaaaaaabb") | {"sure": "a" * 9}
+    rest = {"up": "aaaa", "down": "aabb", "few": "aab", "not": "aaaa", "sure": "bbbb"}
+    votes = make_votes(
+        {
+            task: {f"w{n:02}": label for n, label in enumerate(order[task] + rest[task])}
+            for task in order
+        }
+    )
+
+    def tiers(topped):
+        return {item.task: (item.tier, item.n) for item in judge(votes, 2, topped=topped)}
+
+    assert set(tiers(frozenset()).values()) == {("borderline", 9), ("medium", 9)}
+    assert tiers(frozenset({"up", "down", "few", "sure"})) == {
+        "up": ("hard", 13), "down": ("ambiguous", 13), "few": ("borderline", 9),
+        "not": ("borderline", 9), "sure": ("medium", 9),
+    }  # fmt: skip
+    assert item_kappa((11, 2), 2) == Fraction(17, 39)
+    report = tiers_report(votes, 2, topped=frozenset({"up"}))
+    assert report["tiers"]["hard"]["votes_per_item"]["max"] == 13
+    assert report["all"]["votes_per_item"] == {"min": 9, "median": 9, "max": 13}
+
+
 def hard_and_borderline(hard, borderline):
     votes = panel(
         {f"h{i:02}": (8, 1) for i in range(hard)} | {f"s{i:02}": (7, 2) for i in range(borderline)}
@@ -200,7 +225,7 @@ def test_three_options_are_never_filled():
 
 
 def test_a_tier_of_few_items_is_not_checked():
-    check = band_check("hard", hard_and_borderline(29, 0), 2, TierRule())
+    check = band_check("hard", hard_and_borderline(29, 0), 2)
     assert check["in_band"] is None
     assert check["note"] == "29 items are too few to check"
 
@@ -256,6 +281,25 @@ def test_the_effect_of_another_rule():
     assert found["moves"] == [{"from": "borderline", "to": "hard", "items": 3}]
     assert found["current"]["tiers"]["hard"]["items"] == 0
     assert found["other"]["tiers"]["hard"]["items"] == 3
+
+
+def test_the_bands_do_not_follow_the_rule():
+    votes = panel({f"s{i:02}": (7, 2) for i in range(30)} | {f"m{i:02}": (9, 0) for i in range(30)})
+    lenient = TierRule(hard_above=Fraction(1, 5), borderline_above=Fraction(0))
+    hard = preview(votes, 2, TierRule(), lenient)["other"]["tiers"]["hard"]
+    assert (hard["items"], hard["kappa"], hard["in_band"]) == (30, pytest.approx(2 / 9), False)
+    assert hard["new_panel_in_band"] is False
+    assert tiers_report(votes, rule=lenient)["tiers"]["hard"]["band"] == [0.4, 0.6]
+
+
+def test_the_preview_checks_what_a_release_would_hold():
+    votes = panel({f"h{i:02}": (8, 1) for i in range(30)} | {f"b{i:02}": (7, 2) for i in range(9)})
+    found = preview(votes, 2, TierRule(), TierRule(hard_fill=Fraction(1, 5)))
+    hard = found["other"]["tiers"]["hard"]
+    assert (hard["items"], hard["filled"], hard["in_band"]) == (30, 7, True)
+    assert hard["kappa"] == pytest.approx((30 * 5 + 7 * 2) / 9 / 37)
+    assert found["current"]["tiers"]["hard"]["kappa"] == pytest.approx(5 / 9)
+    assert 0.4 < hard["new_panel_kappa"] < hard["kappa"]
 
 
 @pytest.mark.parametrize(

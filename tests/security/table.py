@@ -546,6 +546,7 @@ TABLE = {
     "ratings": page(READERS, **_results(), GET=200, HEAD=200),
     "results": page(READERS, **_results(), GET=200, HEAD=200),
     "rule-preview": page(READERS, **_results(), GET=200, HEAD=200),
+    "top-up": page(MANAGERS, **_results(), POST=302, inert={"POST"}),
     "result-item": page(READERS, **_result_item(), GET=200, HEAD=200),
     # --- Personas and queries ------------------------------------------------------------------
     "personas": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(PERSONA)}),

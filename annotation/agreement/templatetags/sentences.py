@@ -1,6 +1,7 @@
 from django import template
 
-from annotation.agreement.sentences import said
+from annotation.agreement.sentences import said, tier_name
 
 register = template.Library()
 register.filter("said", said)
+register.filter("tier_name", tier_name)

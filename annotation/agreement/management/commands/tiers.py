@@ -46,10 +46,11 @@ class Command(VotesCommand):
 
 def of_study(known, options):
     """The report of a study's task: items that still wait for votes are pending in it."""
-    from annotation.agreement import easy, reading
+    from annotation.agreement import easy, reading, topup
 
     waiting = reading.collecting(known.study, known.task)
-    report = tiers_report(known.votes, options, collecting=waiting)
+    topped = topup.topped(known.study, known.task)
+    report = tiers_report(known.votes, options, collecting=waiting, topped=topped)
     report["tiers"]["easy"] = easy.easy_tier(known.study)
     return report
 

@@ -1,14 +1,26 @@
+import argparse
 import json
 import shutil
+from fractions import Fraction
 from pathlib import Path
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.agreement.forms import FractionField
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
 from annotation.datasets.check import read_manifest
 from annotation.datasets.models import Release
 from annotation.studies.models import Study
+
+
+def share(text: str) -> Fraction:
+    """An exact number, written 1/5 or 0.2."""
+    try:
+        return FractionField().clean(text)
+    except ValidationError as error:
+        raise argparse.ArgumentTypeError("write a number such as 1/5 or 0.2") from error
 
 
 class Command(BaseCommand):
@@ -28,6 +40,12 @@ class Command(BaseCommand):
             "--safe-csv",
             action="store_true",
             help="an apostrophe before CSV cells that begin like a formula; default: exact cells",
+        )
+        parser.add_argument(
+            "--hard-fill",
+            type=share,
+            metavar="SHARE",
+            help="largest share of borderline items in the hard tier, at most 2/5 (default: 0)",
         )
         parser.add_argument("--licence", default="", help="stands on the dataset card")
         parser.add_argument("--json", action="store_true", help="print the manifest")
@@ -68,6 +86,7 @@ def _new(study, out: Path, options) -> dict:
         None,
         safe_csv=options["safe_csv"],
         licence=options["licence"],
+        hard_fill=options["hard_fill"],
         start=True,
     )
     manifest = freeze.build(release.pk, started=True)

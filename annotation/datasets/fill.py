@@ -1,0 +1,64 @@
+"""The release step of the tier rule: which borderline items join the hard tier."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from annotation.agreement import tiers
+from annotation.agreement.dawid_skene import dawid_skene
+from annotation.agreement.reading import AUDIT_TASK
+from annotation.datasets.records import Item
+from annotation.datasets.truth import verdict
+
+
+def filled(items: Iterable[Item], rule: tiers.TierRule) -> frozenset[str]:
+    """Ids of the borderline items that a release by ``rule`` takes for hard (``tiers.fill_hard``).
+
+    Each version of a task has a hard tier of its own; the order among equal items is by the
+    posterior of their winners after Dawid and Skene.
+    """
+    if not rule.hard_fill:
+        return frozenset()
+    tasks = {}
+    for item in items:
+        if item.kind == "selection" and len(item.answers) == 2 and item.task != AUDIT_TASK:
+            key = item.task, item.task_version, item.labels[2:]
+            tasks.setdefault(key, _Task(len(item.labels))).add(item, verdict(item, rule))
+    return frozenset(name for task in tasks.values() for name in task.filled(rule))
+
+
+@dataclass
+class _Task:
+    """The items of one version of a task, and all their used votes as codes."""
+
+    options: int
+    judged: list[tiers.Judged] = field(default_factory=list)
+    votes: list[tuple[int, str, int]] = field(default_factory=list)
+
+    def add(self, item: Item, found) -> None:
+        if not found.n:
+            return
+        place = {label: code for code, label in enumerate(item.labels)}
+        used = item.votes[: found.n]
+        self.votes += [(len(self.judged), vote.worker, place[vote.label]) for vote in used]
+        counts = {str(code): count for code, count in enumerate(found.counts) if count}
+        winner = None if found.winner is None else str(place[found.winner])
+        share = Fraction(max(found.counts), found.n)
+        self.judged.append(tiers.Judged(item.id, counts, found.n, winner, share, found.tier))
+
+    def filled(self, rule: tiers.TierRule) -> Iterator[str]:
+        if not any(one.tier == "borderline" for one in self.judged):
+            return
+        item, worker, category = zip(*self.votes, strict=True)
+        names, code = np.unique(np.array(worker), return_inverse=True)
+        shape = (len(self.judged), len(names), self.options)
+        posterior = dawid_skene(np.array(item), code, np.array(category), shape).posterior
+        sure = {
+            one.task: float(posterior[row, int(one.winner)])
+            for row, one in enumerate(self.judged)
+            if one.tier == "borderline"
+        }
+        joined, _reserve = tiers.fill_hard(self.judged, self.options, rule, sure)
+        yield from (one.task for one in joined)
