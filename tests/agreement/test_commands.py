@@ -39,7 +39,8 @@ def refused(command, *arguments):
 def test_the_json_report_has_the_contracts_keys(votes_file):
     report = json.loads(run("agreement", "--votes", votes_file(GOOD), "--json"))
     assert list(report) == [
-        "items", "votes", "workers", "votes_per_item", "categories", "percent_agreement",
+        "items", "paired_items", "votes", "workers", "votes_per_item", "categories",
+        "percent_agreement",
         "fleiss_kappa", "symmetric_kappa", "brennan_prediger", "gwet_ac1", "gwet_ac2",
         "krippendorff_alpha", "cohen_kappa", "icc",
     ]  # fmt: skip
