@@ -65,15 +65,18 @@ def columns(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> S
     most = max(max(value for _, value in rows), 1)
     wide = (100 - GUTTER) / len(rows)
     parts = [_grid([t for t in ticks(0, most) if t == int(t)], 0, most)]
-    every, thick = math.ceil(len(rows) / 8), min(wide * 0.8, WIDEST)
+    # On a phone eight labels fit beside one another: more stand on two lines.
+    lines = 1 if len(rows) <= 8 else 2
+    every, thick = math.ceil(len(rows) / 8 / lines), min(wide * 0.8, WIDEST)
     for place, (label, value) in enumerate(rows):
         left, tall = GUTTER + place * wide, PLOT * value / most
         words = f"{label}: {number(value)}"
         aside = left + (wide - thick) / 2
         parts.append(_rect("mark", aside, TOP + PLOT - tall, thick, tall, words))
         if place % every == 0:
-            parts.append(_text(left + wide / 2, TOP + PLOT + 16, label, "middle"))
-    return _svg(key, title, desc, TOP + PLOT + 24, parts)
+            line = place // every % lines
+            parts.append(_text(left + wide / 2, TOP + PLOT + 16 + 14 * line, label, "middle"))
+    return _svg(key, title, desc, TOP + PLOT + 10 + 14 * lines, parts)
 
 
 def bars(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> SafeString:
@@ -184,7 +187,9 @@ def grid(
     for column, head in enumerate(heads):
         # Every second one a line lower: on a phone neighbours would run into one another.
         place, line = NAMES + (column + 0.48) * wide, 14 + 14 * (column % 2)
-        parts.append(_text(place, len(names) * ROW + line, head, "middle"))
+        # Centred, the last would run over the edge.
+        at = (100, "end") if column and column == len(heads) - 1 else (place, "middle")
+        parts.append(_text(at[0], len(names) * ROW + line, head, at[1]))
     parts.append(_legend(len(names) * ROW + 40))
     return _svg(key, title, desc, len(names) * ROW + 72, parts)
 

@@ -52,6 +52,16 @@ def test_columns_are_as_tall_as_their_values():
     assert float(second.get("y")) == charts.TOP + charts.PLOT * 3 / 4
 
 
+def test_more_than_eight_columns_have_their_labels_on_two_lines():
+    def labels(n):
+        svg = charts.columns("k", "t", "d", [(f"c{place}", 1) for place in range(n)])
+        return re.findall(r'y="(\d+)" text-anchor="middle"[^>]*>(c\d+)<', svg)
+
+    assert {y for y, _ in labels(8)} == {"184"}
+    assert [y for y, _ in labels(9)] == ["184", "198"] * 4 + ["184"]
+    assert [name for _, name in labels(30)] == [f"c{place}" for place in range(0, 30, 2)]
+
+
 def test_bars_are_as_wide_as_their_values():
     first, second = shapes(SVG["bars"], "rect", "mark")
     assert (first.get("width"), second.get("width")) == ("58%", "29%")
