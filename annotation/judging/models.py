@@ -74,7 +74,7 @@ class Item(models.Model):
     # Of checks: handed out to nobody else.
     retired_at = models.DateTimeField(null=True)
 
-    # Counts of the votes, kept in each vote's own transaction (statistics.md 5).
+    # Counts of the votes, kept in each vote's own transaction: far cheaper to read than the votes.
     done = models.PositiveSmallIntegerField(default=0)
     votes_1 = models.PositiveSmallIntegerField(default=0)
     votes_2 = models.PositiveSmallIntegerField(default=0)

@@ -17,6 +17,7 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts import consent
+from annotation.accounts.models import User
 from annotation.agreement import dashboard, reading, recompute
 from annotation.agreement.dashboard import FIGURES, Board
 from annotation.agreement.models import StoredVotes
@@ -464,3 +465,65 @@ def test_more_votes_than_are_read_leave_out_the_last_items_whole(judged, monkeyp
     board = Board(judged, judged.tasks.get(name="better"))
     assert (board.last, len(board.rows)) == (2, 6)
     assert "first 2 items" in page("results/better/").content.decode()
+
+
+def test_the_page_begins_with_what_is_asked_first_and_leads_to_it(judged, page):
+    recompute.recompute(judged, "better")
+    first, tiers = page("results/better/").context["headline"]
+    assert [(one.name, one.address, one.value) for one in first] == [
+        ("Judgments", "#days", "11"), ("Items complete", "#patterns", "3"),
+        ("Symmetric kappa", "#how-symmetric_kappa", "0.167"),
+        ("Krippendorff's alpha", "#how-krippendorff_alpha", "0.333"),
+        ("Percent agreement", "#how-percent_agreement", "0.583"),
+    ]  # fmt: skip
+    assert first[0].about == f"of {judged.items.count() * 3} wanted"
+    assert first[2].about.endswith("· 4 items")
+    assert [(one.name, one.value, one.about) for one in tiers[-1:]] == [
+        ("Pending", "4", "kappa 0.17, fewer than 9 votes")
+    ]
+    listed = page("results/better/" + tiers[-1].address.partition("#")[0]).context
+    assert (listed["tier"], len(listed["disputed"])) == ("pending", 4)
+    assert page("results/better/?tier=hard").context["disputed"] == []
+    assert page("results/better/?tier=nonsense").context["tier"] == ""
+
+
+def test_the_figures_of_tiers_begin_with_all_items(judged, page):
+    recompute.recompute(judged, "better")
+    rows = list(
+        csv.reader(io.StringIO(page("results/better/?format=csv&chart=tiers").content.decode()))
+    )
+    assert rows[1][:3] == ["All items", "4", "2 / 3 / 3"]
+    assert [row[0] for row in rows[2:]] == [
+        "Medium", "Hard", "Borderline", "Ambiguous", "Ambiguous tie", "Pending",
+    ]  # fmt: skip
+
+
+def test_before_the_first_recomputation_the_headline_says_why_there_is_nothing(judged, page):
+    (first,) = page("results/better/").context["headline"]
+    assert [(one.value, one.about) for one in first[2:]] == [
+        ("–", "Not computed yet: the worker does it every ten seconds.")
+    ] * 3
+
+
+def test_a_result_of_an_older_version_is_not_shown_and_due_again(judged, page):
+    result = recompute.recompute(judged, "better")
+    del result.tiers["all"]
+    result.digest = "older"
+    result.save()
+    answer = page("results/better/")
+    assert answer.status_code == 200
+    assert "Not computed yet" in answer.content.decode()
+    assert [task for _study, task in recompute.due()] == ["better"]
+
+
+def test_people_whose_votes_were_imported_are_raters_whom_nobody_can_give_work(cast, tea, login):
+    cast.open(tea, items=1, options=2)
+    theirs = User.objects.create(email="w7@imported.invalid", worker="tea:w7")
+    give(tea.items.get(), theirs, "1", imported=True)
+    client = login(cast.person("Carol"))
+    overview = client.get("/studies/tea/raters/")
+    assert next((one.name, one.judgments) for one in overview.context["page"]) == ("w7", 1)
+    page = client.get(f"/studies/tea/raters/{theirs.pk}/").content.decode()
+    assert ("w7" in page, "What to do" in page) == (True, False)
+    ann = cast.person("Ann")
+    assert "What to do" in client.get(f"/studies/tea/raters/{ann.pk}/").content.decode()
