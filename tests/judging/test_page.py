@@ -322,15 +322,21 @@ def test_a_task_asks_in_its_own_words_and_in_the_readers_language(cast, tea, ann
     assert "미나에게 무엇을 보낼까요?" in page.content.decode()
 
 
-def test_a_participant_whose_quota_is_reached_gets_the_code_and_no_more_items(cast, tea, login):
-    cast.open(tea, items=3)
-    source = tea.sources.create(name="Crowd", completion_code="CODE-7", quota=1)
+def participant(cast, study, quota: int):
+    """Bo, come to the study by a crowd's link."""
+    source = study.sources.create(name="Crowd", completion_code="CODE-7", quota=quota)
     bo = cast.person("Bo")
     type(bo).objects.filter(pk=bo.pk).update(worker="tea:crowd-1")
     source.entries.create(
-        study=tea, user=bo, participant="p1", submission_study="s1", session="0" * 64
+        study=study, user=bo, participant="p1", submission_study="s1", session="0" * 64
     )
     bo.refresh_from_db()
+    return bo
+
+
+def test_a_participant_whose_quota_is_reached_gets_the_code_and_no_more_items(cast, tea, login):
+    cast.open(tea, items=3)
+    bo = participant(cast, tea, quota=1)
     page = login(bo)
     answer = page.post(URL, filled(page.get(URL)), **HTMX)
     assert "CODE-7" in answer.content.decode()
@@ -340,14 +346,7 @@ def test_a_participant_whose_quota_is_reached_gets_the_code_and_no_more_items(ca
 
 def test_a_participants_progress_and_desk_know_the_quota(cast, tea, login):
     cast.open(tea, items=3)
-    source = tea.sources.create(name="Crowd", completion_code="CODE-7", quota=2)
-    bo = cast.person("Bo")
-    type(bo).objects.filter(pk=bo.pk).update(worker="tea:crowd-1")
-    source.entries.create(
-        study=tea, user=bo, participant="p1", submission_study="s1", session="0" * 64
-    )
-    bo.refresh_from_db()
-    page = login(bo)
+    page = login(participant(cast, tea, quota=2))
     first = page.get(URL)
     assert "0 of 2 judged" in first.content.decode()
     desk = page.get("/").content.decode()
