@@ -61,7 +61,7 @@ def _crowds(url: str, connections: int) -> tuple[list, list]:
 def _through_queue(study, person):
     from django.db import connection
 
-    from annotation.judging import queue
+    from annotation.judging.work import queue
 
     def claim():
         slot = queue.claim(study, person)
@@ -76,7 +76,7 @@ def _through_psycopg(url: str, study, person):
     """The statements that `queue.claim` sends, recorded once for this person, then sent bare."""
     from django.db import connection
 
-    from annotation.judging import queue
+    from annotation.judging.work import queue
 
     sent = []
 

@@ -78,7 +78,7 @@ def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int
     """
     from django.db import connection, transaction
 
-    from annotation.judging.open import _insert_slots
+    from annotation.judging.batches.open import _insert_slots
 
     study, task = _study(overlap)
     with transaction.atomic(), connection.cursor() as cursor:

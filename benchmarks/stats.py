@@ -22,13 +22,13 @@ import scipy.stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from annotation.agreement import correlation, icc, pairwise, stats
-from annotation.agreement.bootstrap import resampled_kappas
-from annotation.agreement.bradley_terry import bradley_terry
-from annotation.agreement.dawid_skene import dawid_skene
-from annotation.agreement.krippendorff import alpha
 from annotation.agreement.report import coefficients
-from annotation.agreement.stats import count_votes, patterns_of
+from annotation.agreement.statistics import cohen, correlation, icc, kappas
+from annotation.agreement.statistics.bootstrap import resampled_kappas
+from annotation.agreement.statistics.bradley_terry import bradley_terry
+from annotation.agreement.statistics.dawid_skene import dawid_skene
+from annotation.agreement.statistics.kappas import count_votes, patterns_of
+from annotation.agreement.statistics.krippendorff import alpha
 
 from . import oracles
 
@@ -81,8 +81,8 @@ def all_kappas(counts):
     return [
         coefficient(patterns)
         for coefficient in (
-            stats.percent_agreement, stats.fleiss_kappa, stats.symmetric_kappa,
-            stats.brennan_prediger, stats.gwet_ac1,
+            kappas.percent_agreement, kappas.fleiss_kappa, kappas.symmetric_kappa,
+            kappas.brennan_prediger, kappas.gwet_ac1,
         )
     ]  # fmt: skip
 
@@ -156,7 +156,7 @@ def bench_cohen():
         second = np.where(rng.random(items) < 0.7, first, rng.integers(0, 3, items))
 
         def ours(a=first, b=second):
-            pairwise.cohen(pairwise.confusion_of_two(a, b, 3))
+            cohen.cohen(cohen.confusion_of_two(a, b, 3))
 
         floor = best(lambda a=first, b=second: cohen_kappa_score(a, b))
         report(f"cohen_{items // 1000}k", best(ours), floor, at_least=20)
@@ -170,7 +170,7 @@ def bench_cohen():
             both = (table[a] >= 0) & (table[b] >= 0)
             cohen_kappa_score(table[a, both], table[b, both])
 
-    ours = best(lambda: pairwise.cohen(pairwise.confusions(item, worker, category, 60, 3)))
+    ours = best(lambda: cohen.cohen(cohen.confusions(item, worker, category, 60, 3)))
     report("cohen_all_1770_pairs", ours, best(loop, rounds=1), at_least=50)
 
 

@@ -94,7 +94,7 @@ class Cast:
 
     def open(self, study, *, items: int = 1, options: int = 3, overlap: int = 9, **config):
         """Open ``items`` items in ``study`` for judging; the batch."""
-        from annotation.judging.open import open_batch
+        from annotation.judging.batches.open import open_batch
 
         name = config.pop("name", "best" if options == 3 else "better")
         task = self.task(study, name, options=options, overlap=overlap, **config)

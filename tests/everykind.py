@@ -93,7 +93,7 @@ def write(folder, slug: str = "mix"):
 
 def body(slot, said: dict) -> dict:
     """What a person sends for ``slot`` (judging.models.Slot) to say ``said`` (of SAYS)."""
-    from annotation.judging.plan import shown_order
+    from annotation.judging.work.ordering import shown_order
 
     item = slot.item
     options = {o.candidate.external_id.removeprefix("c-"): o for o in item.options.all()}
@@ -113,7 +113,7 @@ def body(slot, said: dict) -> dict:
 def judge(study, people, only=None) -> None:
     """Let the ``people`` judge the items of SAYS (or those of ``only``), one slot a person."""
     from annotation.judging.models import Slot
-    from annotation.judging.submit import submit
+    from annotation.judging.work.submit import submit
 
     for name in only or SAYS:
         slots = study.slots.filter(item__external_id=name, status="open").order_by("ordinal")

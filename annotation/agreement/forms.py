@@ -4,8 +4,8 @@ from fractions import Fraction
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement.sentences import said
-from annotation.agreement.tiers import DEFAULT, STOPS, TierRule
+from annotation.agreement.figures.wording import said
+from annotation.agreement.tiers.rules.rules import DEFAULT, STOPS, TierRule
 
 NUMBER = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
 

@@ -7,8 +7,8 @@ from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from annotation.accounts.models import Consent
-from annotation.agreement import tiers
-from annotation.agreement.votes import Votes, VotesError, votes_from_columns
+from annotation.agreement.tiers import rules
+from annotation.agreement.votes.table.table import Votes, VotesError, votes_from_columns
 from annotation.judging.models import Batch, Judgment, Selection
 from annotation.studies.models import Study
 
@@ -110,7 +110,7 @@ def collecting(study, task: str) -> frozenset[str]:
         for name, done, overlap, batch in rows.values_list(
             "external_id", "done", "overlap", "batch_id"
         ).iterator(chunk_size=20_000)
-        if not tiers.is_closed(done, overlap, batch in closed)
+        if not rules.is_closed(done, overlap, batch in closed)
     )
 
 

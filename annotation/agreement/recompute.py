@@ -7,11 +7,13 @@ from collections import defaultdict
 from django.db import connection, transaction
 from django.db.models import Count
 
-from annotation.agreement import otherkinds, reading, topup
-from annotation.agreement.dashboard import Board
+from annotation.agreement import reading
+from annotation.agreement.figures.dashboard import Board
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.report import CONTENTS, agreement_report
-from annotation.agreement.tiers import DEFAULT, tiers_report
+from annotation.agreement.tiers import reserve
+from annotation.agreement.tiers.rules.rules import DEFAULT, tiers_report
+from annotation.agreement.votes import kinds
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
 
@@ -43,8 +45,8 @@ def digests(study) -> dict[str, str]:
         sorted(study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)),
     ]
     votes = reading.voted_tasks(study, kind="")
-    changes, topped = _changes(study), topup.counts(study)
-    known = {one.name: otherkinds.basis(one) for one in otherkinds.newest(study)}
+    changes, topped = _changes(study), reserve.counts(study)
+    known = {one.name: kinds.basis(one) for one in kinds.newest(study)}
     for one in reading.newest(study, votes):
         known[one.name] = [DEFAULT.as_json(), reading.labels(one), CONTENTS, topped[one.name]]
     found = {}
@@ -89,8 +91,8 @@ def recompute(study, task: str) -> AgreementResult | None:
         study.agreement_results.filter(task=task).delete()
         _store_tiers(study, task, [])
         return None
-    for definition in otherkinds.newest(study, task):
-        found = otherkinds.report(study, definition)
+    for definition in kinds.newest(study, task):
+        found = kinds.report(study, definition)
         return _store(study, task, digest, found["votes"], collecting, found, {})
     known = reading.study_votes(study.slug, task)
     agreement = agreement_report(known.votes, declared=known.declared)
@@ -99,7 +101,7 @@ def recompute(study, task: str) -> AgreementResult | None:
         "mean": agreement["cohen_kappa"]["mean"],
         "pairs": len(agreement["cohen_kappa"]["pairs"]),
     }
-    topped = topup.topped(study, task)
+    topped = reserve.topped(study, task)
     tiers = tiers_report(known.votes, len(known.declared), collecting=collecting, topped=topped)
     _store_tiers(study, known.task, tiers.pop("items"))
     votes = len(known.votes)

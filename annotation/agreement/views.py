@@ -11,27 +11,19 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.agreement import (
-    easy,
-    formulas,
-    headline,
-    itempage,
-    otherkinds,
-    planning,
-    reading,
-    scoring,
-    tiers,
-    topup,
-)
-from annotation.agreement.dashboard import CAP, FIGURES, Board, tier_rows
+from annotation.agreement import item_views, reading, scoring
+from annotation.agreement.figures import formulas, planning, summary
+from annotation.agreement.figures.dashboard import CAP, FIGURES, Board, tier_rows
+from annotation.agreement.figures.kinds import KindBoard
+from annotation.agreement.figures.scores import rating_figures
+from annotation.agreement.figures.wording import said
 from annotation.agreement.forms import PlanForm, RuleForm
-from annotation.agreement.kindboard import KindBoard
-from annotation.agreement.score_figures import rating_figures
-from annotation.agreement.sentences import said
+from annotation.agreement.tiers import easy_audit, reserve, rules
+from annotation.agreement.votes import kinds
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
-from annotation.judging.adjudicate import rulings
+from annotation.judging.curator.adjudication import rulings
 from annotation.judging.models import Slot
 from annotation.studies.access import MANAGERS, READERS, study_for
 
@@ -78,15 +70,15 @@ def results(request, slug, task):
     if isinstance(board, KindBoard):
         return _other_results(request, found, board)
     tier = request.GET.get("tier", "")
-    tier = tier if tier in tiers.TIERS else ""
+    tier = tier if tier in rules.TIERS else ""
     page = Paginator(board.disputed(tier), PAGE).get_page(request.GET.get("page"))
     manages = found.role in MANAGERS or request.user.is_superuser
     context = {
         "study": found,
         "board": board,
         "tier": tier,
-        "reserve": topup.reserve(found, task).count() if tier == "borderline" and manages else 0,
-        "top_up": tiers.DEFAULT.top_up,
+        "reserve": reserve.reserve(found, task).count() if tier == "borderline" and manages else 0,
+        "top_up": rules.DEFAULT.top_up,
         "address": reverse("results", args=[slug, task]),
         "has_scores": scoring.any_scores(found),
         "figures": [board.figure(key) for key in FIGURES],
@@ -110,7 +102,7 @@ def top_up(request, slug, task):
     found = study_for(request.user, slug, MANAGERS)
     _definition(found, task)
     try:
-        n = topup.top_up(found, task, by=request.user)
+        n = reserve.top_up(found, task, by=request.user)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
     else:
@@ -124,9 +116,9 @@ def top_up(request, slug, task):
 def _headline(board) -> list:
     """Groups of figures for the head of a task's page, from the most asked for on."""
     # Claims are one person's own.
-    found = headline.coefficients(board) if "agreement" in board.makers else []
-    tiers_found = headline.tiers(board)
-    return [group for group in (headline.progress(board) + found, tiers_found) if group]
+    found = summary.coefficients(board) if "agreement" in board.makers else []
+    tiers_found = summary.tiers(board)
+    return [group for group in (summary.progress(board) + found, tiers_found) if group]
 
 
 def _other_results(request, study, board):
@@ -177,13 +169,13 @@ def ratings(request, slug, task):
 def audit(request, slug):
     """The audit of the easy tier: which pairs are drawn, their votes, and the verdict."""
     found = study_for(request.user, slug, READERS)
-    seen = easy.audit_of(found)
+    seen = easy_audit.audit_of(found)
     context = {
         "study": found,
         "audit": seen,
         "page": Paginator(seen.drawn, PAGE).get_page(request.GET.get("page")),
         "task": reading.AUDIT_TASK,
-        "overlap": tiers.DEFAULT.panel,
+        "overlap": rules.DEFAULT.panel,
         "manages": found.role in MANAGERS or request.user.is_superuser,
         "votes": sum(pair.truth + pair.against for pair in seen.drawn),
         "complete": sum(pair.complete for pair in seen.drawn),
@@ -196,7 +188,7 @@ def open_audit(request, slug):
     """Draw the pairs that the audit still wants and open them."""
     found = study_for(request.user, slug, MANAGERS)
     try:
-        drawn = easy.open_audit(found, by=request.user)
+        drawn = easy_audit.open_audit(found, by=request.user)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
     else:
@@ -209,20 +201,20 @@ def open_audit(request, slug):
 def item(request, slug, task, pk):
     """One item with all that was said about it."""
     found = study_for(request.user, slug, READERS)
-    one = itempage.find(_board(found, task), pk)
+    one = item_views.find(_board(found, task), pk)
     if one is None:
         raise Http404
-    votes = itempage.votes(found, one)
+    votes = item_views.votes(found, one)
     context = {
         "study": found,
         "task": task,
         "kind": one.batch.task.kind,
         "item": one,
-        "options": itempage.options(one, votes),
+        "options": item_views.options(one, votes),
         "votes": votes,
         "rulings": rulings(one),
-        "comments": itempage.comments(found, one),
-        "handbacks": itempage.handbacks(found, one),
+        "comments": item_views.comments(found, one),
+        "handbacks": item_views.handbacks(found, one),
     }
     return render(request, "agreement/item.html", context)
 
@@ -238,13 +230,13 @@ def rule(request, slug, task):
     if votes and form.is_valid():
         last = reading.last_position(found, task, CAP)
         known = reading.read(found, definition, last)
-        seen = tiers.preview(
+        seen = rules.preview(
             known.votes,
             len(known.declared),
-            tiers.DEFAULT,
+            rules.DEFAULT,
             form.rule,
             collecting=reading.collecting(found, task),
-            topped=topup.topped(found, task),
+            topped=reserve.topped(found, task),
         )
         context |= {"preview": seen, "sizes": _sizes(seen), "items": len(known.votes.tasks)}
         context["capped"] = CAP if last is not None else None
@@ -280,7 +272,7 @@ def _board(study, task) -> Board:
     if newest.kind == "selection":
         return Board(study, newest)
     # A version on another scale that nobody has judged yet shows nothing.
-    judged = otherkinds.newest(study, task)
+    judged = kinds.newest(study, task)
     return KindBoard(study, judged[0] if judged else newest)
 
 

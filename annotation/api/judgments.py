@@ -6,9 +6,10 @@ from django.db.models import F, Q, QuerySet
 
 from annotation.agreement.reading import worker_name
 from annotation.datasets.answers import SAID, read
-from annotation.judging import checks, labels
+from annotation.judging.curator import labels
 from annotation.judging.kinds import config_of, kind_of
 from annotation.judging.models import Batch, Item, Judgment, Slot
+from annotation.judging.work import hidden_checks
 
 OWN = (
     *("pk", "shown", "reason", "flags", "chips", "marks", "seconds", "submitted_at", "imported"),
@@ -80,7 +81,7 @@ def _explained(item: Item, answer, order: list[int]) -> dict | None:
     if item.batch.purpose != Batch.Purpose.TRAINING:
         return None
     return {
-        "right": checks.agrees(item, answer.label, item.expected),
+        "right": hidden_checks.agrees(item, answer.label, item.expected),
         "expected": labels.words(item, item.expected, order),
         "explanation": item.explanation,
     }

@@ -16,8 +16,8 @@ from rest_framework.views import APIView
 
 from annotation.api import judgments, serializers
 from annotation.core.errors import Conflict, DomainError
-from annotation.judging import present, queue, submit
 from annotation.judging.models import Slot
+from annotation.judging.work import present, queue, submit
 from annotation.studies.access import READERS, study_for
 from annotation.studies.models import Role, Study
 

@@ -21,10 +21,10 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.datasets.layouts.bespoke import COLUMNS
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent, Message, Session, Upload
-from annotation.judging.importing import check_slug
+from annotation.judging.batches.open import add_items
+from annotation.judging.imports.bundles import check_slug
 from annotation.judging.kinds import feedback, kind_of
 from annotation.judging.models import ClaimReview, ClaimVerdict, Feedback, Item, Score, Slot
-from annotation.judging.open import add_items
 from annotation.queries import gold
 from annotation.queries.models import Query
 from annotation.studies.models import Membership, Role, Study, TaskDefinition

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from annotation.agreement import tiers
-from annotation.agreement.dawid_skene import dawid_skene
 from annotation.agreement.reading import AUDIT_TASK
+from annotation.agreement.statistics.dawid_skene import dawid_skene
+from annotation.agreement.tiers import rules
 from annotation.datasets.records import Item
 from annotation.datasets.truth import verdict
 
 
-def filled(items: Iterable[Item], rule: tiers.TierRule) -> frozenset[str]:
+def filled(items: Iterable[Item], rule: rules.TierRule) -> frozenset[str]:
     """Ids of the borderline items that a release by ``rule`` takes for hard (``tiers.fill_hard``).
 
     Each version of a task has a hard tier of its own; the order among equal items is by the
@@ -34,7 +34,7 @@ class _Task:
     """The items of one version of a task, and all their used votes as codes."""
 
     options: int
-    judged: list[tiers.Judged] = field(default_factory=list)
+    judged: list[rules.Judged] = field(default_factory=list)
     votes: list[tuple[int, str, int]] = field(default_factory=list)
 
     def add(self, item: Item, found) -> None:
@@ -46,9 +46,9 @@ class _Task:
         counts = {str(code): count for code, count in enumerate(found.counts) if count}
         winner = None if found.winner is None else str(place[found.winner])
         share = Fraction(max(found.counts), found.n)
-        self.judged.append(tiers.Judged(item.id, counts, found.n, winner, share, found.tier))
+        self.judged.append(rules.Judged(item.id, counts, found.n, winner, share, found.tier))
 
-    def filled(self, rule: tiers.TierRule) -> Iterator[str]:
+    def filled(self, rule: rules.TierRule) -> Iterator[str]:
         if not any(one.tier == "borderline" for one in self.judged):
             return
         item, worker, category = zip(*self.votes, strict=True)
@@ -60,5 +60,5 @@ class _Task:
             for row, one in enumerate(self.judged)
             if one.tier == "borderline"
         }
-        joined, _reserve = tiers.fill_hard(self.judged, self.options, rule, sure)
+        joined, _reserve = rules.fill_hard(self.judged, self.options, rule, sure)
         yield from (one.task for one in joined)

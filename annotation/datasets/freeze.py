@@ -17,17 +17,17 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 
-from annotation.agreement import easy
+from annotation.agreement.figures.wording import said
 from annotation.agreement.models import TopUp
 from annotation.agreement.reading import closed_batches, withdrawn_from
-from annotation.agreement.sentences import said
+from annotation.agreement.tiers import easy_audit
 from annotation.core import audit, heartbeat
 from annotation.core.errors import Conflict, DomainError
 from annotation.datasets import folders, layouts, owners
 from annotation.datasets.card import card
 from annotation.datasets.fill import filled
+from annotation.datasets.frozen import Reading
 from annotation.datasets.models import Release
-from annotation.datasets.reading import Reading
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import QUESTION_ALONE, RULE, pair, verdict
 from annotation.datasets.writers import Tables, describe, json_text
@@ -159,7 +159,7 @@ def _frozen(study, judgment: int) -> dict:
         "judgment": judgment,
         # Judgments that were taken out: later somebody else's may be.
         "void": sorted(void.values_list("pk", flat=True)),
-        "audit": easy.audit_of(study).as_json(),
+        "audit": easy_audit.audit_of(study).as_json(),
         "topped": sorted(map(str, topped.values_list("item", flat=True))),
         "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
     }

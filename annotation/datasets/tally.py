@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from annotation.agreement import tiers
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.report import coefficients, counts_report
-from annotation.agreement.stats import Patterns
+from annotation.agreement.statistics.kappas import Patterns
+from annotation.agreement.tiers import rules
 
 CHECKED = ("medium", "hard")
 GROUPS = {"two_answers": 2, "three_answers": 3}
@@ -131,7 +131,7 @@ class _Task:
         every = Counter({counts: n for counts, n in every.items() if any(counts)})
         out = {"all": self._report(every), "tiers": {}}
         if self.tiered:
-            pool = tiers.group_kappa(_judged(every, "")[0], len(self.categories))
+            pool = rules.group_kappa(_judged(every, "")[0], len(self.categories))
             out["tiers"] = {tier: self._tier(tier, pool) for tier in CHECKED}
         return out
 
@@ -147,7 +147,7 @@ class _Task:
 
     def _tier(self, tier, pool):
         items, table = _judged(self.patterns[tier], tier)
-        return tiers.tier_report(tier, items, len(self.categories), pool, table)
+        return rules.tier_report(tier, items, len(self.categories), pool, table)
 
 
 def _judged(patterns: Counter, tier: str):
@@ -155,7 +155,7 @@ def _judged(patterns: Counter, tier: str):
     items, table = [], []
     for counts, weight in sorted(patterns.items()):
         votes = {str(place): count for place, count in enumerate(counts) if count}
-        one = tiers.Judged("", votes, sum(counts), None, Fraction(0), tier)
+        one = rules.Judged("", votes, sum(counts), None, Fraction(0), tier)
         items += [one] * weight
         table += [counts] * weight
     return items, np.array(table, dtype=np.int64)

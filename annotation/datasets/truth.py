@@ -6,12 +6,12 @@ preferences a generic and a personalised answer.
 
 from dataclasses import dataclass
 
-from annotation.agreement import tiers
 from annotation.agreement.reading import AUDIT_TASK
+from annotation.agreement.tiers import rules
 from annotation.core.errors import DomainError
 from annotation.datasets.records import Answer, Item
 
-RULE = tiers.TierRule()
+RULE = rules.TierRule()
 # The strategy whose answer saw the question alone, and what imported answers may call it.
 QUESTION_ALONE = "A3"
 GENERIC = (QUESTION_ALONE, "generic")
@@ -42,7 +42,7 @@ class Pair:
     reject: Answer
 
 
-def verdict(item: Item, rule: tiers.TierRule = RULE) -> Verdict:
+def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
     """Count a selection's first ``rule.panel`` votes and judge them by the tier rule.
 
     A borderline item that was topped up is judged by its first ``rule.top_up`` votes. K is the
@@ -53,14 +53,14 @@ def verdict(item: Item, rule: tiers.TierRule = RULE) -> Verdict:
     if item.kind != "selection":
         return _majority(item)
     found = _by_panel(item, rule.panel, rule)
-    if item.topped and tiers.is_topped_up(found.tier, len(item.votes), rule):
+    if item.topped and rules.is_topped_up(found.tier, len(item.votes), rule):
         return _by_panel(item, rule.top_up, rule)
     return found
 
 
-def _by_panel(item: Item, panel: int, rule: tiers.TierRule) -> Verdict:
+def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
     counts = _counted(item, item.votes[:panel])
-    tier = tiers.tier_of(counts.values(), len(counts), rule, closed=item.closed)
+    tier = rules.tier_of(counts.values(), len(counts), rule, closed=item.closed)
     if tier in ("pending", "ambiguous_tie"):
         return Verdict(tuple(counts.values()), None, None, tier)
     winner = max(counts, key=counts.get)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotation.agreement import correlation
-from annotation.agreement.bootstrap import resampled_weights
-from annotation.agreement.coefficient import Coefficient, undefined, with_resamples
+from annotation.agreement.statistics import correlation
+from annotation.agreement.statistics.bootstrap import resampled_weights
+from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_resamples
 
 # Annotators with fewer items in common say little about each other.
 SHARED = 20

@@ -5,8 +5,9 @@ from collections import defaultdict
 import numpy as np
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement import otherkinds, stats
-from annotation.agreement.votes import VotesError
+from annotation.agreement.statistics import kappas
+from annotation.agreement.votes import kinds
+from annotation.agreement.votes.table.table import VotesError
 from annotation.datasets.truth import GENERIC
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
@@ -37,7 +38,7 @@ def stages(study) -> list[dict]:
 
 
 def _report(study, task) -> dict:
-    read = otherkinds.read(study, task)
+    read = kinds.read(study, task)
     verdicts = _verdicts(study, task)
     labels = read.declared
     people = _People(read, labels)
@@ -162,13 +163,13 @@ def _rating_model(model, codes, votes, k) -> dict:
 
 def _agreement(votes: gap.Votes) -> list[tuple]:
     """Agreement of people; kappas differ much where one label is rare, so three are shown."""
-    counts = stats.count_votes(votes.item, votes.code, votes.items, votes.categories)
-    patterns = stats.patterns_of(counts)
+    counts = kappas.count_votes(votes.item, votes.code, votes.items, votes.categories)
+    patterns = kappas.patterns_of(counts)
     return [
-        (_("Percent agreement"), stats.percent_agreement(patterns)),
-        (_("Fleiss' kappa"), stats.fleiss_kappa(patterns)),
-        (_("Symmetric kappa"), stats.symmetric_kappa(patterns)),
-        (_("Gwet's AC1"), stats.gwet_ac1(patterns)),
+        (_("Percent agreement"), kappas.percent_agreement(patterns)),
+        (_("Fleiss' kappa"), kappas.fleiss_kappa(patterns)),
+        (_("Symmetric kappa"), kappas.symmetric_kappa(patterns)),
+        (_("Gwet's AC1"), kappas.gwet_ac1(patterns)),
     ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from django.db import transaction
 
 from annotation.core import audit
-from annotation.datasets.reading import extras
+from annotation.datasets.frozen import extras
 from annotation.evaluation.models import Verdict
 from annotation.judging.kinds import config_of
 from annotation.judging.models import Batch, Item

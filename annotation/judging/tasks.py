@@ -1,5 +1,6 @@
 from annotation.celery import app
-from annotation.judging import gold, queue
+from annotation.judging.gold import claims
+from annotation.judging.work import queue
 
 
 @app.task
@@ -12,4 +13,4 @@ def expire_leases():
 @app.task
 def pull_gold():
     """Take over the claims and rubrics that models have written."""
-    gold.pull()
+    claims.pull()

@@ -1,34 +1,29 @@
 from django.urls import path
 
-from annotation.judging import (
-    adjudicate,
-    checkpages,
-    desk,
-    goldpages,
-    leaving,
-    manage,
-    raters,
-    views,
-)
+from annotation.judging.annotator import leaving
+from annotation.judging.annotator import views as annotator_views
+from annotation.judging.curator import adjudication, check_views, sanction_views, task_views
+from annotation.judging.gold import views as gold_views
+from annotation.judging.work import views
 from annotation.studies import arrive
 from annotation.studies import views as studies
 
 urlpatterns = [
-    path("studies/<slug:slug>/my-queries/<slug:key>/gold/", goldpages.page, name="gold"),
+    path("studies/<slug:slug>/my-queries/<slug:key>/gold/", gold_views.page, name="gold"),
     path(
         "studies/<slug:slug>/my-queries/<slug:key>/gold/claims/",
-        goldpages.split,
+        gold_views.split,
         name="gold-split",
     ),
     path(
         "studies/<slug:slug>/my-queries/<slug:key>/gold/rubric/",
-        goldpages.rubric,
+        gold_views.rubric,
         name="gold-rubric",
     ),
-    path("", desk.home, name="home"),
-    path("studies/<slug:slug>/mine/", desk.past, name="mine"),
-    path("studies/<slug:slug>/mine/download/", desk.download, name="mine-download"),
-    path("studies/<slug:slug>/leave/", desk.leave, name="leave"),
+    path("", annotator_views.home, name="home"),
+    path("studies/<slug:slug>/mine/", annotator_views.past, name="mine"),
+    path("studies/<slug:slug>/mine/download/", annotator_views.download, name="mine-download"),
+    path("studies/<slug:slug>/leave/", annotator_views.leave, name="leave"),
     path(
         "studies/<slug:slug>/consent/",
         studies.consent,
@@ -47,20 +42,28 @@ urlpatterns = [
     path("studies/<slug:slug>/judge/beside/<uuid:slot>/", views.beside, name="beside"),
     path("studies/<slug:slug>/judged/<uuid:slot>/", views.judged, name="judged"),
     path("studies/<slug:slug>/guideline/", views.guideline, name="guideline"),
-    path("studies/<slug:slug>/tasks/", manage.tasks, name="tasks"),
-    path("studies/<slug:slug>/checks/", checkpages.overview, name="checks"),
-    path("studies/<slug:slug>/checks/new/<uuid:pk>/", checkpages.make, name="check-make"),
-    path("studies/<slug:slug>/checks/<uuid:pk>/", checkpages.change, name="check"),
-    path("studies/<slug:slug>/checks/<uuid:pk>/retire/", checkpages.retire, name="check-retire"),
-    path("studies/<slug:slug>/adjudicate/", adjudicate.overview, name="adjudicate"),
-    path("studies/<slug:slug>/adjudicate/<uuid:pk>/", adjudicate.item, name="adjudicate-item"),
-    path("studies/<slug:slug>/raters/<int:user>/pause/", raters.pause, name="rater-pause"),
-    path("studies/<slug:slug>/raters/<int:user>/resume/", raters.resume, name="rater-resume"),
-    path("studies/<slug:slug>/raters/<int:user>/exclude/", raters.exclude, name="rater-exclude"),
+    path("studies/<slug:slug>/tasks/", task_views.tasks, name="tasks"),
+    path("studies/<slug:slug>/checks/", check_views.overview, name="checks"),
+    path("studies/<slug:slug>/checks/new/<uuid:pk>/", check_views.make, name="check-make"),
+    path("studies/<slug:slug>/checks/<uuid:pk>/", check_views.change, name="check"),
+    path("studies/<slug:slug>/checks/<uuid:pk>/retire/", check_views.retire, name="check-retire"),
+    path("studies/<slug:slug>/adjudicate/", adjudication.overview, name="adjudicate"),
+    path("studies/<slug:slug>/adjudicate/<uuid:pk>/", adjudication.item, name="adjudicate-item"),
+    path("studies/<slug:slug>/raters/<int:user>/pause/", sanction_views.pause, name="rater-pause"),
     path(
-        "studies/<slug:slug>/raters/<int:user>/requalify/", raters.requalify, name="rater-requalify"
+        "studies/<slug:slug>/raters/<int:user>/resume/", sanction_views.resume, name="rater-resume"
     ),
-    path("studies/<slug:slug>/raters/<int:user>/bonus/", raters.bonus, name="rater-bonus"),
-    path("studies/<slug:slug>/tasks/<slug:name>/open/", manage.open_, name="open-batch"),
-    path("studies/<slug:slug>/batches/<int:batch>/close/", manage.close, name="close-batch"),
+    path(
+        "studies/<slug:slug>/raters/<int:user>/exclude/",
+        sanction_views.exclude,
+        name="rater-exclude",
+    ),
+    path(
+        "studies/<slug:slug>/raters/<int:user>/requalify/",
+        sanction_views.requalify,
+        name="rater-requalify",
+    ),
+    path("studies/<slug:slug>/raters/<int:user>/bonus/", sanction_views.bonus, name="rater-bonus"),
+    path("studies/<slug:slug>/tasks/<slug:name>/open/", task_views.open_, name="open-batch"),
+    path("studies/<slug:slug>/batches/<int:batch>/close/", task_views.close, name="close-batch"),
 ]

@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import pytest
 from django.db.models import F
 
-from annotation.agreement import easy, recompute
+from annotation.agreement import recompute
 from annotation.agreement.reading import AUDIT_TASK
+from annotation.agreement.tiers import easy_audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.models import Item, ItemOption, Slot
 
@@ -50,37 +51,37 @@ def vote(study, people, against=0):
 
 
 def test_the_audit_asks_about_the_ground_truth_and_the_answer_to_the_question_alone(triples):
-    before = easy.audit_of(triples)
+    before = easy_audit.audit_of(triples)
     assert (before.size, before.wanted, before.missing, before.drawn) == (4, 4, 4, [])
-    assert easy.open_audit(triples) == 4
-    assert easy.open_audit(triples) == 0
+    assert easy_audit.open_audit(triples) == 4
+    assert easy_audit.open_audit(triples) == 0
     for item in audits(triples):
         strategies = set(item.options.values_list("candidate__strategy", flat=True))
         assert (strategies, item.overlap, item.slots.count()) == ({"A1", "A3"}, 9, 9)
-    assert easy.audit_of(triples).verdict["note"] == "0 of the 4 pairs to audit"
+    assert easy_audit.audit_of(triples).verdict["note"] == "0 of the 4 pairs to audit"
 
 
 def test_the_place_of_an_answer_does_not_tell_which_is_the_ground_truth():
     pairs = [
-        easy.EasyPair(SimpleNamespace(pk=n, query=None), f"chosen-{n}", f"generic-{n}")
+        easy_audit.EasyPair(SimpleNamespace(pk=n, query=None), f"chosen-{n}", f"generic-{n}")
         for n in range(400)
     ]
-    first = sum(easy._row(pair)["candidates"][0] == pair.chosen for pair in pairs)
+    first = sum(easy_audit._row(pair)["candidates"][0] == pair.chosen for pair in pairs)
     assert 170 < first < 230
 
 
 def test_pairs_on_which_all_agree_hold(triples, people):
-    easy.open_audit(triples)
+    easy_audit.open_audit(triples)
     vote(triples, people)
-    verdict = easy.audit_of(triples).verdict
+    verdict = easy_audit.audit_of(triples).verdict
     assert (verdict["accepted"], verdict["drop"], verdict["kappa"]) == (True, [], 1.0)
     assert verdict["chose_truth"]["value"] == 1.0
 
 
 def test_a_pair_whose_ground_truth_is_not_clear_is_dropped(triples, people):
-    easy.open_audit(triples)
+    easy_audit.open_audit(triples)
     vote(triples, people, against=2)
-    found = easy.audit_of(triples)
+    found = easy_audit.audit_of(triples)
     last = audits(triples).last()
     source = next(pair.item for pair in found.drawn if pair.audited == last)
     assert found.verdict["drop"] == [source.external_id]
@@ -89,55 +90,57 @@ def test_a_pair_whose_ground_truth_is_not_clear_is_dropped(triples, people):
 
 
 def test_the_draw_is_seeded_and_takes_a_tenth(triples, monkeypatch):
-    monkeypatch.setattr(easy.tiers, "audit_size", lambda n: 2)
-    easy.open_audit(triples)
+    monkeypatch.setattr(easy_audit.tiers, "audit_size", lambda n: 2)
+    easy_audit.open_audit(triples)
     drawn = sorted(audits(triples).values_list("external_id", flat=True))
-    names = sorted(pair.name for pair in easy._pairs(triples))
+    names = sorted(pair.name for pair in easy_audit._pairs(triples))
     assert drawn == names[:2]
     Slot.objects.filter(item__in=audits(triples)).delete()
     audits(triples).delete()
-    easy.open_audit(triples)
+    easy_audit.open_audit(triples)
     assert sorted(audits(triples).values_list("external_id", flat=True)) == drawn
 
 
 def test_another_ground_truth_asks_for_another_pair(triples, people):
-    easy.open_audit(triples)
+    easy_audit.open_audit(triples)
     vote(triples, people)
-    item = triples.items.get(external_id=easy.audit_of(triples).drawn[0].item.external_id)
+    item = triples.items.get(external_id=easy_audit.audit_of(triples).drawn[0].item.external_id)
     other = ItemOption.objects.get(item=item, candidate__strategy="A2").number
     item.tier.winner = other
     item.tier.save()
-    found = easy.audit_of(triples)
+    found = easy_audit.audit_of(triples)
     assert (len(found.drawn), found.missing) == (3, 1)
     assert found.verdict["accepted"] is None
 
 
 def test_without_easy_pairs_nothing_can_be_drawn(tea):
     with pytest.raises(DomainError, match="no easy pairs"):
-        easy.open_audit(tea)
+        easy_audit.open_audit(tea)
 
 
 def test_a_task_of_the_audits_name_that_is_no_task_of_two_is_refused(cast, triples):
     cast.task(triples, AUDIT_TASK, options=3)
     with pytest.raises(Conflict, match="two answers"):
-        easy.open_audit(triples)
+        easy_audit.open_audit(triples)
 
 
 def test_the_audits_votes_are_no_ground_truth_of_the_easy_tier(triples, people):
-    easy.open_audit(triples)
+    easy_audit.open_audit(triples)
     vote(triples, people)
     recompute.recompute(triples, AUDIT_TASK)
-    assert easy.audit_of(triples).size == 4
+    assert easy_audit.audit_of(triples).size == 4
 
 
 def test_votes_of_who_withdrew_are_not_heard_in_the_audit(triples, people):
     from annotation.accounts import consent
 
-    easy.open_audit(triples)
+    easy_audit.open_audit(triples)
     vote(triples, people, against=2)
     for one in people[:2]:
         consent.withdraw(one, triples.consent_text)
-    last = next(p for p in easy.audit_of(triples).drawn if p.audited == audits(triples).last())
+    last = next(
+        p for p in easy_audit.audit_of(triples).drawn if p.audited == audits(triples).last()
+    )
     assert (last.truth, last.against) == (7, 0)
 
 
@@ -154,7 +157,7 @@ def test_one_button_opens_the_audit_and_the_page_shows_its_pairs(triples, login,
 
 
 def test_the_verdict_stands_on_the_page(triples, people, login, cast):
-    easy.open_audit(triples)
+    easy_audit.open_audit(triples)
     vote(triples, people, against=3)
     page = login(cast.person("Rui")).get("/studies/tea/audit/").content.decode()
     assert "a release with tiers is refused" in page
@@ -163,9 +166,9 @@ def test_the_verdict_stands_on_the_page(triples, people, login, cast):
 
 
 def test_a_panel_that_is_not_complete_is_not_judged(triples, people):
-    easy.open_audit(triples)
+    easy_audit.open_audit(triples)
     vote(triples, people)
     Item.objects.filter(pk=audits(triples).first().pk).update(
         done=F("done") - 1, votes_1=4, votes_2=4
     )
-    assert sum(pair.complete for pair in easy.audit_of(triples).drawn) == 3
+    assert sum(pair.complete for pair in easy_audit.audit_of(triples).drawn) == 3

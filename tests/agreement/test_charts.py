@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from annotation.agreement import charts
-from annotation.agreement.charts import Dot
+from annotation.agreement.figures import charts
+from annotation.agreement.figures.charts import Dot
 
 SVG = {
     "columns": charts.columns("c", "Days", "What it is.", [("1.5.", 4), ("2.5.", 1)]),

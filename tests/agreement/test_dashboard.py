@@ -18,8 +18,9 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.agreement import dashboard, reading, recompute
-from annotation.agreement.dashboard import FIGURES, Board
+from annotation.agreement import reading, recompute
+from annotation.agreement.figures import dashboard
+from annotation.agreement.figures.dashboard import FIGURES, Board
 from annotation.agreement.models import StoredVotes
 from annotation.judging.models import Item, Selection
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from annotation.agreement import correlation, flags, planner, stats
-from annotation.agreement.position import annotator_side_bias, side_bias
-from annotation.agreement.stats import patterns_of
+from annotation.agreement.statistics import correlation, kappas, rater_signs, sample_size
+from annotation.agreement.statistics.kappas import patterns_of
+from annotation.agreement.statistics.side_bias import annotator_side_bias, side_bias
 
 from .conftest import make_counts
 
@@ -61,19 +61,19 @@ def clickers(votes_each, seed=0):
 
 
 def test_a_random_clicker_is_flagged_from_fifty_votes_on():
-    found = flags.agreement_flags(*clickers(120))
+    found = rater_signs.agreement_flags(*clickers(120))
     assert np.flatnonzero(found["flagged"]).tolist() == [4]
-    assert not flags.agreement_flags(*clickers(49))["flagged"].any()
+    assert not rater_signs.agreement_flags(*clickers(49))["flagged"].any()
 
 
 def test_agreement_is_with_the_others_and_ties_among_them_say_nothing():
     item, worker = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 0, 1, 0])
     category = np.array([0, 0, 1, 0, 1, 0])
-    found = flags.agreement_flags(item, worker, category, (3, 3, 2))
+    found = rater_signs.agreement_flags(item, worker, category, (3, 3, 2))
     # Task 0: workers 0 and 1 face a tie, worker 2 faces two votes for 0. Task 2 has no others.
     assert found["votes"].tolist() == [1, 1, 1]
     assert found["agreed"].tolist() == [0, 0, 0]
-    assert flags.agreement_flags([0], [0], [0], (1, 1, 2))["pool_rate"] is None
+    assert rater_signs.agreement_flags([0], [0], [0], (1, 1, 2))["pool_rate"] is None
 
 
 def test_speeders_are_found_by_median_and_by_their_last_votes():
@@ -84,18 +84,18 @@ def test_speeders_are_found_by_median_and_by_their_last_votes():
     late = np.flatnonzero(worker == 5)[-20:]
     seconds[late] /= 20
     kind = np.zeros(600, dtype=int)
-    found = flags.speed_flags(worker, seconds, kind, 7)
+    found = rater_signs.speed_flags(worker, seconds, kind, 7)
     assert np.flatnonzero(found["flagged"]).tolist() == [2, 5]
     assert found["fast_share"][5] == pytest.approx(0.4, abs=0.05)
     floor = np.full(600, 0.01)
-    assert not flags.speed_flags(worker, seconds, kind, 7, floor)["flagged"][5]
+    assert not rater_signs.speed_flags(worker, seconds, kind, 7, floor)["flagged"][5]
 
 
 def test_times_are_compared_within_a_kind_of_task_only():
     seconds = np.array([10.0, 12, 9, 11, 100, 120, 90, 110])
-    z = flags.robust_z(seconds, np.repeat([0, 1], 4))
+    z = rater_signs.robust_z(seconds, np.repeat([0, 1], 4))
     assert z[:4] == pytest.approx(z[4:])
-    assert np.isnan(flags.robust_z([5.0, 5, 5], [0, 0, 0])).all()
+    assert np.isnan(rater_signs.robust_z([5.0, 5, 5], [0, 0, 0])).all()
 
 
 def test_the_same_vector_of_ratings_again_and_again_is_flagged():
@@ -104,16 +104,16 @@ def test_the_same_vector_of_ratings_again_and_again_is_flagged():
     ratings = rng.integers(1, 6, (70, 3))
     ratings[30:58] = [3, 3, 3]
     ratings[60:] = [5, 5, 5]
-    found = flags.same_vector_flags(worker, ratings, 3)
+    found = rater_signs.same_vector_flags(worker, ratings, 3)
     assert found["flagged"].tolist() == [False, True, False]
     assert found["share"][1] == pytest.approx(28 / 30, abs=0.04)
 
 
 def test_items_for_an_interval_on_kappa():
-    spread = planner.assumed_kappa_spread(0.5, 9, 2)
+    spread = sample_size.assumed_kappa_spread(0.5, 9, 2)
     assert round(spread, 2) == 0.44
-    assert 285 <= planner.items_for_kappa(0.05, spread) <= 305
-    assert 790 <= planner.items_for_kappa(0.03, spread) <= 830
+    assert 285 <= sample_size.items_for_kappa(0.05, spread) <= 305
+    assert 790 <= sample_size.items_for_kappa(0.03, spread) <= 830
 
 
 def test_an_assumed_spread_is_that_of_simulated_votes():
@@ -121,45 +121,47 @@ def test_an_assumed_spread_is_that_of_simulated_votes():
         a = (1 / kappa - 1) / options
         rng = np.random.default_rng(0)
         counts = rng.multinomial(9, rng.dirichlet(np.full(options, a), 40_000))
-        expected = planner.kappa_spread(patterns_of(counts))
-        assert planner.assumed_kappa_spread(kappa, 9, options) == pytest.approx(expected, rel=0.02)
-        assert stats.symmetric_kappa(patterns_of(counts)).value == pytest.approx(kappa, abs=0.01)
+        expected = sample_size.kappa_spread(patterns_of(counts))
+        assert sample_size.assumed_kappa_spread(kappa, 9, options) == pytest.approx(
+            expected, rel=0.02
+        )
+        assert kappas.symmetric_kappa(patterns_of(counts)).value == pytest.approx(kappa, abs=0.01)
 
 
 def test_the_plan_gives_the_interval_it_promises():
     counts = make_counts(400, 9, 2)
     patterns = patterns_of(counts)
-    items = planner.items_for_kappa(0.05, planner.kappa_spread(patterns))
-    reach = stats.symmetric_kappa(patterns).se * 1.96 * math.sqrt(400 / items)
+    items = sample_size.items_for_kappa(0.05, sample_size.kappa_spread(patterns))
+    reach = kappas.symmetric_kappa(patterns).se * 1.96 * math.sqrt(400 / items)
     assert reach == pytest.approx(0.05, rel=0.01)
 
 
 def test_votes_on_one_item_do_not_replace_items():
-    assert planner.design_effect(9, 0.5) == 5
-    assert planner.items_for_win_rate(0.05, 1, 0.5) == 385
-    assert planner.items_for_win_rate(0.05, 9, 0.5) == 214
-    assert planner.items_for_win_rate(0.05, 9, 1.0) == 385
+    assert sample_size.design_effect(9, 0.5) == 5
+    assert sample_size.items_for_win_rate(0.05, 1, 0.5) == 385
+    assert sample_size.items_for_win_rate(0.05, 9, 0.5) == 214
+    assert sample_size.items_for_win_rate(0.05, 9, 1.0) == 385
 
 
 def test_hours_of_a_plan():
-    assert planner.workload(100, 9, 40, raters=10) == {
+    assert sample_size.workload(100, 9, 40, raters=10) == {
         "items": 100, "judgments": 900, "hours": 10, "hours_each": 1,
     }  # fmt: skip
     with pytest.raises(ValueError, match="9 votes an item need 9 raters"):
-        planner.workload(100, 9, 40, raters=8)
+        sample_size.workload(100, 9, 40, raters=8)
 
 
 @pytest.mark.parametrize("wrong", [(0, 9, 2), (1, 9, 2), (0.5, 1, 2), (0.5, 9, 1)])
 def test_a_plan_from_impossible_assumptions_is_refused(wrong):
     with pytest.raises(ValueError, match=r"kappa|two votes"):
-        planner.assumed_kappa_spread(*wrong)
+        sample_size.assumed_kappa_spread(*wrong)
     with pytest.raises(ValueError, match="half-width"):
-        planner.items_for_kappa(0, 0.4)
+        sample_size.items_for_kappa(0, 0.4)
 
 
 def test_a_win_rate_is_a_mean_over_items():
     patterns = patterns_of([[9, 0]] * 50 + [[0, 9]] * 50)
-    found = stats.mean_share(patterns, 0)
+    found = kappas.mean_share(patterns, 0)
     assert found.value == 0.5
     # A hundred independent items, not nine hundred votes.
     assert found.se == pytest.approx(0.5 / math.sqrt(99))
@@ -182,6 +184,6 @@ def test_intervals_of_kappa_cover_as_often_as_they_say():
     rng = np.random.default_rng(0)
     for _ in range(300):
         counts = rng.multinomial(9, rng.dirichlet([a, a], 100))
-        found = stats.symmetric_kappa(patterns_of(counts))
+        found = kappas.symmetric_kappa(patterns_of(counts))
         covered += found.low <= 0.5 <= found.high
     assert 0.91 <= covered / 300 <= 0.98

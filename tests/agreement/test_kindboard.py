@@ -8,12 +8,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement import otherkinds, recompute
-from annotation.agreement.kindboard import KindBoard
+from annotation.agreement import recompute
+from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
-from annotation.judging import importing, part, voids
+from annotation.agreement.votes import kinds
+from annotation.judging.annotator import overview
+from annotation.judging.imports import bundles
 from annotation.judging.models import Batch, ClaimReview, Slot
+from annotation.judging.work import voids
 from annotation.studies.models import Study
 from tests import everykind
 from tests.browser.kinds import open_kind
@@ -24,7 +27,7 @@ OTHERS = ("feel", "matter", "rate", "traits")
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    importing.import_study(everykind.write(tmp_path / "mix"))
+    bundles.import_study(everykind.write(tmp_path / "mix"))
     study = Study.objects.get(slug="mix")
     cast.member("Rui", study, "researcher")
     everykind.judge(study, [cast.member(name, study, "annotator") for name in NAMES])
@@ -48,7 +51,7 @@ def page(login, cast):
 
 
 def board(study, task):
-    return KindBoard(study, otherkinds.newest(study, task)[0])
+    return KindBoard(study, kinds.newest(study, task)[0])
 
 
 def disputed(study, task):
@@ -220,7 +223,7 @@ def test_every_table_can_be_downloaded(computed, page):
 
 @pytest.mark.parametrize("task", OTHERS)
 def test_a_task_nobody_judged_says_so_on_its_page(cast, tmp_path, page, task):
-    importing.import_study(everykind.write(tmp_path / "mix"))
+    bundles.import_study(everykind.write(tmp_path / "mix"))
     cast.member("Rui", Study.objects.get(slug="mix"), "researcher")
     text = page(f"results/{task}/").content.decode()
     assert "There are no votes yet." in text
@@ -265,7 +268,7 @@ def test_an_items_page_has_the_votes_of_any_kind_with_their_reasons(computed, pa
 def test_an_items_page_shows_what_annotators_told_the_curators(computed, cast, page):
     ann = cast.person("Ann")
     slot = Slot.objects.get(item__external_id="i-m1", annotator=ann)
-    part.comment(computed, slot.pk, ann, "The question is **cut off**. <script>x</script>")
+    overview.comment(computed, slot.pk, ann, "The question is **cut off**. <script>x</script>")
     text = page(f"results/matter/items/{slot.item_id}/").content.decode()
     assert f"user-{ann.pk}" in text
     assert "The question is <strong>cut off</strong>." in text

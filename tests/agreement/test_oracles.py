@@ -15,12 +15,12 @@ from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_kappa
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from annotation.agreement import correlation, intervals, pairwise, stats
-from annotation.agreement.bootstrap import resampled_kappas
-from annotation.agreement.bradley_terry import bradley_terry
-from annotation.agreement.dawid_skene import dawid_skene
-from annotation.agreement.krippendorff import alpha
-from annotation.agreement.stats import patterns_of
+from annotation.agreement.statistics import cohen, correlation, intervals, kappas
+from annotation.agreement.statistics.bootstrap import resampled_kappas
+from annotation.agreement.statistics.bradley_terry import bradley_terry
+from annotation.agreement.statistics.dawid_skene import dawid_skene
+from annotation.agreement.statistics.kappas import patterns_of
+from annotation.agreement.statistics.krippendorff import alpha
 
 from .conftest import make_counts
 
@@ -38,10 +38,10 @@ def long_form(counts, seed=0):
 def test_fleiss_and_free_marginal_kappa(options):
     counts = make_counts(400, 9, options)
     patterns = patterns_of(counts)
-    assert stats.fleiss_kappa(patterns).value == pytest.approx(
+    assert kappas.fleiss_kappa(patterns).value == pytest.approx(
         statsmodels_kappa(counts, "fleiss"), abs=1e-13
     )
-    assert stats.brennan_prediger(patterns).value == pytest.approx(
+    assert kappas.brennan_prediger(patterns).value == pytest.approx(
         statsmodels_kappa(counts, "randolph"), abs=1e-13
     )
 
@@ -70,23 +70,23 @@ def test_the_standard_errors_are_those_of_resampled_items():
     patterns = patterns_of(make_counts(600, 9, 3, missing=0.3))
     drawn = resampled_kappas(patterns, 4000)
     named = {
-        "fleiss_kappa": stats.fleiss_kappa, "gwet_ac1": stats.gwet_ac1,
-        "symmetric_kappa": stats.symmetric_kappa, "percent_agreement": stats.percent_agreement,
+        "fleiss_kappa": kappas.fleiss_kappa, "gwet_ac1": kappas.gwet_ac1,
+        "symmetric_kappa": kappas.symmetric_kappa, "percent_agreement": kappas.percent_agreement,
     }  # fmt: skip
     for name, coefficient in named.items():
         assert coefficient(patterns).se == pytest.approx(drawn[name].std(), rel=0.06)
 
 
-@pytest.mark.parametrize("cells", [pairwise.FULL_CELLS, 0])
+@pytest.mark.parametrize("cells", [cohen.FULL_CELLS, 0])
 @pytest.mark.parametrize("grouped", [True, False])
 def test_cohen_plain_and_weighted_for_all_pairs(monkeypatch, cells, grouped):
-    monkeypatch.setattr(pairwise, "FULL_CELLS", cells)
-    monkeypatch.setattr(pairwise, "KEYS_AT_ONCE", 500)
+    monkeypatch.setattr(cohen, "FULL_CELLS", cells)
+    monkeypatch.setattr(cohen, "KEYS_AT_ONCE", 500)
     item, worker, category = long_form(make_counts(150, 9, 4))
     order = np.random.default_rng(1).permutation(len(item)) if not grouped else slice(None)
-    tables = pairwise.confusions(item[order], worker[order], category[order], 20, 4)
-    assert isinstance(tables, pairwise.Full if cells else pairwise.Sparse)
-    table = pairwise.cohen_table(tables, [1, 2, 3, 4])
+    tables = cohen.confusions(item[order], worker[order], category[order], 20, 4)
+    assert isinstance(tables, cohen.Full if cells else cohen.Sparse)
+    table = cohen.cohen_table(tables, [1, 2, 3, 4])
     votes = {(i, w): c for i, w, c in zip(item, worker, category, strict=True)}
     expected_pairs = [
         (a, b)

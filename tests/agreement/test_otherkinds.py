@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.judging.models import Slot
 from annotation.studies.models import Study
 from tests import everykind
@@ -13,7 +13,7 @@ from tests import everykind
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    importing.import_study(everykind.write(tmp_path / "mix"))
+    bundles.import_study(everykind.write(tmp_path / "mix"))
     study = Study.objects.get(slug="mix")
     everykind.judge(study, [cast.member(n, study, "annotator") for n in ("Ann", "Bo", "Chen")])
     return study
@@ -73,6 +73,6 @@ def test_tiers_are_of_selections_alone(mix):
 
 
 def test_a_task_nobody_judged_says_so(cast, tmp_path):
-    importing.import_study(everykind.write(tmp_path / "mix"))
+    bundles.import_study(everykind.write(tmp_path / "mix"))
     with pytest.raises(CommandError, match="has no votes in a task “matter”"):
         call_command("agreement", "mix", "--task", "matter")

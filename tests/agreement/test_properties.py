@@ -5,15 +5,15 @@ from functools import partial
 
 import numpy as np
 import pytest
+from annotation.agreement.tiers.rules.rules import tiers_report
+from annotation.agreement.votes.table.table import VotesError, votes_from_columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.agreement import correlation, pairwise, stats
-from annotation.agreement.krippendorff import alpha, coincidences
 from annotation.agreement.report import agreement_report, as_json
-from annotation.agreement.stats import patterns_of
-from annotation.agreement.tiers import tiers_report
-from annotation.agreement.votes import VotesError, votes_from_columns
+from annotation.agreement.statistics import cohen, correlation, kappas
+from annotation.agreement.statistics.kappas import patterns_of
+from annotation.agreement.statistics.krippendorff import alpha, coincidences
 
 from .conftest import votes_of
 
@@ -54,7 +54,7 @@ def test_names_of_labels_do_not_matter_at_nominal_level(counts, seed):
     counts = np.array(counts)
     columns = seed.sample(range(counts.shape[1]), counts.shape[1])
     for coefficient in (
-        stats.percent_agreement, stats.fleiss_kappa, stats.symmetric_kappa, stats.gwet_ac1,
+        kappas.percent_agreement, kappas.fleiss_kappa, kappas.symmetric_kappa, kappas.gwet_ac1,
         partial(alpha, resamples=0),
     ):  # fmt: skip
         one, other = (coefficient(patterns_of(c)) for c in (counts, counts[:, columns]))
@@ -69,11 +69,11 @@ def test_symmetric_kappa_is_fleiss_of_all_orders_of_the_options(counts):
     # Equal weight for every vote order needs items with equal numbers of votes or Gwet's shares.
     orders = itertools.permutations(range(counts.shape[1]))
     everything = np.concatenate([counts[:, list(order)] for order in orders])
-    symmetric = stats.symmetric_kappa(patterns_of(counts))
+    symmetric = kappas.symmetric_kappa(patterns_of(counts))
     if symmetric.value is None:
-        assert stats.percent_agreement(patterns_of(counts)).value is None
+        assert kappas.percent_agreement(patterns_of(counts)).value is None
         return
-    fleiss = stats.fleiss_kappa(patterns_of(everything))
+    fleiss = kappas.fleiss_kappa(patterns_of(everything))
     assert symmetric.value == pytest.approx(fleiss.value, abs=1e-12)
 
 
@@ -81,16 +81,16 @@ def test_symmetric_kappa_is_fleiss_of_all_orders_of_the_options(counts):
 @given(counts=tables)
 def test_kappas_keep_their_bounds_and_symmetric_is_the_largest_of_two(counts):
     patterns = patterns_of(counts)
-    fleiss, symmetric = stats.fleiss_kappa(patterns), stats.symmetric_kappa(patterns)
+    fleiss, symmetric = kappas.fleiss_kappa(patterns), kappas.symmetric_kappa(patterns)
     if symmetric.value is None:
         return
     k = patterns.categories
     assert -1 / (k - 1) - 1e-12 <= symmetric.value <= 1
-    assert symmetric.value == pytest.approx(stats.brennan_prediger(patterns).value, abs=1e-12)
+    assert symmetric.value == pytest.approx(kappas.brennan_prediger(patterns).value, abs=1e-12)
     assert symmetric.low is None or symmetric.low <= symmetric.value <= symmetric.high
     if fleiss.value is not None:
         assert fleiss.value <= symmetric.value + 1e-12
-        assert stats.gwet_ac1(patterns).value >= symmetric.value - 1e-12
+        assert kappas.gwet_ac1(patterns).value >= symmetric.value - 1e-12
 
 
 @settings(max_examples=100, deadline=None)
@@ -113,7 +113,7 @@ def test_alpha_is_the_ratio_of_the_coincidence_matrix(counts):
 @given(counts=tables)
 def test_all_levels_are_one_on_two_categories_zero_and_one(counts):
     counts = np.array(counts)[:, :2]
-    levels = [alpha(patterns_of(counts), level, [0, 1], resamples=0) for level in stats.LEVELS]
+    levels = [alpha(patterns_of(counts), level, [0, 1], resamples=0) for level in kappas.LEVELS]
     if levels[0].value is None:
         return
     for level in levels[1:]:
@@ -125,9 +125,7 @@ def test_all_levels_are_one_on_two_categories_zero_and_one(counts):
 def test_weights_change_nothing_with_two_categories(votes):
     item = np.repeat(np.arange(len(votes)), 2)
     worker = np.tile([0, 1], len(votes))
-    found = pairwise.cohen_table(
-        pairwise.confusions(item, worker, np.ravel(votes), 2, 2), values=[1, 2]
-    )
+    found = cohen.cohen_table(cohen.confusions(item, worker, np.ravel(votes), 2, 2), values=[1, 2])
     for name in ("linear", "quadratic"):
         assert found[name] == pytest.approx(found["value"], abs=1e-12, nan_ok=True)
 
@@ -144,16 +142,16 @@ def test_turning_a_table_turns_nothing_but_the_sign_of_tau(table):
 
 def test_items_of_one_vote_enter_the_shares_and_the_error_only():
     patterns = patterns_of([[2, 0], [1, 1], [0, 2], [1, 0], [1, 0]])
-    assert stats.percent_agreement(patterns).value == pytest.approx(2 / 3)
+    assert kappas.percent_agreement(patterns).value == pytest.approx(2 / 3)
     share = (1 + 0.5 + 0 + 1 + 1) / 5
     chance = share**2 + (1 - share) ** 2
-    assert stats.fleiss_kappa(patterns).value == pytest.approx((2 / 3 - chance) / (1 - chance))
+    assert kappas.fleiss_kappa(patterns).value == pytest.approx((2 / 3 - chance) / (1 - chance))
 
 
 def test_codes_of_any_width_and_any_grouping_give_the_same_counts():
     item, category = np.array([2, 0, 1, 2]), np.array([1, 0, 1, 1])
     for kind in (np.int8, np.int16, np.int32, np.int64):
-        found = stats.count_votes(item.astype(kind), category.astype(np.int8), 3, 2)
+        found = kappas.count_votes(item.astype(kind), category.astype(np.int8), 3, 2)
         assert found.tolist() == [[1, 0], [0, 1], [0, 2]]
 
 

@@ -5,12 +5,12 @@ import json
 
 import numpy as np
 import pytest
+from annotation.agreement.votes.table.table import votes_from_columns
 
-from annotation.agreement import icc, stats
-from annotation.agreement.krippendorff import alpha
 from annotation.agreement.report import agreement_report
-from annotation.agreement.stats import patterns_of
-from annotation.agreement.votes import votes_from_columns
+from annotation.agreement.statistics import icc, kappas
+from annotation.agreement.statistics.kappas import patterns_of
+from annotation.agreement.statistics.krippendorff import alpha
 
 from .conftest import make_votes
 
@@ -37,8 +37,8 @@ def records(path):
 def test_fleiss_kappa_of_ten_subjects_and_fourteen_raters():
     counts = [[int(n) for n in row.split()] for row in FOURTEEN_RATERS.split("/")]
     patterns = patterns_of(counts)
-    assert round(stats.percent_agreement(patterns).value, 3) == 0.378
-    assert round(stats.fleiss_kappa(patterns).value, 3) == 0.210
+    assert round(kappas.percent_agreement(patterns).value, 3) == 0.378
+    assert round(kappas.fleiss_kappa(patterns).value, 3) == 0.210
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_convincing_arguments(shared):
     votes = votes_from_columns(columns(rows, "item_id", "annotator", "choice"))
     report = agreement_report(votes, resamples=0)
     assert round(report["krippendorff_alpha"]["nominal"]["value"], 6) == 0.376657
-    counts = stats.count_votes(votes.task, votes.label, len(votes.tasks), 3)
+    counts = kappas.count_votes(votes.task, votes.label, len(votes.tasks), 3)
     five = patterns_of(counts[counts.sum(axis=1) == 5])
     assert five.items == 3911
-    assert round(stats.fleiss_kappa(five).value, 6) == 0.376275
+    assert round(kappas.fleiss_kappa(five).value, 6) == 0.376275
     largest = np.bincount(five.counts.max(axis=1), weights=five.weight)
     assert largest[[5, 4, 3, 2]].tolist() == [1194, 1085, 1214, 418]
 

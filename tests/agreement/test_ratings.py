@@ -228,8 +228,8 @@ def test_broken_lines_of_json_are_named(judged, tmp_path, capsys):
 @pytest.fixture
 def criticised(cast, tea):
     """A feedback task: two people score one answer on two criteria."""
+    from annotation.judging.batches.open import open_batch
     from annotation.judging.kinds import feedback
-    from annotation.judging.open import open_batch
     from annotation.studies.models import TaskDefinition
 
     config = feedback.check_config({"criteria": ["Tone", "Content Depth"], "options": 1})

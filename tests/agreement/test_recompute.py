@@ -4,6 +4,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from annotation.agreement.tiers.rules.rules import is_closed
 from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -13,12 +14,11 @@ from annotation.accounts.models import User
 from annotation.agreement import reading, recompute
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
-from annotation.agreement.tiers import is_closed
 from annotation.datasets import freeze
-from annotation.datasets.reading import Reading
-from annotation.judging import open as opening
-from annotation.judging import queue, submit
+from annotation.datasets.frozen import Reading
+from annotation.judging.batches import open as opening
 from annotation.judging.models import Selection, Slot
+from annotation.judging.work import queue, submit
 
 
 def vote(study, user, items: int = 1) -> None:

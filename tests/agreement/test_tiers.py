@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 import pytest
-
-from annotation.agreement.tiers import (
+from annotation.agreement.tiers.rules.rules import (
     TierRule,
     audit_easy,
     audit_size,
@@ -21,7 +20,7 @@ from annotation.agreement.tiers import (
     tiers_report,
     unbiased_votes,
 )
-from annotation.agreement.votes import VotesError, votes_from_columns
+from annotation.agreement.votes.table.table import VotesError, votes_from_columns
 
 from .conftest import make_votes, panel
 

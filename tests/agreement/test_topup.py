@@ -5,16 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.urls import reverse
 
-from annotation.agreement import recompute, topup
+from annotation.agreement import recompute
 from annotation.agreement.models import ItemTier
 from annotation.agreement.tasks import recompute_due
+from annotation.agreement.tiers import reserve
 from annotation.core.errors import DomainError
 from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
-from annotation.datasets.reading import Reading
+from annotation.datasets.frozen import Reading
 from annotation.datasets.truth import verdict
-from annotation.judging import queue, submit
 from annotation.judging.models import Selection, Slot
+from annotation.judging.work import queue, submit
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -55,7 +56,7 @@ def tier(item) -> tuple:
 
 def test_more_people_are_asked_about_borderline_items_alone_and_first(cast, tea, items, say):
     assert [tier(item) for item in items] == [("borderline", 9), ("hard", 9), ("pending", 3)]
-    assert topup.top_up(tea, "better", by=cast.person("Carol")) == 1
+    assert reserve.top_up(tea, "better", by=cast.person("Carol")) == 1
     items[0].refresh_from_db()
     assert (items[0].overlap, items[0].slots.filter(status="open").count()) == (13, 4)
     event = AuditEvent.objects.get(action="tiers.top_up")
@@ -68,7 +69,7 @@ def test_more_people_are_asked_about_borderline_items_alone_and_first(cast, tea,
 
 
 def test_the_tier_follows_with_the_thirteenth_vote(tea, items, say):
-    topup.top_up(tea, "better")
+    reserve.top_up(tea, "better")
     say(items[0], "aaa")
     recompute_due()
     assert tier(items[0]) == ("borderline", 9)
@@ -79,11 +80,11 @@ def test_the_tier_follows_with_the_thirteenth_vote(tea, items, say):
 
 
 def test_an_item_is_topped_up_once_and_only_while_the_study_is_open(tea, items):
-    topup.top_up(tea, "better")
+    reserve.top_up(tea, "better")
     with pytest.raises(DomainError, match="No borderline item"):
-        topup.top_up(tea, "better")
+        reserve.top_up(tea, "better")
     tea.status = "paused"
-    assert topup.reserve(tea, "better").count() == 0
+    assert reserve.reserve(tea, "better").count() == 0
 
 
 def test_votes_beyond_nine_count_only_where_an_item_was_topped_up(cast, tea, say):
@@ -91,7 +92,7 @@ def test_votes_beyond_nine_count_only_where_an_item_was_topped_up(cast, tea, say
     say(item, "aaaaaaabbaaaa")
     recompute_due()
     assert tier(item) == ("borderline", 9)
-    assert topup.top_up(tea, "better") == 1
+    assert reserve.top_up(tea, "better") == 1
     assert item.slots.count() == 13
     recompute_due()
     assert tier(item) == ("hard", 13)
@@ -99,7 +100,7 @@ def test_votes_beyond_nine_count_only_where_an_item_was_topped_up(cast, tea, say
 
 def test_a_release_judges_by_the_votes_that_were_asked_for_before_it(tea, items, say):
     before = freeze.request(tea, "long", "", None)
-    topup.top_up(tea, "better")
+    reserve.top_up(tea, "better")
     say(items[0], "aaaa")
     after = freeze.request(tea, "long", "", None)
 

@@ -4,37 +4,37 @@ import json
 
 import numpy as np
 import pytest
+from annotation.agreement.tiers.rules.rules import item_kappa
 from scipy.special import expit
 
-from annotation.agreement import correlation, icc, intervals, pairwise, stats
-from annotation.agreement.bradley_terry import bradley_terry
-from annotation.agreement.dawid_skene import dawid_skene
-from annotation.agreement.krippendorff import alpha
-from annotation.agreement.position import side_bias
 from annotation.agreement.report import agreement_report, as_json, plain
-from annotation.agreement.stats import patterns_of
-from annotation.agreement.tiers import item_kappa
+from annotation.agreement.statistics import cohen, correlation, icc, intervals, kappas
+from annotation.agreement.statistics.bradley_terry import bradley_terry
+from annotation.agreement.statistics.dawid_skene import dawid_skene
+from annotation.agreement.statistics.kappas import patterns_of
+from annotation.agreement.statistics.krippendorff import alpha
+from annotation.agreement.statistics.side_bias import side_bias
 
 from .conftest import make_counts, make_votes
 
 
 def test_one_category_has_no_fleiss_and_no_alpha_but_full_agreement():
     patterns = patterns_of([[9, 0], [9, 0]])
-    assert stats.fleiss_kappa(patterns).reason == "only one category was voted for"
+    assert kappas.fleiss_kappa(patterns).reason == "only one category was voted for"
     assert alpha(patterns).reason == "only one category was voted for"
-    assert stats.percent_agreement(patterns).value == 1
-    assert stats.symmetric_kappa(patterns).value == 1
+    assert kappas.percent_agreement(patterns).value == 1
+    assert kappas.symmetric_kappa(patterns).value == 1
 
 
 def test_one_option_alone_has_no_kappa_at_all():
     patterns = patterns_of([[9], [9]])
-    for coefficient in (stats.symmetric_kappa, stats.brennan_prediger, stats.gwet_ac1):
+    for coefficient in (kappas.symmetric_kappa, kappas.brennan_prediger, kappas.gwet_ac1):
         assert coefficient(patterns).value is None
 
 
 def test_unequal_numbers_of_votes_are_no_error():
     patterns = patterns_of([[9, 0], [3, 2], [1, 0]])
-    found = stats.fleiss_kappa(patterns)
+    found = kappas.fleiss_kappa(patterns)
     share = (1 + 0.6 + 1) / 3
     chance = share**2 + (1 - share) ** 2
     assert found.value == pytest.approx(((1 + 0.4) / 2 - chance) / (1 - chance))
@@ -62,10 +62,10 @@ def test_both_annotators_constant_have_no_cohen():
 
 
 def test_one_constant_annotator_has_a_cohen_of_zero():
-    tables = pairwise.confusions(
+    tables = cohen.confusions(
         np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 0, 0, 1]), 2, 2
     )
-    assert pairwise.cohen(tables)[0].tolist() == [0]
+    assert cohen.cohen(tables)[0].tolist() == [0]
 
 
 def test_scores_without_variance_have_no_icc():
@@ -154,12 +154,12 @@ def test_the_table_of_two_raters_divides_by_one_less_than_the_items():
     patterns = patterns_of([[2, 0]] * 30 + [[0, 2]] * 40 + [[1, 1]] * 30)
     agreement = np.repeat([1.0, 1.0, 0.0], [30, 40, 30])
     expected = agreement.std(ddof=1) / 10
-    assert stats.percent_agreement(patterns).se == pytest.approx(expected)
+    assert kappas.percent_agreement(patterns).se == pytest.approx(expected)
 
 
 def test_labels_that_are_names_of_answers_are_named_as_the_fault():
     with pytest.raises(ValueError, match="must be categories that the tasks share"):
-        stats.count_votes(np.array([0]), np.array([0]), 100_000, 100_000)
+        kappas.count_votes(np.array([0]), np.array([0]), 100_000, 100_000)
 
 
 def test_plain_report_and_json_report_are_the_same():

@@ -2,10 +2,10 @@
 
 import pytest
 
-from annotation.judging import importing
+from annotation.judging.batches.open import open_batch
+from annotation.judging.imports import bundles
 from annotation.judging.models import Judgment, Slot
-from annotation.judging.open import open_batch
-from annotation.judging.submit import revise
+from annotation.judging.work.submit import revise
 from annotation.queries.models import GoldResponse
 from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
@@ -14,7 +14,7 @@ from tests.api.test_judging_api import Caller
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    importing.import_study(everykind.write(tmp_path / "mix"))
+    bundles.import_study(everykind.write(tmp_path / "mix"))
     study = Study.objects.get(slug="mix")
     cast.member("Ann", study, "annotator")
     cast.member("Rui", study, "researcher")

@@ -1,7 +1,7 @@
 """A claim's work does not grow with what its person has judged already."""
 
-from annotation.judging import queue, submit
 from annotation.judging.models import Desk, Slot
+from annotation.judging.work import queue, submit
 
 
 def judge(study, user) -> int:

@@ -11,9 +11,9 @@ from annotation.candidates import documents, generate
 from annotation.candidates.models import Retrieval
 from annotation.histories import consent, search
 from annotation.histories.models import HistoryConsent, Message, Session, Upload
-from annotation.judging import queue, submit
+from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Slot
-from annotation.judging.open import open_batch
+from annotation.judging.work import queue, submit
 from annotation.queries import own
 from annotation.studies.models import TaskDefinition
 from tests.candidates.conftest import Reply, fake  # noqa: F401 - a fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from annotation.histories import consent
-from annotation.judging import queue
-from annotation.judging.open import open_batch
+from annotation.judging.batches.open import open_batch
+from annotation.judging.work import queue
 from annotation.queries import own
 from annotation.studies.models import TaskDefinition
 from tests.bespoke.conftest import answered, checked, keep

@@ -4,10 +4,10 @@ import pytest
 
 from annotation.candidates import generate
 from annotation.candidates.models import Candidate
-from annotation.judging import drafts, queue, submit
-from annotation.judging import gold as work
+from annotation.judging.batches.open import open_batch
+from annotation.judging.gold import claims as work
 from annotation.judging.models import Item
-from annotation.judging.open import open_batch
+from annotation.judging.work import drafts, queue, submit
 from annotation.queries import gold
 from tests.candidates.conftest import Reply
 

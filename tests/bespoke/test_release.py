@@ -12,9 +12,10 @@ from annotation.datasets.bespoke_import import import_bespoke
 from annotation.datasets.check import check
 from annotation.datasets.freeze import write
 from annotation.histories import consent
-from annotation.judging import leaving, queue, submit
+from annotation.judging.annotator import leaving
+from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Judgment, Score
-from annotation.judging.open import open_batch
+from annotation.judging.work import queue, submit
 from annotation.queries import gold, own
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study

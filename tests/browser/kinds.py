@@ -1,9 +1,9 @@
 """A study with items of any kind of judgment, for the tests of the judging page."""
 
 from annotation.candidates.models import Candidate
+from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.models import Desk
-from annotation.judging.open import open_batch
 from annotation.personas.models import Attribute, Evidence
 from annotation.queries.models import GoldClaim, GoldResponse
 from annotation.studies.models import TaskDefinition

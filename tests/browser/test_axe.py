@@ -5,8 +5,10 @@ from axe_playwright_python.sync_playwright import Axe
 
 from annotation.agreement.recompute import recompute
 from annotation.agreement.tasks import recompute_due
-from annotation.judging import importing, part, present, queue, submit
+from annotation.judging.annotator import overview
+from annotation.judging.imports import bundles
 from annotation.judging.models import Slot
+from annotation.judging.work import present, queue, submit
 from annotation.queries import gold
 from annotation.studies import crowd
 from annotation.studies.models import Invitation, Study
@@ -148,7 +150,7 @@ def test_a_curators_pages_have_no_violation(page, check, cast, log_in, busy):
 
 
 def test_the_results_of_every_kind_have_no_violation(page, check, cast, let_in, tmp_path):
-    importing.import_study(everykind.write(tmp_path / "mix"))
+    bundles.import_study(everykind.write(tmp_path / "mix"))
     study = Study.objects.get(slug="mix")
     everykind.judge(
         study, [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
@@ -159,7 +161,7 @@ def test_the_results_of_every_kind_have_no_violation(page, check, cast, let_in, 
     addresses = ["/studies/mix/", "/studies/mix/raters/"]
     for task, name in tasks.items():
         slot = Slot.objects.filter(item__external_id=name, status="done").first()
-        part.comment(study, slot.pk, slot.annotator, "The answer is **cut off**.")
+        overview.comment(study, slot.pk, slot.annotator, "The answer is **cut off**.")
         addresses += [f"/studies/mix/results/{task}/"]
         addresses += [f"/studies/mix/results/{task}/items/{slot.item_id}/"]
     check(page, *addresses)

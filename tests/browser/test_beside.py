@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Judgment
-from annotation.judging.open import open_batch
 from tests.bespoke.conftest import answered, ask, bespoke, fake  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)

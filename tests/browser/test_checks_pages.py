@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotation.judging import queue, submit
 from annotation.judging.models import Desk, Slot
+from annotation.judging.work import queue, submit
 from tests.browser.conftest import PHONE
 from tests.browser.test_axe import check  # noqa: F401 - a fixture
 from tests.judging.test_checks import add_checks, purposes, rates

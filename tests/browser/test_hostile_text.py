@@ -70,8 +70,8 @@ def hostile(world):
 
 def _judge(world, slot):
     """A vote and a skipped item, with hostile reasons."""
-    from annotation.judging import submit
     from annotation.judging.models import Handback, Selection
+    from annotation.judging.work import submit
 
     bo = world.cast.person("Bo")
     choice = str(slot.item.options.first().candidate_id)

@@ -6,8 +6,8 @@ import pytest
 from django.db.models import F
 from playwright.sync_api import expect
 
-from annotation.judging import queue
 from annotation.judging.models import Draft, Judgment, Selection, Slot
+from annotation.judging.work import queue
 from tests.browser.kinds import open_kind
 
 pytestmark = pytest.mark.django_db(transaction=True)

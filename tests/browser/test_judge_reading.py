@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.candidates.models import Candidate
+from annotation.judging.batches.open import add_items
 from annotation.judging.models import Batch, Desk, Selection
-from annotation.judging.open import add_items
 from annotation.studies.models import TaskDefinition
 from tests.browser.conftest import PHONE
 from tests.browser.kinds import open_kind

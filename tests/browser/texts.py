@@ -30,7 +30,7 @@ NEED = "Something that **calms** her and fits into a small flat."
 
 def fill(cast, study, *, items: int = 2, options: int = 3, overlap: int = 9, **config):
     """Open ``items`` items with such texts in ``study``, for judging under ``config``."""
-    from annotation.judging.open import open_batch
+    from annotation.judging.batches.open import open_batch
     from tests.browser.kinds import tour_is_over
 
     study.status = "open"

@@ -4,7 +4,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.models import AuditEvent
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.judging.kinds import words
 from annotation.judging.models import Batch, Item, Slot
 from annotation.personas.models import PersonaVersion
@@ -40,7 +40,7 @@ def rows_of_everything():
 
 
 def test_a_bundle_becomes_a_study_open_for_judging(folder):
-    assert importing.import_study(folder.write()) == TOTALS
+    assert bundles.import_study(folder.write()) == TOTALS
     study = Study.objects.get(slug="walk")
     assert (study.status, study.languages) == ("open", ["en", "ko"])
     assert study.consent_text.body == "I take part."
@@ -65,21 +65,21 @@ def test_a_bundle_becomes_a_study_open_for_judging(folder):
 
 
 def test_the_same_bundle_again_changes_nothing(folder):
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     before = rows_of_everything()
-    assert importing.import_study(folder.path) == TOTALS
+    assert bundles.import_study(folder.path) == TOTALS
     assert rows_of_everything() == before
 
 
 def test_only_study_json_is_required(tmp_path):
     (tmp_path / "study.json").write_text('{"slug": "bare", "title": "Bare"}')
-    totals = importing.import_study(tmp_path)
+    totals = bundles.import_study(tmp_path)
     assert totals == dict.fromkeys(TOTALS, 0) | {"study": "bare"}
     assert Study.objects.get(slug="bare").status == "draft"
 
 
 def test_new_rows_are_added_to_a_study(folder):
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     folder.files["personas"].append({"id": "p3", "profile": {"Name": "Jo"}})
     folder.files["queries"].append({"id": "q3", "text": "How far is far?"})
     folder.files["candidates"] += [
@@ -88,7 +88,7 @@ def test_new_rows_are_added_to_a_study(folder):
     folder.files["items"].append(
         {"id": "i4", "task": "best", "query": "q3", "candidates": ["q3-c1", "q3-c2", "q3-c3"]}
     )
-    totals = importing.import_study(folder.write())
+    totals = bundles.import_study(folder.write())
     expected = {"personas": 3, "queries": 3, "candidates": 9, "items": 4, "slots": 15}
     assert totals == TOTALS | expected
     item = Item.objects.get(external_id="i4")
@@ -96,13 +96,13 @@ def test_new_rows_are_added_to_a_study(folder):
 
 
 def test_changed_texts_become_new_versions_and_old_items_keep_theirs(folder):
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     folder.row("personas", "p1")["profile"]["Name"] = "Mina Lee"
     folder.row("queries", "q1")["text"] = "Where may I walk?"
     folder.study["guideline"] = "Choose with care."
     folder.study["consent"] = "I take part, freely."
     folder.study["tasks"][0]["overlap"] = 7
-    assert importing.import_study(folder.write()) == TOTALS
+    assert bundles.import_study(folder.write()) == TOTALS
     study = Study.objects.get(slug="walk")
     item = study.items.get(external_id="i1")
     assert item.persona_version.profile["Name"] == "Mina Park"
@@ -115,15 +115,15 @@ def test_changed_texts_become_new_versions_and_old_items_keep_theirs(folder):
     assert (newest.version, newest.overlap, newest.guideline) == (2, 7, "Choose with care.")
     assert (study.consent_text.version, study.consent_text.body) == (2, "I take part, freely.")
     before = rows_of_everything()
-    importing.import_study(folder.path)
+    bundles.import_study(folder.path)
     assert rows_of_everything() == before
 
 
 def test_a_changed_query_nobody_answered_is_rewritten(folder):
     del folder.files["items"], folder.files["candidates"]
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     folder.row("queries", "q1")["text"] = "Where may I walk?"
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     assert Query.objects.filter(external_id="q1").values_list("version", "text").get() == (
         1,
         "Where may I walk?",
@@ -141,26 +141,26 @@ def test_a_changed_query_nobody_answered_is_rewritten(folder):
     ],
 )
 def test_what_people_may_have_seen_is_never_changed(folder, file, key, change, place):
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     folder.row(file, key).update(change)
     folder.study["title"] = "Another title"
     folder.write()
     before = rows_of_everything()
     with pytest.raises(BundleError) as refusal:
-        importing.import_study(folder.path)
+        bundles.import_study(folder.path)
     assert [fault.split(": ")[0] for fault in refusal.value.faults] == [place]
     assert rows_of_everything() == before
 
 
 def test_answers_to_two_versions_of_a_query_are_not_compared(folder):
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     folder.row("queries", "q1")["text"] = "Where may I walk?"
     folder.files["candidates"].append({"id": "q1-c4", "query": "q1", "text": "Here."})
     folder.files["items"].append(
         {"id": "i4", "task": "better", "query": "q1", "candidates": ["q1-c1", "q1-c4"]}
     )
     with pytest.raises(BundleError, match=r"items.jsonl, line 4: .* different versions of “q1”"):
-        importing.import_study(folder.write())
+        bundles.import_study(folder.write())
 
 
 def test_the_command_prints_the_totals(folder, capsys):
@@ -186,14 +186,14 @@ def test_a_key_outside_the_format_is_named_and_left_out(folder, capsys):
 
 
 def test_large_imports_open_several_batches(folder, monkeypatch):
-    monkeypatch.setattr(importing, "BATCH", 2)
-    monkeypatch.setattr(importing, "CHUNK", 1)
-    assert importing.import_study(folder.write()) == TOTALS
+    monkeypatch.setattr(bundles, "BATCH", 2)
+    monkeypatch.setattr(bundles, "CHUNK", 1)
+    assert bundles.import_study(folder.write()) == TOTALS
     assert sorted(Batch.objects.values_list("task__name", "size")) == [("best", 1), ("better", 2)]
     folder.files["items"] += [
         {"id": f"n{n}", "task": "better", "query": "q2", "candidates": ["q2-c1", "q2-c2"]}
         for n in range(5)
     ]
-    assert importing.import_study(folder.write())["items"] == 8
+    assert bundles.import_study(folder.write())["items"] == 8
     assert sorted(Batch.objects.values_list("size", flat=True)) == [1, 1, 2, 2, 2]
     assert sorted(Item.objects.values_list("position", flat=True)) == list(range(1, 9))

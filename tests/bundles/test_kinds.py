@@ -5,7 +5,7 @@ import json
 import pytest
 
 from annotation.core.models import AuditEvent
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.judging.models import Batch, Item, Slot
 from annotation.personas.models import Attribute, Evidence
 from annotation.studies.bundle import BundleError
@@ -31,7 +31,7 @@ def change(folder, name, key, **fields):
 
 
 def test_items_of_every_kind_are_stored_with_what_they_ask(bundle):
-    totals = importing.import_study(bundle)
+    totals = bundles.import_study(bundle)
     assert (totals["items"], totals["slots"]) == (8, 3 + 3 + 2 + 3 * 3)
     study = Study.objects.get(slug="mix")
     rate, trait, matter = (study.items.get(external_id=k) for k in ("i-rate", "i-a1", "i-m1"))
@@ -45,7 +45,7 @@ def test_items_of_every_kind_are_stored_with_what_they_ask(bundle):
 
 
 def test_checks_get_no_slots_and_know_the_canonical_answer(bundle):
-    importing.import_study(bundle)
+    bundles.import_study(bundle)
     training, gold = (Item.objects.get(external_id=key) for key in ("t-1", "g-1"))
     assert (training.batch.purpose, gold.batch.purpose) == ("training", "gold")
     # The second candidate of the row.
@@ -56,9 +56,9 @@ def test_checks_get_no_slots_and_know_the_canonical_answer(bundle):
 
 def test_the_same_bundle_again_changes_nothing(bundle):
     models = (Attribute, Evidence, Batch, Item, Slot, AuditEvent)
-    first = importing.import_study(bundle)
+    first = bundles.import_study(bundle)
     before = [list(model.objects.order_by("pk").values()) for model in models]
-    assert importing.import_study(bundle) == first
+    assert bundles.import_study(bundle) == first
     assert [list(model.objects.order_by("pk").values()) for model in models] == before
 
 
@@ -80,10 +80,10 @@ def test_the_same_bundle_again_changes_nothing(bundle):
     ],
 )
 def test_what_people_may_have_seen_is_never_changed(bundle, name, key, fields, place):
-    importing.import_study(bundle)
+    bundles.import_study(bundle)
     change(bundle, name, key, **fields)
     with pytest.raises(BundleError) as refusal:
-        importing.import_study(bundle)
+        bundles.import_study(bundle)
     assert len(refusal.value.faults) == 1
     assert refusal.value.faults[0].startswith(place)
     assert "an id of its own" in refusal.value.faults[0]
@@ -123,7 +123,7 @@ def test_what_people_may_have_seen_is_never_changed(bundle, name, key, fields, p
 def test_a_fault_is_one_sentence_and_nothing_is_stored(bundle, name, key, fields, words):
     change(bundle, name, key, **fields)
     with pytest.raises(BundleError) as refusal:
-        importing.import_study(bundle)
+        bundles.import_study(bundle)
     assert len(refusal.value.faults) == 1, refusal.value.faults
     assert words in refusal.value.faults[0]
     assert refusal.value.faults[0].startswith(f"{name}.jsonl, line ")
@@ -136,7 +136,7 @@ def test_an_attribute_of_somebody_else_than_who_asks_is_refused(bundle):
     change(bundle, "attributes", "a2", persona="p2")
     change(bundle, "items", "i-m1", attribute="a2")
     with pytest.raises(BundleError) as refusal:
-        importing.import_study(bundle)
+        bundles.import_study(bundle)
     assert refusal.value.faults == [
         "items.jsonl, line 6: the attribute is of “p2”, and the query of “p1”"
     ]
@@ -154,7 +154,7 @@ def test_tasks_whose_items_cannot_be_imported_say_so(bundle, kind, words):
     study["tasks"][4] = {"name": "matter", **kind}
     (bundle / "study.json").write_text(json.dumps(study))
     with pytest.raises(BundleError) as refusal:
-        importing.import_study(bundle)
+        bundles.import_study(bundle)
     assert words in refusal.value.faults[0]
 
 
@@ -166,17 +166,17 @@ def test_expected_scores_name_place_and_criterion(bundle, expected, stored):
     check = {"purpose": "gold", "expected": expected}
     change(bundle, "items", "i-feel", **check)
     if stored:
-        importing.import_study(bundle)
+        bundles.import_study(bundle)
         assert Item.objects.get(external_id="i-feel").expected == stored
     else:
         with pytest.raises(BundleError, match="must have scores from 1 to 5 of “1/Tone”"):
-            importing.import_study(bundle)
+            bundles.import_study(bundle)
 
 
 def test_a_closed_study_takes_no_items_and_says_why(bundle):
-    importing.import_study(bundle)
+    bundles.import_study(bundle)
     Study.objects.update(status="closed")
     with (bundle / "items.jsonl").open("a") as file:
         file.write('{"id": "i-new", "task": "traits", "attribute": "a1"}\n')
     with pytest.raises(BundleError, match=r"items\.jsonl: The study is closed"):
-        importing.import_study(bundle)
+        bundles.import_study(bundle)

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.studies.bundle import BundleError
 
 
 def faults(path):
     with pytest.raises(BundleError) as refusal:
-        importing.read(path)
+        bundles.read(path)
     return refusal.value.faults
 
 
 def test_a_good_bundle_is_read_with_its_counts(folder):
-    bundle = importing.read(folder.write())
+    bundle = bundles.read(folder.write())
     assert bundle.counts == {
         "personas": 2,
         "memories": 2,
@@ -147,7 +147,7 @@ def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_fine(folder):
     for path in folder.write().iterdir():
         data = path.read_bytes().replace(b"\n", b"\r\n\r\n" if path.suffix == ".jsonl" else b"\r\n")
         path.write_bytes(b"\xef\xbb\xbf" + data)
-    assert importing.read(folder.path).counts["candidates"] == 6
+    assert bundles.read(folder.path).counts["candidates"] == 6
 
 
 def test_twenty_faults_are_shown_and_no_more(folder):
@@ -179,7 +179,7 @@ contents = st.one_of(
     st.lists(rows, max_size=4).map(lambda some: "\n".join(map(json.dumps, some)).encode()),
 )
 names = st.sampled_from(
-    ["study.json", *(f"{name}.jsonl" for name in importing._STEPS)],
+    ["study.json", *(f"{name}.jsonl" for name in bundles._STEPS)],
 )
 
 
@@ -190,7 +190,7 @@ names = st.sampled_from(
 def test_whatever_a_file_holds_the_bundle_is_read_or_refused(folder, name, content):
     (folder.write() / name).write_bytes(content)
     try:
-        importing.read(folder.path)
+        bundles.read(folder.path)
     except BundleError as refusal:
         assert 1 <= len(refusal.faults) <= 21
 
@@ -202,6 +202,6 @@ def test_a_missing_file_that_is_referred_to_is_named_once(tmp_path):
     rows = [{"id": f"c{n}", "query": "q1", "text": "x"} for n in range(30)]
     (tmp_path / "candidates.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(BundleError) as refusal:
-        importing.read(tmp_path)
+        bundles.read(tmp_path)
     sentence = "queries.jsonl: there is no such file, and candidates.jsonl, line 1 names a query"
     assert refusal.value.faults == [sentence]

@@ -6,11 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from annotation.agreement.votes.table.table import votes_from_columns
 
 from annotation.accounts.models import User
 from annotation.agreement.report import agreement_report
-from annotation.agreement.votes import votes_from_columns
-from annotation.judging import importing, importing_votes
+from annotation.judging.imports import bundles, vote_rows
 from annotation.judging.models import Item, Selection
 from annotation.studies.models import Study
 from benchmarks import convert_ukp, replay_votes
@@ -40,7 +40,7 @@ def alpha(columns, kind="krippendorff_alpha"):
 def test_the_excerpt_is_imported_with_all_its_votes(tmp_path):
     counts = convert_ukp.convert(EXCERPT, tmp_path)
     assert counts == {"queries": 2, "candidates": 16, "items": 20, "votes": 99}
-    totals = importing.import_study(tmp_path)
+    totals = bundles.import_study(tmp_path)
     assert {name: totals[name] for name in ("queries", "candidates", "items", "slots")} == {
         "queries": 2,
         "candidates": 16,
@@ -48,7 +48,7 @@ def test_the_excerpt_is_imported_with_all_its_votes(tmp_path):
         "slots": 99,
     }
     study = Study.objects.get(slug="ukp")
-    result = importing_votes.import_votes(study, tmp_path / "votes.csv")
+    result = vote_rows.import_votes(study, tmp_path / "votes.csv")
     assert (result["votes"], result["items"], result["rejected"]) == (99, 20, [])
     assert all(item.done == item.overlap for item in Item.objects.all())
     source = convert_ukp._read(EXCERPT / "judgments.jsonl")
@@ -71,11 +71,11 @@ def test_the_excerpt_is_imported_with_all_its_votes(tmp_path):
 )
 def test_the_whole_corpus_agrees_with_the_reference(tmp_path):
     convert_ukp.convert(WHOLE, tmp_path)
-    totals = importing.import_study(tmp_path)
+    totals = bundles.import_study(tmp_path)
     assert (totals["candidates"], totals["items"], totals["slots"]) == (254, 3956, 19735)
     study = Study.objects.get(slug="ukp")
     start = time.monotonic()
-    result = importing_votes.import_votes(study, tmp_path / "votes.csv")
+    result = vote_rows.import_votes(study, tmp_path / "votes.csv")
     assert time.monotonic() - start < 30
     assert result == {"votes": 19735, "items": 3956, "workers": 2827, "rejected": []}
     assert User.objects.filter(is_active=False, email=None).count() == 2827
@@ -92,7 +92,7 @@ def test_the_whole_corpus_agrees_with_the_reference(tmp_path):
 @pytest.mark.django_db(transaction=True)
 def test_votes_replayed_through_the_pages_are_the_votes_of_the_file(tmp_path, cast, live_server):
     convert_ukp.convert(EXCERPT, tmp_path)
-    importing.import_study(tmp_path)
+    bundles.import_study(tmp_path)
     study = Study.objects.get(slug="ukp")
     book = replay_votes.Book(tmp_path / "votes.csv")
     people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]

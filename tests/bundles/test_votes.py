@@ -7,8 +7,9 @@ from django.db import OperationalError, connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts.models import User
-from annotation.judging import importing, importing_votes, queue, submit, votesfile
+from annotation.judging.imports import bundles, vote_rows, votes_file
 from annotation.judging.models import Item, Selection, Slot
+from annotation.judging.work import queue, submit
 from annotation.studies.models import Study
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +19,7 @@ HEADER = "task,worker,label,submitted_at,seconds,reason\n"
 
 @pytest.fixture
 def walk(folder):
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     return Study.objects.get(slug="walk")
 
 
@@ -29,7 +30,7 @@ def votes(walk, tmp_path):
     def load(text, name="votes.csv"):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return importing_votes.import_votes(walk, path)
+        return vote_rows.import_votes(walk, path)
 
     return load
 
@@ -158,7 +159,7 @@ def test_bytes_that_are_no_text_spoil_their_own_line_only(votes):
     ],
 )
 def test_a_file_that_holds_no_votes_is_refused(votes, text, words):
-    with pytest.raises(votesfile.VotesFileError, match=words):
+    with pytest.raises(votes_file.VotesFileError, match=words):
         votes(text)
 
 
@@ -203,16 +204,16 @@ def test_imports_into_one_study_take_turns(votes, walk):
 def test_long_names_make_a_key_that_fits(folder, tmp_path):
     name = "i" * 200
     folder.files["items"][0]["id"] = name
-    importing.import_study(folder.write())
+    bundles.import_study(folder.write())
     path = tmp_path / "votes.csv"
     path.write_text(f"task,worker,label\n{name},ada,tie\n{name},bo,tie\n")
-    result = importing_votes.import_votes(Study.objects.get(), path)
+    result = vote_rows.import_votes(Study.objects.get(), path)
     assert result["votes"] == 2
     assert {len(key) for key in Selection.objects.values_list("key", flat=True)} == {71}
 
 
 def test_chunks_make_no_difference(votes, monkeypatch):
-    monkeypatch.setattr(importing_votes, "CHUNK", 1)
+    monkeypatch.setattr(vote_rows, "CHUNK", 1)
     text = f"{HEADER}i1,ada,q1-c2,,,\ni1,ada,q1-c2,,,\ni1,bo,q1-c2,,,\ni1,ada,q1-c1,,,\n"
     result = votes(text)
     assert (result["votes"], [one["line"] for one in result["rejected"]]) == (2, [5])

@@ -89,7 +89,7 @@ def test_questions_go_to_the_folder_of_their_type(cast, tea, vote, built):
     cast.persona(tea)
     query = cast.query(tea, "g1", tea.personas.get(), type="general")
     cast.candidates(query, 2)
-    from annotation.judging.open import open_batch
+    from annotation.judging.batches.open import open_batch
 
     vote(open_batch(tea, cast.task(tea, options=2)).items.get(), "1" * 9)
     assert len(lines(built("personafeedback"), "data/general/medium.jsonl")) == 1
@@ -531,7 +531,7 @@ def test_releases_are_numbered_one_by_one(tea):
 
 
 def test_memory_does_not_grow_with_the_votes(items, vote, built, tea, tmp_path, monkeypatch):
-    monkeypatch.setattr("annotation.datasets.reading.CHUNK", 5)
+    monkeypatch.setattr("annotation.datasets.frozen.CHUNK", 5)
     made = items(40)
     for item in made:
         vote(item, "1" * 9)

@@ -8,9 +8,9 @@ import pytest
 from annotation.datasets import folders, freeze
 from annotation.datasets.check import check
 from annotation.datasets.mention import explicit, mentioned
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.judging.models import Adjudication, Item, Slot
-from annotation.judging.submit import revise
+from annotation.judging.work.submit import revise
 from annotation.personas.models import Attribute
 from annotation.studies.models import Study
 from tests import everykind
@@ -18,7 +18,7 @@ from tests import everykind
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    importing.import_study(everykind.write(tmp_path / "mix"))
+    bundles.import_study(everykind.write(tmp_path / "mix"))
     study = Study.objects.get(slug="mix")
     people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
     everykind.judge(study, people)
@@ -226,7 +226,7 @@ def test_attributes_of_a_release_can_be_imported_again(mix, release_of, tmp_path
     }
     for name, rows in files.items():
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    importing.import_study(folder)
+    bundles.import_study(folder)
 
     def told(slug):
         found = Attribute.objects.filter(persona__study__slug=slug).order_by("external_id")

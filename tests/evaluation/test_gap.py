@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.agreement import pairwise
+from annotation.agreement.statistics import cohen
 from annotation.evaluation import gap, report
 from annotation.evaluation.models import Verdict
 from annotation.evaluation.verdicts import import_verdicts
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.studies.bundle import BundleError
 from annotation.studies.models import Study
 from tests import everykind
@@ -37,7 +37,7 @@ def test_kappas_equal_those_of_the_agreement_report():
     table[rng.random((200, 4)) < 0.3] = -1
     every = votes(table)
     rows = gap.pairs(every)
-    expected = pairwise.cohen(pairwise.confusions(every.item, every.worker, every.code, 4, 3))[0]
+    expected = cohen.cohen(cohen.confusions(every.item, every.worker, every.code, 4, 3))[0]
     assert gap.kappas(rows, 3) == pytest.approx(expected)
 
 
@@ -90,7 +90,7 @@ def test_what_is_undefined_says_why():
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    importing.import_study(everykind.write(tmp_path / "mix"))
+    bundles.import_study(everykind.write(tmp_path / "mix"))
     study = Study.objects.get(slug="mix")
     everykind.judge(study, [cast.member(n, study, "annotator") for n in ("Ann", "Bo", "Chen")])
     cast.member("Rui", study, "researcher")

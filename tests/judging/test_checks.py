@@ -10,9 +10,11 @@ from django.urls import reverse
 from annotation.agreement import reading
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
-from annotation.judging import checks, labels, material, part, queue, submit
+from annotation.judging.annotator import overview
+from annotation.judging.batches.open import add_items, close_batch
+from annotation.judging.curator import checks, labels
 from annotation.judging.models import Batch, Checks, Desk, Item, Selection, Slot
-from annotation.judging.open import add_items, close_batch
+from annotation.judging.work import hidden_checks, queue, submit
 from annotation.studies.models import Study
 from tests.judging.test_page import HTMX, URL, filled, hidden
 from tests.judging.test_queue import choose, expire_now, in_parallel, judge
@@ -42,7 +44,7 @@ def add_checks(cast, study, purpose, count=1, expected="1", task=None):
 
 def rates(study, **values):
     full = {"pass_mark": 0, "gold_every": 0, "repeat_every": 0, **values}
-    return material.set_rates(study, checks.Rates(**full), by=None)
+    return checks.set_rates(study, hidden_checks.Rates(**full), by=None)
 
 
 def purposes(study, user, number=1, most=60) -> list[str]:
@@ -125,7 +127,7 @@ def test_nobody_gets_a_gold_item_twice_nor_one_made_of_an_item_they_judged(cast,
     cast.open(tea, items=6, overlap=1)
     ann, bo = cast.person("Ann"), cast.person("Bo")
     source = Slot.objects.get(pk=judge(tea, ann)).item
-    gold = material.make(tea, source, "gold", "1", "", by=None)
+    gold = checks.make(tea, source, "gold", "1", "", by=None)
     rates(tea, gold_every=1)
     assert purposes(tea, ann, most=2) == ["work", "work"]
     assert purposes(tea, bo) == ["work", "gold", "work", "work"]
@@ -161,7 +163,7 @@ def test_repeats_say_who_is_consistent_and_gold_who_is_right(cast, tea):
         purpose = Slot.objects.get(pk=slot).item.batch.purpose
         submit.submit(tea, slot, bo, choose(slot, numbers[purpose]), key=f"b{slot}")
     for purpose in ("gold", "repeat"):
-        found = checks.outcomes(tea, purpose)
+        found = hidden_checks.outcomes(tea, purpose)
         assert {(one.annotator, one.right) for one in found} == {(ann.pk, True), (bo.pk, False)}
 
 
@@ -174,7 +176,7 @@ def test_the_first_answer_to_a_gold_item_counts_and_it_may_be_changed_like_work(
     slot = judge(tea, ann, 1)
     assert Slot.objects.get(pk=slot).item.batch.purpose == "gold"
     submit.revise(tea, slot, ann, choose(slot, 2), key="changed")
-    assert [one.right for one in checks.outcomes(tea, "gold")] == [False]
+    assert [one.right for one in hidden_checks.outcomes(tea, "gold")] == [False]
 
 
 def test_checks_count_on_the_desk_and_nowhere_else(cast, tea):
@@ -273,20 +275,20 @@ def test_a_check_is_made_of_a_finished_item_with_its_majority(cast, tea):
     for name, number in (("Ann", 2), ("Bo", 2), ("Chen", 1)):
         judge(tea, cast.person(name), number)
     item = batch.items.get(done=3)
-    assert [one.pk for one in material.ready(tea)] == [item.pk]
-    assert material.truth(item) == "2"
-    gold = material.make(tea, item, "gold", "2", "", by=cast.person("Carol"))
+    assert [one.pk for one in checks.ready(tea)] == [item.pk]
+    assert checks.truth(item) == "2"
+    gold = checks.make(tea, item, "gold", "2", "", by=cast.person("Carol"))
     assert (gold.repeats, gold.expected, gold.persona_version) == (item, "2", item.persona_version)
     with pytest.raises(Conflict):
-        material.make(tea, item, "gold", "2", "", by=None)
+        checks.make(tea, item, "gold", "2", "", by=None)
     with pytest.raises(DomainError):
-        material.make(tea, item, "training", "2", "  ", by=None)
+        checks.make(tea, item, "training", "2", "  ", by=None)
     with pytest.raises(DomainError):
-        material.make(tea, item, "work", "2", "x", by=None)
+        checks.make(tea, item, "work", "2", "x", by=None)
     close_batch(batch)
     unfinished = batch.items.get(done=0)
     with pytest.raises(DomainError):
-        material.make(tea, unfinished, "gold", "2", "", by=None)
+        checks.make(tea, unfinished, "gold", "2", "", by=None)
 
 
 def test_an_owners_item_becomes_no_check(cast, tea):
@@ -295,7 +297,7 @@ def test_an_owners_item_becomes_no_check(cast, tea):
     task = tea.tasks.get()
     task.config["owner_only"] = True
     task.save()
-    assert material.ready(tea).count() == 0
+    assert checks.ready(tea).count() == 0
 
 
 def test_a_retired_check_is_handed_out_to_nobody_else(cast, tea):
@@ -304,7 +306,7 @@ def test_a_retired_check_is_handed_out_to_nobody_else(cast, tea):
     ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     queue.hand_back(slot, ann, "released")
-    material.retire(first, by=None)
+    checks.retire(first, by=None)
     assert Slot.objects.get(pk=judge(tea, ann)).item == second
     assert purposes(tea, ann) == ["work"]
 
@@ -346,13 +348,13 @@ def test_preferences_agree_by_side_and_scores_within_one(cast, tea):
     item = Item.objects.select_related("batch__task").get(batch=batch)
     task = item.batch.task
     task.kind, task.config = "preference", {"options": 2, "points": 7}
-    assert checks.agrees(item, "1", "3")
-    assert checks.agrees(item, "4", "4")
-    assert not checks.agrees(item, "4", "5")
+    assert hidden_checks.agrees(item, "1", "3")
+    assert hidden_checks.agrees(item, "4", "4")
+    assert not hidden_checks.agrees(item, "4", "5")
     assert labels.words(item, "7", (2, 1)) == ["Answer 1 is much better"]
     task.kind, task.config = "feedback", {"criteria": ["Tone"], "options": 2}
-    assert checks.agrees(item, {"1/Tone": 4, "2/Tone": 1}, {"1/Tone": 5})
-    assert not checks.agrees(item, {"1/Tone": 3}, {"1/Tone": 5})
+    assert hidden_checks.agrees(item, {"1/Tone": 4, "2/Tone": 1}, {"1/Tone": 5})
+    assert not hidden_checks.agrees(item, {"1/Tone": 3}, {"1/Tone": 5})
     assert labels.words(item, {"1/Tone": 4}, (2, 1)) == ["Answer 2, Tone: 4"]
 
 
@@ -377,7 +379,7 @@ def test_the_desk_counts_no_hidden_check_off(cast, tea):
     seen = set()
     for _ in range(6):
         judge(tea, ann)
-        place = part.places(ann, [study])[tea.pk]
+        place = overview.places(ann, [study])[tea.pk]
         seen.add((place.waiting, place.more, place.in_all))
     assert seen <= {(30, True, None), (20, True, None)}
     assert Slot.objects.filter(annotator=ann, item__batch__purpose="gold").exists()

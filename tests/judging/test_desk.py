@@ -12,7 +12,8 @@ from django.utils import timezone
 from annotation.accounts import consent
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError, NotFound
-from annotation.judging import leaving, part, queue, submit
+from annotation.judging.annotator import leaving, overview
+from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import KINDS
 from annotation.judging.models import (
     Batch,
@@ -25,7 +26,7 @@ from annotation.judging.models import (
     Selection,
     Slot,
 )
-from annotation.judging.open import add_items
+from annotation.judging.work import queue, submit
 from annotation.queries.models import GoldClaim, GoldResponse
 from annotation.studies import messages
 from annotation.studies.models import (
@@ -56,7 +57,7 @@ def judge(study, user, number=1, **more):
 
 def place(study, user):
     found = Study.objects.filter(pk=study.pk).with_standing(user).get()
-    return part.places(user, [found])[study.pk]
+    return overview.places(user, [found])[study.pk]
 
 
 def downloaded(client) -> dict:
@@ -98,7 +99,7 @@ def test_what_is_waiting_is_what_the_hand_out_gives(cast, tea, ann):
 
 
 def test_a_long_list_is_counted_up_to_a_limit_and_said_so(cast, tea, ann, monkeypatch):
-    monkeypatch.setattr(part, "LOOK", 6)
+    monkeypatch.setattr(overview, "LOOK", 6)
     cast.open(tea, items=5, overlap=3)
     told = place(tea, ann)
     assert (told.waiting, told.more, told.in_all) == (2, True, None)
@@ -278,7 +279,9 @@ def _open_kinds(cast, tea):
 
 def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, page):
     slots = _open_kinds(cast, tea)
-    told = {one.slot.item.batch.task.kind: part.said(one) for one in part.judgments(tea, ann)}
+    told = {
+        one.slot.item.batch.task.kind: overview.said(one) for one in overview.judgments(tea, ann)
+    }
     shown = Selection.objects.get().shown
     assert told == {
         "selection": [f"Answer {shown.index(1) + 1}, clearly"],
@@ -321,7 +324,7 @@ def test_a_tie_and_none_have_their_own_words(cast, tea, ann):
     for outcome in ("tie", "none"):
         slot = queue.claim(tea, ann)
         submit.submit(tea, slot, ann, {"choice": outcome}, key=outcome)
-    said = [part.said(one) for one in part.judgments(tea, ann)]
+    said = [overview.said(one) for one in overview.judgments(tea, ann)]
     assert said == [["None meets the need"], ["Equally good"]]
 
 
@@ -344,8 +347,8 @@ def test_the_list_and_the_item_agree_on_what_may_be_changed(cast, tea, ann, purp
     judge(tea, ann)
     Batch.objects.update(purpose=purpose)
     Judgment.objects.update(submitted_at=timezone.now() - timedelta(hours=hours))
-    (row,) = part.judgments(tea, ann)
-    assert part.may_change(tea, row) == submit.editable(tea, row)
+    (row,) = overview.judgments(tea, ann)
+    assert overview.may_change(tea, row) == submit.editable(tea, row)
 
 
 def test_a_hidden_check_looks_like_work_in_the_list(cast, tea, ann, page):
@@ -392,7 +395,7 @@ def test_a_comment_on_an_item_reaches_the_curators_and_no_other_annotator(cast, 
     html = page.get(PAST).content.decode()
     assert "The persona is &lt;b&gt;missing&lt;/b&gt; her age." in html
     item = Slot.objects.get(pk=slot).item
-    assert [(one.author, one.text) for one in part.comments(item)] == [
+    assert [(one.author, one.text) for one in overview.comments(item)] == [
         (ann, "The persona is <b>missing</b> her age.")
     ]
     page.force_login(cast.person("Bo"), "allauth.account.auth_backends.AuthenticationBackend")
@@ -419,7 +422,7 @@ def test_there_is_no_comment_on_what_one_has_not_judged(cast, tea, ann, whose):
         "none": "00000000-0000-4000-8000-000000000000",
     }
     with pytest.raises(NotFound):
-        part.comment(tea, slots[whose], ann, "Hello.")
+        overview.comment(tea, slots[whose], ann, "Hello.")
 
 
 def test_a_comment_without_a_slot_is_refused(page):
@@ -429,9 +432,9 @@ def test_a_comment_without_a_slot_is_refused(page):
 def test_a_comment_may_hold_what_a_database_cannot(cast, tea, ann):
     cast.open(tea)
     slot = judge(tea, ann)
-    assert part.comment(tea, slot, ann, "a\x00b\ud800").text == "ab\ufffd"
+    assert overview.comment(tea, slot, ann, "a\x00b\ud800").text == "ab\ufffd"
     with pytest.raises(DomainError):
-        part.comment(tea, slot, ann, "\x00")
+        overview.comment(tea, slot, ann, "\x00")
 
 
 # --- The download ---------------------------------------------------------------------------
@@ -451,7 +454,7 @@ def canaries(cast, tea, ann):
         slot = judge(tea, person, data={"reason": f"{sign}-reason"}, seconds=7)
         again = choose(slot, 2) | {"reason": f"{sign}-change"}
         submit.revise(tea, slot, person, again, key="k2", seconds=1)
-        part.comment(tea, slot, person, f"{sign}-comment")
+        overview.comment(tea, slot, person, f"{sign}-comment")
         queue.hand_back(queue.claim(tea, person), person, "skipped", f"{sign}-skip")
         held = queue.claim(tea, person)
         Draft.objects.create(slot_id=held, annotator=person, data={"reason": [f"{sign}-draft"]})
@@ -531,7 +534,7 @@ def test_who_takes_their_judgments_out_leaves_nothing_that_counts(cast, tea, ann
     slots = [judge(tea, ann), judge(tea, ann)]
     held = queue.claim(tea, ann)
     Draft.objects.create(slot_id=held, annotator=ann, data={"reason": ["half a thought"]})
-    part.comment(tea, slots[0], ann, "Odd.")
+    overview.comment(tea, slots[0], ann, "Odd.")
     item = Slot.objects.get(pk=slots[0]).item
     answer = page.post(LEAVE, {"choice": "withdraw"}, follow=True)
     assert "your 2 judgments are taken out" in answer.content.decode()
@@ -539,7 +542,7 @@ def test_who_takes_their_judgments_out_leaves_nothing_that_counts(cast, tea, ann
     assert Item.objects.filter(done=0).count() == 3
     assert Slot.objects.filter(status="open").count() == 3
     assert not Draft.objects.exists()
-    assert not part.comments(item).exists()
+    assert not overview.comments(item).exists()
     assert Judgment.objects.count() == 2, "raw judgments are kept"
 
 

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.judging import queue
 from annotation.judging.models import (
     Batch,
     Checks,
@@ -22,6 +21,7 @@ from annotation.judging.models import (
     Selection,
     Slot,
 )
+from annotation.judging.work import queue
 from annotation.studies.models import Study
 from tests.browser.kinds import ALL, open_kind
 

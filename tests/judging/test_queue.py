@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 
 from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, NotFound
-from annotation.judging import queue, submit
+from annotation.judging.batches.open import close_batch, open_batch
 from annotation.judging.models import Desk, Handback, Item, Selection, Slot
-from annotation.judging.open import close_batch, open_batch
+from annotation.judging.work import queue, submit
 
 
 def choose(slot_id, number=1) -> dict:

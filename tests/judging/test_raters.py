@@ -3,11 +3,12 @@
 import pytest
 from django.urls import reverse
 
-from annotation.agreement import raters as reliability
+from annotation.agreement.raters import records as reliability
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
-from annotation.judging import adjudicate, desks, material, queue, submit
+from annotation.judging.curator import adjudication, checks, sanctions
 from annotation.judging.models import Adjudication, BonusNote, Desk, Item, Selection, Slot
+from annotation.judging.work import queue, submit
 from tests.judging.test_checks import add_checks, purposes, rates
 from tests.judging.test_page import URL
 from tests.judging.test_queue import choose, expire_now, judge
@@ -147,11 +148,11 @@ def test_exclusion_takes_the_votes_out_opens_the_items_and_is_for_good(cast, tea
     assert queue.claim(tea, ann) is None
     assert "ended your part" in login(ann).get(URL).content.decode()
     assert purposes(tea, bo) == ["work"] * 3
-    for again in (desks.resume, desks.retrain):
+    for again in (sanctions.resume, sanctions.retrain):
         with pytest.raises(Conflict):
             again(tea, ann, by=carol)
     with pytest.raises(Conflict):
-        desks.exclude(tea, ann, "once more", by=carol)
+        sanctions.exclude(tea, ann, "once more", by=carol)
     assert of(tea, ann, also=ann).judgments == 3
 
 
@@ -160,7 +161,7 @@ def test_a_late_answer_of_an_excluded_person_is_refused(cast, tea, carol):
     ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     expire_now(slot)
-    desks.exclude(tea, ann, "a bot", by=carol)
+    sanctions.exclude(tea, ann, "a bot", by=carol)
     with pytest.raises(Conflict) as refusal:
         submit.submit(tea, slot, ann, choose(slot), key="late")
     assert refusal.value.code == "excluded"
@@ -174,7 +175,7 @@ def test_a_failed_training_is_done_once_more_after_a_reset(cast, tea, carol):
     ann, bo = cast.person("Ann"), cast.person("Bo")
     assert purposes(tea, ann, number=2) == ["training", "training"]
     assert Desk.objects.get(annotator=ann).stopped_at
-    assert desks.retrain(tea, ann, by=carol) == 2
+    assert sanctions.retrain(tea, ann, by=carol) == 2
     order = [Slot.objects.get(pk=judge(tea, ann, 1)).item.repeats for _ in range(2)]
     assert order == items
     assert purposes(tea, ann) == ["work", "work"]
@@ -188,7 +189,7 @@ def test_a_curator_may_let_somebody_work_who_failed_the_training(cast, tea, caro
     rates(tea, pass_mark=1)
     ann = cast.person("Ann")
     assert purposes(tea, ann, number=2) == ["training"]
-    desks.resume(tea, ann, by=carol)
+    sanctions.resume(tea, ann, by=carol)
     assert purposes(tea, ann) == ["work"]
 
 
@@ -225,10 +226,10 @@ def test_ties_come_first_then_the_smallest_lead_and_clear_items_not_at_all(cast,
         voted(cast, tea, *numbers) for numbers in ((1, 1, 1), (1, 1, 2), (1, "tie", "none"))
     )
     task = tea.tasks.get()
-    found = adjudicate.disputed(tea, task)
+    found = adjudication.disputed(tea, task)
     assert [(one.pk, one.tied) for one in found] == [(tied.pk, True)]
-    monkeypatch.setattr(adjudicate, "CLEAR", 0.7)
-    assert [one.pk for one in adjudicate.disputed(tea, task)] == [tied.pk, two.pk]
+    monkeypatch.setattr(adjudication, "CLEAR", 0.7)
+    assert [one.pk for one in adjudication.disputed(tea, task)] == [tied.pk, two.pk]
     assert clear.pk not in {one.pk for one in found}
 
 
@@ -256,7 +257,7 @@ def test_a_ruling_is_kept_in_versions_and_changes_no_vote(cast, tea, login, caro
     ]
     item.refresh_from_db()
     assert (item.votes_1, item.votes_2, item.votes_3) == (1, 1, 1)
-    assert material.truth(item) == "3"
+    assert checks.truth(item) == "3"
     shown = reverse("result-item", args=["tea", item.batch.task.name, item.pk])
     assert "On second thoughts." in client.get(shown).content.decode()
     listed = client.get(reverse("adjudicate", args=["tea"]) + "?ruled=on").content.decode()
@@ -272,4 +273,4 @@ def test_a_ruling_on_a_check_or_another_studys_item_is_refused(cast, tea, login,
     address = reverse("adjudicate-item", args=["tea", check.pk])
     assert login(carol).post(address, {"label": "1", "reason": "x"}).status_code == 404
     with pytest.raises(DomainError):
-        adjudicate.rule(check, "1", "", by=carol)
+        adjudication.rule(check, "1", "", by=carol)

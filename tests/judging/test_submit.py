@@ -4,8 +4,8 @@ import pytest
 from django.http import QueryDict
 
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.judging import plan, queue, submit
 from annotation.judging.models import Selection, Slot
+from annotation.judging.work import ordering, queue, submit
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_a_judgment_keeps_reason_flags_seconds_and_the_shown_order(held):
     assert (stored.outcome, stored.choice.number, stored.reason) == ("choice", 3, "it fits")
     assert (stored.flags, stored.seconds, stored.imported) == (["unsafe"], 12.5, False)
     row = Slot.objects.get(pk=slot)
-    assert stored.shown == list(plan.shown_order(row.item_id, row.ordinal, 3))
+    assert stored.shown == list(ordering.shown_order(row.item_id, row.ordinal, 3))
 
 
 @pytest.mark.parametrize(("outcome", "counter"), [("tie", "ties"), ("none", "nones")])

@@ -7,11 +7,11 @@ import pytest
 
 from annotation.core.errors import Conflict, NotFound
 from annotation.core.models import AuditEvent
-from annotation.judging import queue, submit
-from annotation.judging.importing_votes import import_votes
+from annotation.judging.batches.open import close_batch
+from annotation.judging.imports.vote_rows import import_votes
 from annotation.judging.models import Batch, Handback, Item, Judgment, Selection, Slot
-from annotation.judging.open import close_batch
-from annotation.judging.voids import void
+from annotation.judging.work import queue, submit
+from annotation.judging.work.voids import void
 from tests.judging.test_queue import choose, in_parallel, judge
 
 COUNTERS = ("votes_1", "votes_2", "votes_3", "ties", "nones")

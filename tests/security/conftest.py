@@ -140,8 +140,8 @@ class World:
         return own.write(query, query.owner, text=f"What of {study}?", guide={"want": "All."})
 
     def _claim(self, study, name):
-        from annotation.judging import queue
         from annotation.judging.models import Slot
+        from annotation.judging.work import queue
 
         return Slot.objects.get(pk=queue.claim(study, self.cast.person(name)))
 

@@ -10,8 +10,8 @@ from django.urls import reverse
 from scipy.stats import chisquare
 
 from annotation.candidates.models import Candidate
-from annotation.judging import plan, queue, submit
 from annotation.judging.models import Slot
+from annotation.judging.work import ordering, queue, submit
 
 CANARIES = {
     "model": "secret-model-7b",
@@ -140,22 +140,22 @@ def test_the_place_of_an_answer_on_the_page_tells_nothing(options):
     items = [uuid4() for _ in range(1200)]
     orders = list(itertools.permutations(range(1, options + 1)))
     for ordinals in ([0], range(9)):
-        seen = Counter(plan.shown_order(item, n, options) for item in items for n in ordinals)
+        seen = Counter(ordering.shown_order(item, n, options) for item in items for n in ordinals)
         # Nine slots of one item are balanced, so the counts are closer than chance, never further.
         assert chisquare([seen[order] for order in orders]).pvalue > 1e-4
 
 
 def test_the_slots_of_an_item_show_it_in_different_orders():
     for options in (2, 3):
-        orders = {plan.shown_order("item", n, options) for n in range(9)}
+        orders = {ordering.shown_order("item", n, options) for n in range(9)}
         assert len(orders) == len(list(itertools.permutations(range(options))))
 
 
 def test_the_order_in_which_answers_were_made_does_not_decide_their_numbers():
     made = ["A1", "A2", "A3"]
-    first = Counter(plan.triple(made, made, f"task/{n}")[0] for n in range(900))
+    first = Counter(ordering.triple(made, made, f"task/{n}")[0] for n in range(900))
     assert chisquare([first[one] for one in made]).pvalue > 1e-4
-    left = Counter(plan.pairs(made, made, 1, f"task/{n}")[0][0] for n in range(900))
+    left = Counter(ordering.pairs(made, made, 1, f"task/{n}")[0][0] for n in range(900))
     assert chisquare([left[one] for one in made]).pvalue > 1e-4
 
 

@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from annotation.candidates.models import Candidate
+from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Slot
-from annotation.judging.open import open_batch
 from annotation.queries.models import Query
 
 pytestmark = pytest.mark.long

@@ -62,7 +62,7 @@ def test_errors_carry_it_too(world, path):
 def test_a_refused_form_a_refused_host_and_a_fault_of_ours_carry_it_too(world, monkeypatch):
     refused = world.browser("ann", enforce_csrf_checks=True).post(reverse("tokens"))
     host = world.browser("ann").get("/", headers={"Host": "evil.example"})
-    monkeypatch.setattr("annotation.judging.desk.may_create", lambda user: 1 / 0)
+    monkeypatch.setattr("annotation.judging.annotator.views.may_create", lambda user: 1 / 0)
     fault = world.browser("ann").get("/")
     assert [one.status_code for one in (refused, host, fault)] == [403, 400, 500]
     for response in (refused, host, fault):

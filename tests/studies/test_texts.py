@@ -8,7 +8,7 @@ from django.utils import translation
 
 from annotation.accounts import consent
 from annotation.accounts.models import Consent, ConsentText
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.studies.bundle import BundleError
 from annotation.studies.models import Study, TaskDefinition
 from annotation.studies.texts import localized
@@ -212,7 +212,7 @@ BUNDLE = {
 
 def read(tmp_path, **changes):
     (tmp_path / "study.json").write_text(json.dumps({**BUNDLE, **changes}, ensure_ascii=False))
-    return importing.read(tmp_path)
+    return bundles.read(tmp_path)
 
 
 def test_a_bundle_gives_texts_by_language(tmp_path):

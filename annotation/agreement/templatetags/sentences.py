@@ -1,6 +1,6 @@
 from django import template
 
-from annotation.agreement.sentences import said, tier_name
+from annotation.agreement.figures.wording import said, tier_name
 
 register = template.Library()
 register.filter("said", said)

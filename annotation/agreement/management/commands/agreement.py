@@ -5,10 +5,10 @@ import math
 
 from django.core.management.base import CommandError
 
-from annotation.agreement.arguments import VotesCommand, shown, table
+from annotation.agreement.command_options import VotesCommand, shown, table
 from annotation.agreement.report import RESAMPLES, agreement_report, json_pieces
-from annotation.agreement.stats import LEVELS
-from annotation.agreement.votes import number
+from annotation.agreement.statistics.kappas import LEVELS
+from annotation.agreement.votes.table.table import number
 
 
 def label_list(text):

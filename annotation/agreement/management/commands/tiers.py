@@ -3,8 +3,8 @@
 import argparse
 import json
 
-from annotation.agreement.arguments import VotesCommand, shown, table
-from annotation.agreement.tiers import COEFFICIENTS, tiers_report
+from annotation.agreement.command_options import VotesCommand, shown, table
+from annotation.agreement.tiers.rules.rules import COEFFICIENTS, tiers_report
 
 
 def option_count(text):
@@ -46,12 +46,13 @@ class Command(VotesCommand):
 
 def of_study(known, options):
     """The report of a study's task: items that still wait for votes are pending in it."""
-    from annotation.agreement import easy, reading, topup
+    from annotation.agreement import reading
+    from annotation.agreement.tiers import easy_audit, reserve
 
     waiting = reading.collecting(known.study, known.task)
-    topped = topup.topped(known.study, known.task)
+    topped = reserve.topped(known.study, known.task)
     report = tiers_report(known.votes, options, collecting=waiting, topped=topped)
-    report["tiers"]["easy"] = easy.easy_tier(known.study)
+    report["tiers"]["easy"] = easy_audit.easy_tier(known.study)
     return report
 
 

@@ -5,7 +5,7 @@ import json
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.core.rows import bar
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.studies.bundle import BundleError
 
 
@@ -25,10 +25,10 @@ class Command(BaseCommand):
     def handle(self, *args, folder, **options):
         """Check, store, print the study's totals."""
         try:
-            bundle = importing.read(folder)
+            bundle = bundles.read(folder)
             for warning in bundle.warnings:
                 self.stderr.write(warning)
-            totals = importing.store(bundle, progress=bar)
+            totals = bundles.store(bundle, progress=bar)
         except BundleError as error:
             raise CommandError(error.sentence) from error
         self.stdout.write(json.dumps(totals) if options["json"] else sentence(totals))

@@ -5,8 +5,8 @@ import json
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.core.rows import bar
-from annotation.judging.importing_votes import import_votes
-from annotation.judging.votesfile import VotesFileError
+from annotation.judging.imports.vote_rows import import_votes
+from annotation.judging.imports.votes_file import VotesFileError
 from annotation.studies.models import Study
 
 SHOWN = 20

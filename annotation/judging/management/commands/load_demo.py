@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from annotation.judging import importing
+from annotation.judging.imports import bundles
 from annotation.judging.management.commands.import_study import sentence
 from annotation.studies.models import Study
 
@@ -20,5 +20,5 @@ class Command(BaseCommand):
     def handle(self, *args, **options):
         """Import it where it is missing."""
         if not Study.objects.filter(slug=SLUG).exists():
-            totals = importing.import_study(settings.BASE_DIR / "demo")
+            totals = bundles.import_study(settings.BASE_DIR / "demo")
             self.stdout.write(sentence(totals))

@@ -6,8 +6,8 @@ import json
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.core.errors import DomainError
+from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Slot
-from annotation.judging.open import open_batch
 from annotation.studies.bundle import OVERLAP_LIMIT
 from annotation.studies.models import Study
 

@@ -1,0 +1,46 @@
+"""A plan from the planner's form: assumptions, or what a task's votes say in their place."""
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from annotation.agreement import reading
+from annotation.agreement.figures.dashboard import Median
+from annotation.agreement.statistics import kappas, sample_size
+
+
+def plan(wanted: dict, board=None) -> dict:
+    """Items, judgments and hours for ``wanted``, the cleaned data of the form.
+
+    ``board`` is the task whose votes are the pilot. The answer also says what was used: ``kappa``,
+    ``spread`` (None for a win rate) and ``seconds``. Raises ValueError with a sentence where the
+    pilot cannot say, or there are fewer annotators than votes an item.
+    """
+    known = _pilot(board, wanted) if board else {**wanted, "spread": None}
+    votes, half = wanted["votes"], wanted["half_width"]
+    if wanted["goal"] == "kappa":
+        if known["spread"] is None:
+            known["spread"] = sample_size.assumed_kappa_spread(
+                known["kappa"], votes, known["options"]
+            )
+        items = sample_size.items_for_kappa(half, known["spread"])
+    else:
+        known["spread"] = None
+        kappa = min(max(known["kappa"], 0.0), 1.0)
+        items = sample_size.items_for_win_rate(half, votes, kappa, wanted["rate"] or 0.5)
+    used = {name: known[name] for name in ("kappa", "spread", "seconds")}
+    return used | sample_size.workload(items, votes, known["seconds"], wanted["raters"])
+
+
+def _pilot(board, wanted) -> dict:
+    """Kappa, its spread over items and the median time of the pilot's votes."""
+    counts = np.array([votes for votes, _complete, _items in board.patterns])
+    weight = np.array([items for _votes, _complete, items in board.patterns])
+    patterns = kappas.Patterns(counts, weight)
+    kappa, spread = kappas.symmetric_kappa(patterns), sample_size.kappa_spread(patterns)
+    if kappa.value is None or spread is None:
+        raise ValueError(_("The pilot says nothing about kappa: two items need two votes each."))
+    median = reading.selections(board.study, board.task).aggregate(s=Median("seconds"))["s"]
+    seconds = median or wanted["seconds"]
+    if seconds is None:
+        raise ValueError(_("The pilot's times are not known: say how long a judgment takes."))
+    return {"kappa": kappa.value, "spread": spread, "seconds": seconds}

@@ -1,0 +1,142 @@
+"""What is asked first of a task's votes: how far it is, how well people agree, and the tiers."""
+
+from dataclasses import dataclass
+
+from django.template.defaultfilters import floatformat
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.agreement.figures import charts
+from annotation.agreement.figures.charts import Dot
+from annotation.agreement.figures.formulas import FORMULAS_OF
+from annotation.agreement.figures.wording import said, tier_name
+from annotation.agreement.reading import AUDIT_TASK
+from annotation.agreement.tiers.rules.rules import TIERS
+
+# How many coefficients stand at the head of a page.
+FIRST = 3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure: its name, what the page has behind it, its value as text, what stands below."""
+
+    name: str
+    address: str
+    value: str
+    about: str
+
+
+def not_yet() -> str:
+    """What stands in place of figures until the first recomputation."""
+    return _("Not computed yet: the worker does it every ten seconds.")
+
+
+def progress(board) -> list[Cell]:
+    """Judgments of those wanted, and complete items of all."""
+    totals = board.totals
+    wanted = _("of %(n)d wanted") % {"n": totals["wanted"]}
+    items = _("of %(n)d") % {"n": totals["items"]}
+    complete = "#patterns" if "patterns" in board.makers else "#days"
+    return [
+        Cell(_("Judgments"), "#days", str(totals["votes"]), wanted),
+        Cell(_("Items complete"), complete, str(totals["complete"]), items),
+    ]
+
+
+def coefficients(board) -> list[Cell]:
+    """The first coefficients with their intervals and n, or the reason why one has no value.
+
+    Of feedback, alpha of each criterion. The figure ``agreement`` has all of them.
+    """
+    result = board.result
+    if result is None:
+        reason = not_yet() if board.totals["votes"] else _("There are no votes yet.")
+        formulas = list(FORMULAS_OF[board.level].items())[:FIRST]
+        return [Cell(str(one.name), f"#how-{key}", "–", reason) for key, one in formulas]
+    cells = []
+    for criterion, report, found in result.parts:
+        for key, name, one in found[:FIRST]:
+            if criterion and key == "krippendorff_alpha":
+                name = _("%(criterion)s, alpha") % {"criterion": _(criterion)}
+            elif criterion:
+                continue
+            cells.append(_coefficient(name, key, one, report))
+    return cells
+
+
+def _coefficient(name, key, found, report) -> Cell:
+    if found["value"] is None:
+        return Cell(str(name), f"#how-{key}", "–", said(found["reason"]))
+    items = report["paired_items"]
+    n = ngettext("%(n)d item", "%(n)d items", items) % {"n": items}
+    limits = (floatformat(found[side], 2) for side in ("low", "high"))
+    about = n if found["low"] is None else "{} … {} · {}".format(*limits, n)
+    return Cell(str(name), f"#how-{key}", floatformat(found["value"], 3), about)
+
+
+def tiers(board) -> list[Cell]:
+    """Items of every tier, leading to them, and whether it is in its band."""
+    result = board.result
+    if not result or not result.tiers or board.task == AUDIT_TASK:
+        return []
+    return [_tier(name, result) for name in TIERS]
+
+
+def _tier(name, result) -> Cell:
+    tier, rule = result.tiers["tiers"][name], result.tiers["rule"]["parameters"]
+    kappa = tier["symmetric_kappa"]["value"]
+    words = [] if kappa is None else [_("kappa %(value)s") % {"value": floatformat(kappa, 2)}]
+    if name == "pending" and tier["items"]:
+        least = rule["minimum"] if result.closed else rule["panel"]
+        words.append(_("fewer than %(n)d votes") % {"n": least})
+    elif tier["in_band"] is False:
+        words.append(_("outside its band"))
+    elif tier["new_panel_in_band"] is False:
+        words.append(_("outside its band for a new panel"))
+    elif tier["in_band"]:
+        words.append(_("in its band"))
+    elif tier["band"] and tier["items"]:
+        words.append(_("too few to check"))
+    return Cell(tier_name(name), f"?tier={name}#disputed", str(tier["items"]), ", ".join(words))
+
+
+def agreement(board, about) -> dict:
+    """The figure of every coefficient, of every criterion, as last recomputed."""
+    if board.result is None:
+        return {"reason": not_yet()}
+    rows, marks = [], []
+    for criterion, report, found in board.result.parts:
+        for key, name, one in found:
+            limits = (one["value"], one.get("low"), one.get("high"))
+            start = (_(criterion), str(name)) if criterion else (str(name),)
+            size = (report["paired_items"], report["votes"])
+            reason = said(one.get("reason"))
+            rows.append((*start, *size, one["value"], one.get("se"), *limits[1:], reason))
+            if not criterion or key == "krippendorff_alpha":
+                marks.append(Dot(start[0], *limits))
+    header = (_("Coefficient"), _("Items with two votes"), _("Votes"), _("Value"))
+    header += (_("Standard error"), _("low"), _("high"), _("Reason"))
+    lead = about["lead"]
+    if any(criterion for criterion, _report, _found in board.result.parts):
+        header = (_("Criterion"), _("Coefficient"), _("Answers with two scores"), _("Scores"))
+        header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
+        lead = _("Krippendorff's alpha of each criterion; the table has the other coefficients.")
+    table = {"header": header, "rows": rows, "votes": board.result.votes, "lead": lead}
+    if not any(mark.value is not None for mark in marks):
+        return table | {"reason": _("No coefficient is defined yet; the table says why.")}
+    return table | {"svg": charts.dots("agreement", about["title"], lead, marks)}
+
+
+def words() -> dict[str, tuple]:
+    """Title, lead and making of the figure ``agreement``."""
+    return {
+        "agreement": (
+            _("Agreement"),
+            _("Each coefficient with its 95 % interval."),
+            _(
+                "As last recomputed. What each coefficient is stands at the page's end; a dash has "
+                "its reason."
+            ),
+        )
+    }

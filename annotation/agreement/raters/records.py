@@ -1,0 +1,388 @@
+"""How reliable each rater of a study is, and the signs that a person should look at.
+
+The rules of the signs are in ``flags`` and ``position``. They remove nothing.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Length
+from django.utils.translation import gettext as _
+from scipy.special import bdtr, bdtrc
+
+from annotation.accounts.models import User
+from annotation.agreement import reading
+from annotation.agreement.statistics import rater_signs, side_bias
+from annotation.agreement.statistics.coefficient import Coefficient
+from annotation.agreement.statistics.intervals import holm, wilson
+from annotation.judging.kinds import config_of
+from annotation.judging.models import Batch, Desk, Feedback, Handback, Item, Judgment, Score
+from annotation.judging.work import hidden_checks
+from annotation.studies.models import Role
+
+Purpose = Batch.Purpose
+# The newest judgments of a study that the pages read.
+CAP = 50_000
+# Nobody reads a thousand characters (some 170 English words) in less; below it, "fast" is fast.
+FLOOR_SECONDS = 10.0
+SIDE = 0.05
+VERDICTS = {"accepted": 0, "uncertain": 1, "rejected": 2}
+SAID = (
+    *("selection__outcome", "selection__choice__number", "preference__value"),
+    *("attributeverdict__verdict", "relevance__relevant"),
+)
+
+
+@dataclass(frozen=True)
+class Sign:
+    """Something that a curator should look at: what it is, its evidence and its rule, in words."""
+
+    name: str
+    evidence: str
+    rule: str
+
+
+@dataclass
+class Rater:
+    """One annotator of a study; shares are Coefficients, figures of nothing are None."""
+
+    user: User
+    name: str
+    desk: Desk
+    judgments: int = 0
+    # Work votes on which the others have one favourite, and those that agree with it.
+    compared: int = 0
+    agreed: int = 0
+    expected: float | None = None
+    p: float = 1.0
+    gold: Coefficient | None = None
+    gold_n: int = 0
+    repeats: Coefficient | None = None
+    repeats_n: int = 0
+    training: tuple[int, int] = (0, 0)
+    # Median seconds a thousand characters shown, and the robust z of its logarithm.
+    pace: float | None = None
+    z: float | None = None
+    fast: float = 0.0
+    side_p: float | None = None
+    same: float | None = None
+    skips: int = 0
+    flagged: int = 0
+    signs: list[Sign] = field(default_factory=list)
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of votes with the favourite of the others."""
+        return self.agreed / self.compared if self.compared else None
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Judgments as columns, in order of time: codes of people and tasks, and what was said."""
+
+    users: np.ndarray
+    tasks: np.ndarray
+    worker: np.ndarray
+    task: np.ndarray
+    item: np.ndarray
+    # 0 … of the kind's categories, -1 for kinds of several scores.
+    category: np.ndarray
+    # Place chosen, from 1 (0 unknown), of how many places.
+    place: np.ndarray
+    places: np.ndarray
+    # Seconds a thousand characters; NaN where not known.
+    pace: np.ndarray
+
+
+def raters(study, also: User | None = None) -> list[Rater]:
+    """Everybody who annotates the study or did, or whose votes were imported; first those with
+    signs.
+
+    Computed from the newest CAP judgments that stand; those of ``also`` are looked at although
+    they were taken out. People who withdrew are left out.
+    """
+    found = _people(study)
+    votes = _votes(study, also)
+    known = {user: code for code, user in enumerate(votes.users.tolist())}
+    _agreement(votes, found, known)
+    _pace(votes, found, known)
+    _sides(votes, found, known)
+    _vectors(study, found)
+    _checks(study, found)
+    _counts(study, found)
+    for rater in found.values():
+        rater.signs = _signs(rater)
+    order = {"key": lambda one: (not one.signs, -one.judgments, one.name)}
+    return sorted(found.values(), **order)
+
+
+def person(study, pk: int) -> User | None:
+    """The account of somebody who annotates the study or did; None for others and who withdrew."""
+    return _users(study).filter(pk=pk).first()
+
+
+def _users(study):
+    of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
+    # Whose votes were imported has neither.
+    imported = Judgment.objects.filter(slot__study=study, imported=True)
+    of |= Q(pk__in=imported.values("annotator"))
+    return User.objects.filter(of).exclude(pk__in=reading.withdrawn_from(study)).distinct()
+
+
+def _people(study) -> dict[int, Rater]:
+    people = _users(study)
+    desks = {desk.annotator_id: desk for desk in Desk.objects.filter(study=study)}
+    return {
+        user.pk: Rater(user, reading.worker_name(user.pk, user.worker), desks.get(user.pk, Desk()))
+        for user in people
+    }
+
+
+def _votes(study, also: User | None) -> Votes:
+    counted = reading.judgments(study, Judgment)
+    if also:
+        newest = Judgment.objects.filter(slot__study=study, replaced_by=None, annotator=also)
+        counted = counted | newest.filter(slot__item__batch__purpose=Purpose.WORK)
+    fields = ("pk", "annotator_id", "slot__item__batch__task_id", "slot__item__position")
+    rows = counted.order_by("-pk").values_list(*fields, "seconds", "shown", *SAID)[:CAP]
+    tasks = {task.pk: task for task in study.tasks.all()}
+    lengths = _lengths(study)
+    columns = [
+        (
+            user,
+            tasks[task].name,
+            item,
+            *_said(tasks[task], shown, said),
+            _pace_of(time, lengths[item]),
+        )
+        for _pk, user, task, item, time, shown, *said in sorted(rows)
+    ]
+    user, task, item, category, place, places, pace = (
+        zip(*columns, strict=True) if columns else [()] * 7
+    )
+    users, worker = np.unique(np.array(user, dtype=int), return_inverse=True)
+    names, code = np.unique(np.array(task, dtype=str), return_inverse=True)
+    return Votes(
+        users=users,
+        tasks=names,
+        worker=worker,
+        task=code,
+        item=np.unique(np.array(item, dtype=int), return_inverse=True)[1],
+        category=np.array(category, dtype=int),
+        place=np.array(place, dtype=int),
+        places=np.array(places, dtype=int),
+        pace=np.array(pace, dtype=float),
+    )
+
+
+def _pace_of(seconds, characters) -> float:
+    """Seconds a thousand characters; NaN where either is unknown."""
+    return 1000 * seconds / characters if seconds and characters else np.nan
+
+
+def _lengths(study) -> dict[int, int]:
+    """{item's position: characters of its question and answers}."""
+    items = Item.objects.filter(study=study, batch__purpose=Purpose.WORK, done__gt=0)
+    answers = items.annotate(n=Sum(Length("options__candidate__text")))
+    asked = items.annotate(n=Length("query__text"))
+    found = Counter()
+    for rows in (answers, asked):
+        for place, n in rows.values_list("position", "n"):
+            found[place] += n or 0
+    return found
+
+
+def _said(task, shown, said) -> tuple[int, int, int]:
+    """(category, place chosen, places) of one judgment."""
+    outcome, number, value, verdict, relevant = said
+    if task.kind == "selection":
+        category = {"tie": 3, "none": 4}.get(outcome, (number or 1) - 1)
+        return category, *_place(shown, number)
+    if task.kind == "preference" and value:
+        middle = (config_of("preference", task.config)["points"] + 1) // 2
+        better = 1 if value < middle else 2 if value > middle else None
+        return 1 + (value > middle) - (value < middle), *_place(shown, better)
+    if task.kind == "attribute":
+        return VERDICTS[verdict], 0, 0
+    return (int(relevant) if task.kind == "relevance" else -1), 0, 0
+
+
+def _place(shown, number) -> tuple[int, int]:
+    return (shown.index(number) + 1, len(shown)) if number in shown else (0, 0)
+
+
+def _agreement(votes: Votes, found: dict, known: dict) -> None:
+    """Agreement with the favourite of the others; each task's pool is its own."""
+    n = len(votes.users)
+    compared, agreed, expected = np.zeros(n), np.zeros(n), np.zeros(n)
+    for task in range(len(votes.tasks)):
+        own = (votes.task == task) & (votes.category >= 0)
+        if not own.any():
+            continue
+        items, item = np.unique(votes.item[own], return_inverse=True)
+        shape = (len(items), n, 5)
+        one = rater_signs.agreement_flags(item, votes.worker[own], votes.category[own], shape)
+        compared += one["votes"]
+        agreed += one["agreed"]
+        expected += one["votes"] * (one["pool_rate"] or 0)
+    for user, code in known.items():
+        rater = found.get(user)
+        if rater is None or not compared[code]:
+            continue
+        rater.compared, rater.agreed = int(compared[code]), int(agreed[code])
+        rater.expected = float(expected[code] / compared[code])
+        rater.p = float(bdtr(rater.agreed, rater.compared, rater.expected))
+
+
+def _pace(votes: Votes, found: dict, known: dict) -> None:
+    timed = np.isfinite(votes.pace)
+    if not timed.any():
+        return
+    worker, pace = votes.worker[timed], votes.pace[timed]
+    floor = np.full(len(pace), FLOOR_SECONDS)
+    speed = rater_signs.speed_flags(worker, pace, votes.task[timed], len(votes.users), floor)
+    for user, code in known.items():
+        mine = pace[worker == code]
+        if user in found and mine.size:
+            rater = found[user]
+            rater.pace, rater.fast = float(np.median(mine)), float(speed["fast_share"][code])
+            z = float(speed["median_z"][code])
+            rater.z = None if np.isnan(z) else z
+
+
+def _sides(votes: Votes, found: dict, known: dict) -> None:
+    """The smallest p of "chooses one place too often", Holm over people and numbers of places."""
+    cells = []
+    people = {code: user for user, code in known.items()}
+    for places in np.unique(votes.places[votes.place > 0]):
+        own = (votes.places == places) & (votes.place > 0)
+        p = side_p(votes.worker[own], votes.place[own], int(places), len(votes.users))
+        cells += [(people[code], p[code]) for code in np.unique(votes.worker[own])]
+    for (user, _p), p in zip(cells, holm([p for _user, p in cells]), strict=True):
+        rater = found.get(user)
+        if rater:
+            rater.side_p = float(p) if rater.side_p is None else min(rater.side_p, float(p))
+
+
+def side_p(worker, place, places: int, workers: int):
+    """Per annotator the exact p-value of choosing each of ``places`` places equally often.
+
+    Sides are balanced within items. Two places: two-sided binomial. More: the upper tail of the
+    commonest place, times their number (Bonferroni).
+    """
+    if places == 2:
+        return side_bias.annotator_side_bias(worker, place == 1, workers)["p"]
+    counts = np.zeros((workers, places), dtype=int)
+    np.add.at(counts, (worker, place - 1), 1)
+    most = counts.max(axis=1)
+    tail = bdtrc(np.maximum(most - 1, 0), counts.sum(axis=1), 1 / places)
+    return np.minimum(1.0, places * np.where(most > 0, tail, 1.0))
+
+
+def _vectors(study, found: dict) -> None:
+    """Share of the commonest vector of scores, of scored answers with the same criteria."""
+    given = defaultdict(list)
+    rows = Score.objects.filter(feedback__in=reading.judgments(study, Feedback))
+    for feedback, user, option, criterion, score in rows.order_by(
+        "-feedback", "option", "criterion"
+    ).values_list("feedback", "feedback__annotator", "option", "criterion", "score")[:CAP]:
+        given[feedback, user, option].append((criterion, score))
+    by_criteria = defaultdict(list)
+    for (_feedback, user, _option), scores in given.items():
+        criteria, values = zip(*scores, strict=True)
+        if user in found:
+            by_criteria[criteria].append((user, values))
+    for answers in by_criteria.values():
+        users, worker = np.unique([user for user, _values in answers], return_inverse=True)
+        same = rater_signs.same_vector_flags(
+            worker, [values for _user, values in answers], len(users)
+        )
+        for code, user in enumerate(users):
+            if same["flagged"][code]:
+                found[int(user)].same = float(same["share"][code])
+
+
+def _checks(study, found: dict) -> None:
+    for purpose in (Purpose.GOLD, Purpose.REPEAT, Purpose.TRAINING):
+        right, total = Counter(), Counter()
+        for one in hidden_checks.outcomes(study, purpose):
+            total[one.annotator] += 1
+            right[one.annotator] += one.right
+        for user in total.keys() & found.keys():
+            share = wilson(right[user], total[user])
+            if purpose == Purpose.GOLD:
+                found[user].gold, found[user].gold_n = share, total[user]
+            elif purpose == Purpose.REPEAT:
+                found[user].repeats, found[user].repeats_n = share, total[user]
+            else:
+                found[user].training = (right[user], total[user])
+
+
+def _counts(study, found: dict) -> None:
+    work = Judgment.objects.filter(
+        slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
+    )
+    given = work.values("annotator").annotate(n=Count("pk"), said=Count("pk", filter=~Q(flags=[])))
+    for row in given.order_by():
+        if row["annotator"] in found:
+            rater = found[row["annotator"]]
+            rater.judgments, rater.flagged = row["n"], row["said"]
+    skipped = Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED)
+    for row in skipped.values("annotator").annotate(n=Count("pk")).order_by():
+        if row["annotator"] in found:
+            found[row["annotator"]].skips = row["n"]
+
+
+def _signs(one: Rater) -> list[Sign]:
+    tests = (_disagrees, _fast, _often_fast, _one_place, _same_scores)
+    return [sign for sign in (test(one) for test in tests) if sign]
+
+
+def _disagrees(one: Rater) -> Sign | None:
+    if one.compared < rater_signs.LEAST_VOTES or one.p >= rater_signs.TAIL:
+        return None
+    told = _("%(agreed)d of %(n)d votes with the majority of the others, p = %(p).2g")
+    rule = _(
+        "Lower tail of the binomial at everybody's rate (%(rate).2f) under 0.001, of 50 votes or "
+        "more."
+    )
+    numbers = {"agreed": one.agreed, "n": one.compared, "p": one.p, "rate": one.expected}
+    return Sign(_("disagrees"), told % numbers, rule % numbers)
+
+
+def _fast(one: Rater) -> Sign | None:
+    if one.z is None or one.z >= rater_signs.SLOW_Z:
+        return None
+    told = _("%(s).1f seconds a thousand characters, z = %(z).1f") % {"s": one.pace, "z": one.z}
+    rule = _("Median of the robust z of log time a thousand characters, within its task, under −3.")
+    return Sign(_("fast"), told, rule)
+
+
+def _often_fast(one: Rater) -> Sign | None:
+    if one.fast <= rater_signs.FAST_SHARE:
+        return None
+    told = _("%(n)d%% of the last 50 judgments") % {"n": round(100 * one.fast)}
+    rule = _(
+        "More than 20%% of the last 50 with z under −3 and under %(s)d seconds a thousand "
+        "characters."
+    )
+    return Sign(_("often fast"), told, rule % {"s": FLOOR_SECONDS})
+
+
+def _one_place(one: Rater) -> Sign | None:
+    if one.side_p is None or one.side_p >= SIDE:
+        return None
+    rule = _(
+        "Exact test that each place is chosen equally often, Holm over annotators, under 0.05."
+    )
+    return Sign(_("one place"), _("p = %(p).2g") % {"p": one.side_p}, rule)
+
+
+def _same_scores(one: Rater) -> Sign | None:
+    if one.same is None:
+        return None
+    told = _("%(n)d%% of the scored answers") % {"n": round(100 * one.same)}
+    rule = _("The same scores on 90 percent or more of 20 answers or more.")
+    return Sign(_("same scores"), told, rule)

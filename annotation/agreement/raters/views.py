@@ -1,0 +1,119 @@
+"""The pages on raters: everybody at a glance, and one person with the evidence."""
+
+from django.core.paginator import Paginator
+from django.http import Http404
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from annotation.agreement.raters import records
+from annotation.core.models import AuditEvent
+from annotation.judging.curator import labels
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Batch, Handback, Judgment
+from annotation.judging.work import hidden_checks
+from annotation.studies.access import MANAGERS, READERS, study_for
+
+PAGE = 50
+SHOWN = 50
+
+
+@require_safe
+def overview(request, slug):
+    """Everybody who annotates, those with signs first."""
+    study = study_for(request.user, slug, READERS)
+    found = records.raters(study)
+    context = {
+        "study": study,
+        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "cap": records.CAP if sum(one.judgments for one in found) > records.CAP else None,
+    }
+    return render(request, "agreement/raters.html", context)
+
+
+@require_safe
+def rater(request, slug, user):
+    """One annotator: signs with their rules, answers to checks, skips, and what was done."""
+    study = study_for(request.user, slug, READERS)
+    person = records.person(study, user)
+    if person is None:
+        raise Http404
+    one = next(one for one in records.raters(study, also=person) if one.user == person)
+    context = {
+        "study": study,
+        "rater": one,
+        "manages": request.user.is_superuser or study.role in MANAGERS,
+        # Who has neither a desk nor a membership is known by imported votes alone.
+        "works_here": one.desk.pk or study.memberships.filter(user=person).exists(),
+        "gold": _answered(study, person, Batch.Purpose.GOLD),
+        "training": _answered(study, person, Batch.Purpose.TRAINING),
+        "repeats": _answered(study, person, Batch.Purpose.REPEAT),
+        "last": _last(study, person),
+        "skips": Handback.objects.filter(
+            item__study=study, annotator=person, cause=Handback.Cause.SKIPPED
+        )
+        .select_related("item")
+        .order_by("-at")[:SHOWN],
+        "bonuses": study.bonus_notes.filter(annotator=person).select_related("by").order_by("-pk"),
+        "record": _record(one.desk),
+    }
+    return render(request, "agreement/rater.html", context)
+
+
+def _answered(study, person, purpose) -> list[dict]:
+    """The person's answers to checks of one purpose, the last first."""
+    found = hidden_checks.outcomes(study, purpose, annotator=person)[::-1][:SHOWN]
+    return [
+        {
+            "outcome": one,
+            # Copies have made-up names: what was copied says more.
+            "name": (one.item.repeats or one.item).external_id,
+            "said": _words(one.judgment),
+            "expected": labels.words(one.item, one.expected),
+        }
+        for one in found
+    ]
+
+
+def _last(study, person) -> list[dict]:
+    """The person's last judgments of work."""
+    found = Judgment.objects.filter(
+        slot__study=study,
+        annotator=person,
+        replaced_by=None,
+        slot__item__batch__purpose=Batch.Purpose.WORK,
+    )
+    rows = found.select_related("slot__item__batch__task").order_by("-pk")[:SHOWN]
+    return [
+        {"judgment": row, "said": _words(_typed(row)), "page": _page(study, row.slot.item)}
+        for row in rows
+    ]
+
+
+def _page(study, item) -> str:
+    """Where all votes on an item are; "" for an owner's items, which are shown to nobody else."""
+    task = item.batch.task
+    if task.config.get("owner_only"):
+        return ""
+    return reverse("result-item", args=[study.slug, task.name, item.pk])
+
+
+def _typed(judgment: Judgment):
+    """The judgment as a row of its own kind's table, with what was fetched of its item."""
+    kind = kind_of(judgment.slot.item.batch.task.kind)
+    typed = kind.MODEL.objects.get(pk=judgment.pk)
+    typed.slot = judgment.slot
+    return typed
+
+
+def _words(judgment) -> list[str]:
+    item = judgment.slot.item
+    return labels.words(item, kind_of(item.batch.task.kind).answer_of(judgment).label)
+
+
+def _record(desk):
+    """What was done about this person: the log's events of their desk."""
+    if desk.pk is None:
+        return []
+    events = AuditEvent.objects.filter(target="desk", target_id=str(desk.pk))
+    return events.order_by("-pk")[:SHOWN]

@@ -1,0 +1,214 @@
+"""The easy tier of a study: not voted into being, but a ground truth against a generic answer.
+
+Whether it is easy is audited: nine people judge a sample of its pairs in a task of its own, whose
+votes are read by ``tiers.audit_easy`` and give no pairs themselves.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.agreement import reading
+from annotation.agreement.models import ItemTier
+from annotation.agreement.reading import AUDIT_TASK
+from annotation.agreement.tiers import reserve, rules
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError
+from annotation.judging.batches.open import add_items
+from annotation.judging.kinds import selection
+from annotation.judging.models import Item, ItemOption
+from annotation.studies.models import Study, TaskDefinition
+
+QUESTION_ALONE = "A3"
+REASON = "pairs of a ground truth and the answer to the question alone are not voted on"
+
+
+def easy_tier(study) -> dict:
+    """The entry of the easy tier in the contract's tiers document.
+
+    Its items are the questions whose three-way ground truth is not the answer that was written from
+    the question alone (strategy A3), each a pair with that answer.
+    """
+    nothing = {"value": None, "reason": REASON}
+    return {
+        "items": sum(_count(study, definition) for definition in _triples(study)),
+        "votes_per_item": dict.fromkeys(("min", "median", "max")),
+        **dict.fromkeys(rules.COEFFICIENTS, nothing),
+        "band": None,
+        "in_band": None,
+        "note": REASON,
+    }
+
+
+def _triples(study) -> list:
+    """The newest definition of each task with three options that has votes."""
+    voted = reading.newest(study, reading.voted_tasks(study))
+    return [one for one in voted if one.config["options"] == 3]
+
+
+def _count(study, definition) -> int:
+    """Easy pairs of a task, from its votes as they are now."""
+    known = reading.read(study, definition)
+    waiting = reading.collecting(study, definition.name)
+    topped = reserve.topped(study, definition.name)
+    judged = rules.judge(known.votes, len(known.declared), collecting=waiting, topped=topped)
+    won = {item.task: int(item.winner) for item in judged if (item.winner or "").isdigit()}
+    generic = ItemOption.objects.filter(
+        item__study=study, item__external_id__in=won, candidate__strategy=QUESTION_ALONE
+    )
+    rows = generic.values_list("item__external_id", "number")
+    return sum(won[item] != number for item, number in rows)
+
+
+@dataclass(frozen=True)
+class EasyPair:
+    """One pair of the easy tier: the ``item`` of three it comes from, and its two answers' ids.
+
+    ``audited`` is the item of the audit that asks about it (None: not drawn), ``truth`` and
+    ``against`` its votes, ``complete`` whether it waits for no more of them.
+    """
+
+    item: Item
+    chosen: object
+    generic: object
+    audited: Item | None = None
+    truth: int = 0
+    against: int = 0
+    complete: bool = False
+
+    @property
+    def name(self) -> str:
+        """Id of the audit's item of this pair; another ground truth makes another pair."""
+        said = f"{self.item.pk}/{self.chosen}/{self.generic}"
+        return f"{AUDIT_TASK}-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit of a study's easy tier.
+
+    ``size`` pairs in the tier, ``wanted`` of them to audit; ``drawn`` are those whose audit is
+    open; ``verdict`` as of ``tiers.audit_easy``, by the ids of the items of three.
+    """
+
+    size: int
+    wanted: int
+    drawn: list[EasyPair]
+    verdict: dict
+
+    @property
+    def missing(self) -> int:
+        """How many more pairs are to be drawn."""
+        return max(self.wanted - len(self.drawn), 0)
+
+    def as_json(self) -> dict:
+        """What a release keeps of it: the verdict, and how many of how many pairs it is about."""
+        audited = sum(pair.complete for pair in self.drawn)
+        return {"pairs": self.size, "wanted": self.wanted, "audited": audited, **self.verdict}
+
+
+def audit_of(study) -> Audit:
+    """How far the audit is and what it says, by the tiers as last recomputed."""
+    pairs = _with_votes(study, _pairs(study))
+    drawn = [pair for pair in pairs if pair.audited]
+    done = {p.item.external_id: (p.truth, p.against) for p in drawn if p.complete}
+    return Audit(
+        len(pairs), rules.audit_size(len(pairs)), drawn, rules.audit_easy(done, len(pairs))
+    )
+
+
+@transaction.atomic
+def open_audit(study, by=None) -> int:
+    """Draw as many pairs as the audit still wants and open them for judging; how many.
+
+    The draw is a seeded order of the study's own: the pairs whose hash comes first. Raises
+    DomainError where there is no easy pair, Conflict where a task of the audit's name is another.
+    """
+    Study.objects.select_for_update().get(pk=study.pk)
+    found = audit_of(study)
+    if not found.size:
+        raise DomainError(_("There are no easy pairs to audit yet."), code="no_easy_pairs")
+    drawn = {pair.name for pair in found.drawn}
+    waiting = [pair for pair in _pairs(study) if pair.name not in drawn]
+    fresh = sorted(waiting, key=lambda pair: pair.name)[: found.missing]
+    if fresh:
+        add_items(study, _task(study, by), [_row(pair) for pair in fresh], by=by)
+    return len(fresh)
+
+
+def _pairs(study) -> list[EasyPair]:
+    """Every pair of the easy tier by the stored tiers, in the order of its items."""
+    won = ItemTier.objects.filter(item__in=reading.items(study)).exclude(winner=None)
+    winner = dict(won.values_list("item", "winner"))
+    options = ItemOption.objects.filter(item__in=won.values("item")).order_by("number")
+    answers = {}
+    for item, number, candidate, strategy in options.values_list(
+        "item", "number", "candidate", "candidate__strategy"
+    ).iterator(20_000):
+        answers.setdefault(item, {})[number] = (candidate, strategy)
+    found = {}
+    for item, shown in answers.items():
+        generic = [one for one, strategy in shown.values() if strategy == QUESTION_ALONE]
+        chosen = shown[winner[item]][0]
+        if len(shown) == 3 and generic and chosen != generic[0]:
+            found[item] = (chosen, generic[0])
+    items = Item.objects.filter(pk__in=found).select_related("query").order_by("position")
+    return [EasyPair(item, *found[item.pk]) for item in items]
+
+
+def _with_votes(study, pairs: list[EasyPair]) -> list[EasyPair]:
+    """The pairs with the votes of their audits."""
+    audits = reading.items(study, AUDIT_TASK).prefetch_related("options")
+    by_name = {item.external_id: item for item in audits}
+    closed = set(reading.closed_batches(study))
+    return [_voted(pair, by_name.get(pair.name), closed) for pair in pairs]
+
+
+def _voted(pair: EasyPair, item, closed) -> EasyPair:
+    if item is None:
+        return pair
+    truth = next(one.number for one in item.options.all() if one.candidate_id == pair.chosen)
+    votes = {1: item.given_1, 2: item.given_2}[truth]
+    ended = rules.is_closed(item.given, item.overlap, item.batch_id in closed)
+    complete = ended and item.given >= rules.DEFAULT.minimum
+    return replace(pair, audited=item, truth=votes, against=item.given - votes, complete=complete)
+
+
+def _row(pair: EasyPair) -> dict:
+    # By the hash: the place of the ground truth must not tell which it is.
+    answers = sorted(
+        (pair.chosen, pair.generic),
+        key=lambda one: hashlib.sha256(f"{pair.name}/{one}".encode()).digest(),
+    )
+    return {
+        "external_id": pair.name,
+        "query": pair.item.query,
+        "candidates": answers,
+        "overlap": rules.DEFAULT.panel,
+    }
+
+
+def _task(study, by) -> TaskDefinition:
+    """The audit's task, made where missing, with the guideline of the task of three."""
+    known = study.tasks.filter(name=AUDIT_TASK).order_by("-version").first()
+    if known:
+        if known.kind != "selection" or known.config["options"] != 2:
+            raise Conflict(
+                _("The task “%(task)s” is not one of two answers: the audit needs its name.")
+                % {"task": AUDIT_TASK}
+            )
+        return known
+    asked = max(_triples(study), key=lambda one: one.pk, default=None)
+    task = TaskDefinition.objects.create(
+        study=study,
+        name=AUDIT_TASK,
+        kind="selection",
+        overlap=rules.DEFAULT.panel,
+        guideline=asked.guideline if asked else "",
+        translations=asked.translations if asked else {},
+        config=selection.check_config({"options": 2}),
+    )
+    audit.record(by, "task.define", task, version=task.version)
+    return task

@@ -1,0 +1,74 @@
+"""The reserve of the tier rule: borderline items, about which more people may be asked."""
+
+from collections import Counter
+
+from django.db import transaction
+from django.db.models import Count
+from django.utils.translation import gettext as _
+
+from annotation.agreement.models import TopUp
+from annotation.agreement.reading import AUDIT_TASK
+from annotation.agreement.tiers.rules.rules import DEFAULT
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.judging.models import Batch, Item, Slot
+from annotation.studies.models import Study
+
+
+def topped(study, task: str) -> frozenset[str]:
+    """The task's items that were topped up, by their own ids."""
+    found = TopUp.objects.filter(item__study=study, item__batch__task__name=task)
+    return frozenset(found.values_list("item__external_id", flat=True))
+
+
+def counts(study) -> Counter:
+    """How many items of each task were topped up; it never falls."""
+    found = TopUp.objects.filter(item__study=study).values_list("item__batch__task__name")
+    return Counter(dict(found.annotate(n=Count("pk")).order_by()))
+
+
+def reserve(study, task: str):
+    """Borderline items, by the tiers as last computed, that can be topped up and were not yet."""
+    if task == AUDIT_TASK or study.status != Study.Status.OPEN:
+        return Item.objects.none()
+    work = {"batch__purpose": Batch.Purpose.WORK, "batch__closed_at": None}
+    found = Item.objects.filter(study=study, batch__task__name=task, **work)
+    return found.filter(tier__tier="borderline", top_up=None, done__gte=DEFAULT.panel)
+
+
+@transaction.atomic
+def top_up(study, task: str, by=None) -> int:
+    """Ask more people about every item of the ``reserve``; how many items that are.
+
+    Each gets slots up to the rule's ``top_up`` votes, handed out before new items. Raises
+    DomainError where there is none.
+    """
+    # Two requests at once would add the slots twice; openings take the same lock.
+    Study.objects.select_for_update().get(pk=study.pk)
+    items = list(reserve(study, task).select_for_update(of=("self",)).order_by("pk"))
+    if not items:
+        raise DomainError(_("No borderline item waits to be topped up."), code="no_reserve")
+    slots = [slot for item in items for slot in _slots(item)]
+    for item in items:
+        item.overlap = max(item.overlap, DEFAULT.top_up)
+    Item.objects.bulk_update(items, ["overlap"], batch_size=1000)
+    Slot.objects.bulk_create(slots, batch_size=5000)
+    TopUp.objects.bulk_create([TopUp(item=item) for item in items], batch_size=5000)
+    audit.record(by, "tiers.top_up", study, task=task, items=len(items), slots=len(slots))
+    return len(items)
+
+
+def _slots(item) -> list[Slot]:
+    # Some other slot says whose item it is not for.
+    known = item.slots.order_by("ordinal").first()
+    return [
+        Slot(
+            study_id=item.study_id,
+            item=item,
+            ordinal=ordinal,
+            position=item.position,
+            withheld_from_id=known.withheld_from_id,
+            returned=True,
+        )
+        for ordinal in range(item.overlap, DEFAULT.top_up)
+    ]

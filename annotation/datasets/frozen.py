@@ -1,0 +1,272 @@
+"""Reads what a release holds out of the database, a chunk of items at a time."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+
+from django.db.models import Exists, OuterRef
+
+from annotation.agreement.reading import withdrawn_from
+from annotation.agreement.tiers.rules.rules import is_closed
+from annotation.candidates.models import Candidate
+from annotation.datasets import owners, records
+from annotation.datasets.answers import SAID
+from annotation.datasets.answers import read as read_answers
+from annotation.judging.kinds import attribute, config_of
+from annotation.judging.models import Adjudication, Batch, Item, ItemOption, Judgment
+from annotation.personas.models import Attribute, PersonaVersion
+from annotation.queries.models import GoldClaim
+
+CHUNK = 1_000
+VOTE = (
+    *("pk", "slot__item_id", "annotator_id", "shown", "reason", "flags", "chips", "marks"),
+    *("seconds", "submitted_at", "imported", "revision"),
+)
+# What a model wrote of somebody from their history; the history itself is in no layout but bespoke.
+OF_HISTORY = ("static_profile", "aware_profile", "sessions")
+
+
+class Reading:
+    """The frozen rows of one release as plain records, in an order that never changes.
+
+    ``alive`` is called once a chunk.
+    """
+
+    def __init__(self, release, alive: Callable[[], None]):
+        self.release, self.alive = release, alive
+        self.frozen = release.frozen
+        self.withdrawn = frozenset(self.frozen["withdrawn"])
+        self.topped = frozenset(self.frozen.get("topped", ()))
+
+    @cached_property
+    def workers(self) -> dict:
+        """{annotator's id: pseudonym} of everybody with a vote in the release."""
+        return records.workers(self.release.salt, self._voters - self.withdrawn)
+
+    @property
+    def left(self) -> int:
+        """How many people with votes withdrew their consent: they are not in the release."""
+        return len(self._voters & self.withdrawn)
+
+    @cached_property
+    def _voters(self) -> set[int]:
+        return set(self._judgments().values_list("annotator", flat=True).distinct())
+
+    def owners(self) -> Iterator[records.Owner]:
+        """Everybody who owns a query of the release and has not withdrawn since."""
+        gone = self.withdrawn | frozenset(withdrawn_from(self.release.study))
+        return owners.owners(self.release, gone, self.alive)
+
+    def personas(self) -> Iterator[records.Persona]:
+        """All personas, in the order of their numbers."""
+        found = PersonaVersion.objects.in_bulk(self.frozen["personas"])
+        for number, pk in enumerate(self._persona_order, start=1):
+            yield records.Persona(str(number), found[pk].version, found[pk].profile)
+
+    @cached_property
+    def _persona_order(self) -> list[int]:
+        return records.shuffled(self.release.salt, self.frozen["personas"])
+
+    @cached_property
+    def _users(self) -> dict:
+        """{persona's id: user_id}."""
+        rows = PersonaVersion.objects.filter(pk__in=self.frozen["personas"])
+        persona_of = dict(rows.values_list("pk", "persona_id"))
+        return {persona_of[pk]: str(n) for n, pk in enumerate(self._persona_order, start=1)}
+
+    @cached_property
+    def _tasks(self) -> dict:
+        """{batch's id: its task}."""
+        batches = Batch.objects.filter(study=self.release.study_id).select_related("task")
+        return {batch.pk: batch.task for batch in batches}
+
+    def items(self) -> Iterator[records.Item]:
+        """All items in the order of hand-out, each with its answers and votes."""
+        found = (
+            self._items()
+            .select_related("query", "persona_version", "attribute", "gold")
+            .order_by("position")
+            .iterator(chunk_size=CHUNK)
+        )
+        while chunk := list(islice(found, CHUNK)):
+            self.alive()
+            shown, votes, rulings = self._answers(chunk), self._votes(chunk), self._rulings(chunk)
+            for item in chunk:
+                yield self._item(item, shown[item.pk], votes[item.pk], rulings.get(item.pk))
+
+    def attributes(self) -> Iterator[records.Attribute]:
+        """Every attribute that an item of the release shows, with its conversations."""
+        shown = self._items().filter(attribute=OuterRef("pk"))
+        found = Attribute.objects.filter(Exists(shown)).order_by("pk").prefetch_related("evidence")
+        for number, one in enumerate(found.iterator(chunk_size=CHUNK)):
+            if number % CHUNK == 0:
+                self.alive()
+            yield self._attribute(one, [evidence.messages for evidence in one.evidence.all()])
+
+    def candidates(self) -> Iterator[records.Candidate]:
+        """Every answer that an item of the release shows."""
+        shown = ItemOption.objects.filter(candidate=OuterRef("pk"), item__in=self._items())
+        found = (
+            Candidate.objects.filter(Exists(shown), study=self.release.study_id)
+            .select_related("query")
+            .order_by("query_id", "pk")
+        )
+        for number, one in enumerate(found.iterator(chunk_size=CHUNK)):
+            if number % CHUNK == 0:
+                self.alive()
+            yield records.Candidate(
+                id=one.external_id,
+                query_id=one.query.external_id,
+                query_version=one.query.version,
+                text=one.text,
+                urls=one.urls,
+                strategy=one.strategy,
+                model=one.model,
+                template=one.template,
+                prompt_digest=one.prompt_digest,
+                parameters=_public(one.parameters),
+            )
+
+    def _items(self):
+        """Items that count: no checks, which are for the annotators, and nobody's who withdrew."""
+        return Item.objects.filter(
+            study=self.release.study_id,
+            position__lte=self.frozen["position"],
+            batch__purpose=Batch.Purpose.WORK,
+        ).exclude(query__owner__in=self.withdrawn)
+
+    def _judgments(self):
+        """Judgments as they stood when the release was frozen."""
+        last = self.frozen["judgment"]
+        newer = Judgment.objects.filter(replaces=OuterRef("pk"), pk__lte=last)
+        work = Judgment.objects.filter(
+            slot__study=self.release.study_id, slot__item__batch__purpose=Batch.Purpose.WORK
+        )
+        return work.filter(~Exists(newer), pk__lte=last).exclude(pk__in=self.frozen["void"])
+
+    def _answers(self, chunk) -> dict:
+        out = defaultdict(list)
+        options = ItemOption.objects.filter(item__in=[item.pk for item in chunk])
+        fields = ("external_id", "text", "strategy", "model")
+        rows = options.order_by("number").values_list(
+            "item_id", *(f"candidate__{name}" for name in fields)
+        )
+        for item, *answer in rows:
+            out[item].append(records.Answer(*answer))
+        return out
+
+    def _votes(self, chunk) -> dict:
+        kinds = {item.pk: self._tasks[item.batch_id].kind for item in chunk}
+        rows = list(
+            self._judgments()
+            .filter(slot__item__in=kinds)
+            .order_by("submitted_at", "pk")
+            .values(*VOTE, *SAID)
+        )
+        said = read_answers(rows, {row["pk"]: kinds[row["slot__item_id"]] for row in rows})
+        out = defaultdict(list)
+        for row in rows:
+            out[row["slot__item_id"]].append((row, said[row["pk"]]))
+        return out
+
+    def _rulings(self, chunk) -> dict:
+        """{item: the newest ruling on it}."""
+        rulings = Adjudication.objects.filter(
+            item__in=[item.pk for item in chunk], pk__lte=self.frozen["adjudication"]
+        )
+        return dict(rulings.order_by("pk").values_list("item_id", "label"))
+
+    def _attribute(self, one, conversations=()) -> records.Attribute:
+        return records.Attribute(
+            id=one.external_id,
+            user_id=self._users.get(one.persona_id, ""),
+            text=one.text,
+            confidence=one.confidence,
+            model=one.model,
+            conversations=list(conversations),
+        )
+
+    def _item(self, item, answers, votes, ruling) -> records.Item:
+        task, query, shown = self._tasks[item.batch_id], item.query, item.persona_version
+        config = config_of(task.kind, task.config)
+        return records.Item(
+            id=item.external_id,
+            task=task.name,
+            task_version=task.version,
+            kind=task.kind,
+            extras=extras(task.kind, config),
+            overlap=item.overlap,
+            closed=is_closed(len(votes), item.overlap, item.batch_id in self.frozen["closed"]),
+            query_id=query.external_id if query else "",
+            query_version=query.version if query else None,
+            question=query.text if query else "",
+            need=query.need if query else "",
+            type=query.type if query else "",
+            scenario=query.scenario if query else "",
+            user_id=self._users[shown.persona_id] if shown else "",
+            persona_version=shown.version if shown else None,
+            profile=shown.profile if shown else None,
+            answers=tuple(answers),
+            votes=tuple(
+                self._vote(vote, said, answers)
+                for vote, said in votes
+                if vote["annotator_id"] not in self.withdrawn
+            ),
+            attribute=self._attribute(item.attribute) if item.attribute else None,
+            gold=item.gold.text if item.gold else "",
+            criteria=tuple(config["criteria"]) if task.kind == "feedback" else (),
+            adjudicated=_ruled(task.kind, ruling, answers),
+            topped=str(item.pk) in self.topped,
+        )
+
+    def _vote(self, vote: dict, said, answers) -> records.Vote:
+        return records.Vote(
+            worker=self.workers[vote["annotator_id"]],
+            label=said.label,
+            shown=[answers[number - 1].id for number in vote["shown"]],
+            reason=vote["reason"],
+            flags=vote["flags"],
+            seconds=vote["seconds"],
+            # To the day: exact times would join a person's votes across releases.
+            submitted_at=vote["submitted_at"].date().isoformat(),
+            imported=vote["imported"],
+            answer=said.answer,
+            detail=said.detail,
+            chips=vote["chips"],
+            marks=[mark | {"option": answers[mark["option"] - 1].id} for mark in vote["marks"]],
+            revision=vote["revision"],
+        )
+
+
+def extras(kind: str, config: dict) -> tuple[str, ...]:
+    """Labels that the task offers, of a selection those beside the answers."""
+    if kind == "selection":
+        return tuple(name for name in ("tie", "none") if config[name])
+    if kind == "preference":
+        return tuple(str(n) for n in range(1, config["points"] + 1))
+    labels = {"attribute": attribute.Verdict.values, "relevance": ("yes", "no")}
+    return tuple(labels.get(kind, ()))
+
+
+def _ruled(kind: str, ruling, answers):
+    """A ruling, stored as the kind's canonical label, under the ids that the release uses."""
+    if kind == "selection" and str(ruling).isdigit():
+        return answers[int(ruling) - 1].id
+    if kind == "feedback" and ruling:
+        return {
+            f"{answers[int(number) - 1].id}/{criterion}": score
+            for (number, _, criterion), score in ((k.partition("/"), v) for k, v in ruling.items())
+        }
+    if kind == "claims" and ruling:
+        numbers = dict(GoldClaim.objects.filter(pk__in=ruling).values_list("pk", "number"))
+        return {str(numbers[int(claim)]): verdict for claim, verdict in ruling.items()}
+    return ruling
+
+
+def _public(parameters: dict) -> dict:
+    """How an answer was made, without what it was shown of somebody's history."""
+    kept = {key: value for key, value in parameters.items() if key not in OF_HISTORY}
+    if "sources" in kept:
+        kept["sources"] = [one for one in kept["sources"] if one["kind"] != "history"]
+    return kept

@@ -1,0 +1,139 @@
+"""The annotator's own pages: the desk, past judgments, the download, the way out of a study."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.core.errors import DomainError, NotFound
+from annotation.judging.annotator import data_export, leaving, overview
+from annotation.judging.models import Desk
+from annotation.queries import own
+from annotation.studies import crowd
+from annotation.studies.access import MANAGERS, may_create, study_for
+from annotation.studies.models import Role, Study
+
+STUDIES = 200
+JUDGMENTS_A_PAGE = 25
+
+
+@require_safe
+def home(request):
+    """Everybody's desk: the studies they are in, what waits there, and how far they are."""
+    found = Study.objects.visible_to(request.user).with_standing(request.user)
+    studies = list(found.order_by("title")[:STUDIES])
+    judged = [study for study in studies if study.role == Role.ANNOTATOR]
+    places = overview.places(request.user, judged) if judged else {}
+    completion = _hold_to_quota(request.user, places) if request.user.worker else None
+    asking = own.asking([study for study in judged if study.consented]) if judged else set()
+    reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
+    unread = overview.unread(request.user, reading)
+    rows = [
+        (study, places.get(study.pk), unread.get(study.pk), study.pk in asking) for study in studies
+    ]
+    left = list(overview.left(request.user))
+    context = {
+        # What one can go on with comes first; otherwise by title.
+        "rows": sorted(rows, key=lambda row: not (row[1] and row[1].calls)),
+        # Who annotates or has left may have a history; studies that ask for one lead there. A
+        # participant's account would be closed by one (crowd.enter).
+        "history": not asking and bool(judged or left) and not request.user.worker,
+        "completion": completion,
+        "left": left,
+        "may_create": may_create(request.user),
+    }
+    return render(request, "judging/desk.html", context)
+
+
+def _hold_to_quota(user, places: dict):
+    """Let no more wait in a participant's ``places`` than the quota leaves; the code if it is due.
+
+    Checks count towards the quota as work does, so the number betrays none.
+    """
+    completion = None
+    for pk, place in places.items():
+        entry = crowd.entry_of(user, place.study)
+        if entry and entry.source.quota is not None:
+            left = max(entry.source.quota - place.done - place.held, 0)
+            if place.more or left < place.waiting:
+                places[pk] = replace(place, waiting=left, more=False)
+        done = Desk.done_by(user, place.study)
+        over = places[pk].state == "done"
+        completion = crowd.completion(user, place.study, done, nothing_left=over) or completion
+    return completion
+
+
+@require_http_methods(["GET", "POST"])
+def past(request, slug):
+    """What this person has judged in the study; POST tells the curators something about one."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    refusal = None
+    if request.method == "POST":
+        try:
+            overview.comment(study, _slot(request), request.user, request.POST.get("text", ""))
+        except DomainError as error:
+            refusal = error
+        else:
+            messages.success(request, _("The curators can read your comment."))
+            return redirect(request.get_full_path())
+    page = Paginator(overview.judgments(study, request.user), JUDGMENTS_A_PAGE)
+    page = page.get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "page": page,
+        "rows": overview.rows(study, request.user, page),
+        "refusal": refusal,
+        "typed": request.POST,
+    }
+    status = refusal.status if refusal else 200
+    return render(request, "judging/desk_past.html", context, status=status)
+
+
+@require_safe
+def download(request, slug) -> HttpResponseBase:
+    """Everything this person gave in the study, as one JSON file; also after they have left."""
+    study = overview.own_study(request.user, slug)
+    answer = StreamingHttpResponse(
+        data_export.stream(study, request.user), content_type="application/json"
+    )
+    answer["Content-Disposition"] = f'attachment; filename="{study.slug}-mine.json"'
+    return answer
+
+
+@require_http_methods(["GET", "POST"])
+def leave(request, slug):
+    """Stop taking part, with one's judgments or without them; who has left may still take them."""
+    study = overview.own_study(request.user, slug)
+    choice = request.POST.get("choice")
+    if request.method == "POST" and choice in ("stay", "withdraw"):
+        taken = leaving.withdraw(study, request.user) if choice == "withdraw" else None
+        leaving.leave(study, request.user)
+        messages.success(request, _left(taken))
+        return redirect("home")
+    refused = request.method == "POST"
+    entry = crowd.entry_of(request.user, study)
+    context = {"study": study, "refused": refused, "crowd": entry}
+    return render(request, "judging/desk_leave.html", context, status=400 if refused else 200)
+
+
+def _left(taken: int | None) -> str:
+    if taken is None:
+        return _("You have left the study. What you judged stays.")
+    return ngettext(
+        "You have left the study, and your %(n)d judgment is taken out.",
+        "You have left the study, and your %(n)d judgments are taken out.",
+        taken,
+    ) % {"n": taken}
+
+
+def _slot(request) -> UUID:
+    try:
+        return UUID(request.POST.get("slot", ""))
+    except ValueError:
+        raise NotFound(_("You have not judged this item.")) from None

@@ -1,0 +1,142 @@
+"""Open batches: make items, number them, and insert their slots."""
+
+from django.db import connection, transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+
+from annotation.candidates.models import Candidate
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError
+from annotation.judging.batches import plan
+from annotation.judging.models import Batch, Checks, Item, ItemOption, Slot
+from annotation.personas.models import PersonaVersion
+from annotation.studies.models import Study, TaskDefinition
+
+
+@transaction.atomic
+def open_batch(study, task: TaskDefinition, *, overlap: int | None = None, by=None) -> Batch | None:
+    """Plan items of all that the task asks about and does not have yet, and open their slots.
+
+    A selection or preference takes a query's answers three by three or ``pairs_per_query`` random
+    pairs, feedback each answer or several side by side, an attribute task every attribute, a
+    relevance task every attribute with every query of its person, a claims task every newest gold
+    response. ``overlap`` is the number of judgments an item (default: the task's). Returns the
+    batch, or None where there was nothing new to plan.
+    """
+    # Two openings at once would plan the same queries twice.
+    Study.objects.select_for_update().get(pk=study.pk)
+    rows = [{"overlap": overlap or task.overlap} | row for row in plan.rows(study, task)]
+    return add_items(study, task, rows, by=by) if rows else None
+
+
+def add_items(
+    study, task: TaskDefinition, rows: list[dict], *, purpose=Batch.Purpose.WORK, by=None
+) -> Batch:
+    """Store items and open their slots, in the order given; part of the caller's transaction.
+
+    Each row has ``external_id``, ``overlap``, ``candidates`` (ids in canonical order), ``query``,
+    ``attribute`` and ``gold`` (rows or None) as the task's kind asks, and checks ``expected`` and
+    ``explanation``. Only work gets slots: those of checks are made as they are handed out. A draft
+    is opened by it; Conflict where an administrator has closed the study, DomainError where an
+    owner's task meets a query without one.
+    """
+    if study.status == Study.Status.CLOSED:
+        raise Conflict("The study is closed: an administrator can open it again.", code="closed")
+    bound = task.config.get("owner_only", False)
+    if bound and any(row["query"] is None or row["query"].owner_id is None for row in rows):
+        raise DomainError(
+            "Only the owner of a query judges in this task, and a query here has no owner.",
+            code="no_owner",
+        )
+    batch = Batch.objects.create(study=study, task=task, size=len(rows), purpose=purpose)
+    items = _items(study, batch, rows, bound)
+    Item.objects.bulk_create(items, batch_size=2000)
+    ItemOption.objects.bulk_create(
+        (
+            ItemOption(item=item, number=number, candidate_id=candidate)
+            for item, row in zip(items, rows, strict=True)
+            for number, candidate in enumerate(row.get("candidates", ()), start=1)
+        ),
+        batch_size=5000,
+    )
+    if purpose != Batch.Purpose.WORK:
+        # Its being there is what makes the hand-out ask for checks.
+        Checks.objects.get_or_create(study=study)
+    else:
+        _insert_slots(batch, bound)
+        if study.status == Study.Status.DRAFT:
+            study.status = Study.Status.OPEN
+            study.save(update_fields=["status"])
+    audit.record(by, "batch.open", batch, items=len(items), task=task.pk, purpose=purpose)
+    return batch
+
+
+def _items(study, batch, rows, bound: bool) -> list[Item]:
+    last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
+    versions = _versions(study, rows)
+    return [
+        Item(
+            study=study,
+            batch=batch,
+            external_id=row["external_id"],
+            query=row.get("query"),
+            attribute=row.get("attribute"),
+            gold=row.get("gold"),
+            expected=row.get("expected"),
+            explanation=row.get("explanation", ""),
+            persona_version_id=version,
+            position=position,
+            # There is one owner.
+            overlap=1 if bound else row["overlap"],
+        )
+        for position, (row, version) in enumerate(zip(rows, versions, strict=True), start=last + 1)
+    ]
+
+
+@transaction.atomic
+def close_batch(batch: Batch, *, by=None) -> None:
+    """Hand out nothing more of this batch; what people hold may still be submitted."""
+    Batch.objects.filter(pk=batch.pk, closed_at=None).update(closed_at=Now())
+    Slot.objects.filter(item__batch=batch, status=Slot.Status.OPEN).update(
+        status=Slot.Status.CLOSED
+    )
+    audit.record(by, "batch.close", batch)
+
+
+def _versions(study, rows: list[dict]) -> list:
+    """The persona version of each row: the one its answers were written for, else the newest."""
+    personas = {_persona(row) for row in rows}
+    known = PersonaVersion.objects.filter(persona__in=personas).order_by("version")
+    newest = dict(known.values_list("persona_id", "pk"))
+    written = dict(
+        Candidate.objects.filter(study=study)
+        .exclude(persona_version=None)
+        .values_list("pk", "persona_version_id")
+    )
+    found = []
+    for row in rows:
+        theirs = {written[pk] for pk in row.get("candidates", ()) if pk in written}
+        found.append(theirs.pop() if len(theirs) == 1 else newest.get(_persona(row)))
+    return found
+
+
+def _persona(row: dict) -> int | None:
+    about = row.get("query") or row.get("attribute")
+    return about.persona_id if about else None
+
+
+def _insert_slots(batch: Batch, bound: bool) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO judging_slot (id, study_id, item_id, ordinal, position, status, returned,
+                                         reserved_for_id, withheld_from_id)
+               SELECT gen_random_uuid(), i.study_id, i.id, n, i.position, 'open', false,
+                      CASE WHEN %(bound)s THEN q.owner_id END,
+                      CASE WHEN NOT %(bound)s THEN q.owner_id END
+               FROM judging_item i LEFT JOIN queries_query q ON q.id = i.query_id,
+                    generate_series(0, i.overlap - 1) n
+               WHERE i.batch_id = %(batch)s""",
+            {"batch": batch.pk, "bound": bound},
+        )
+        # The hand-out reads these tables at once; the planner must not take them for empty.
+        cursor.execute("ANALYZE judging_slot, judging_item")

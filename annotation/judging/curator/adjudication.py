@@ -1,0 +1,168 @@
+"""Rulings of curators on items that annotators disagree on."""
+
+import functools
+import itertools
+import operator
+
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.judging.curator import checks, labels
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Adjudication, Batch, Item
+from annotation.studies.access import MANAGERS, study_for
+
+PAGE = 25
+REASON_LIMIT = 5_000
+# Below this share of the commonest choice an item is disputed, though no tie.
+CLEAR = 2 / 3
+# Where the answer of a kind without counters is kept; the others have several parts an answer.
+_SAID = {
+    "preference": "preference__value",
+    "attribute": "attributeverdict__verdict",
+    "relevance": "relevance__relevant",
+}
+
+
+@require_safe
+def overview(request, slug):
+    """Items to rule on, ties first, then the least agreed on; or those with a ruling."""
+    study = study_for(request.user, slug, MANAGERS)
+    tasks = {task.name: task for task in study.tasks.order_by("version")}
+    task = tasks.get(request.GET.get("task")) or next(iter(tasks.values()), None)
+    ruled = "ruled" in request.GET
+    found = (
+        (_ruled(study, task) if ruled else disputed(study, task)) if task else Item.objects.none()
+    )
+    context = {
+        "study": study,
+        "tasks": tasks,
+        "task": task,
+        "ruled": ruled,
+        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "judging/adjudicate.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def item(request, slug, pk):
+    """All that was said about one item, and the ruling on it."""
+    study = study_for(request.user, slug, MANAGERS)
+    items = Item.objects.filter(checks.shared(), study=study, batch__purpose=Batch.Purpose.WORK)
+    one = get_object_or_404(
+        items.select_related(
+            "batch__task", "query", "attribute", "gold", "persona_version__persona"
+        ),
+        pk=pk,
+    )
+    refusal = None
+    if request.method == "POST":
+        try:
+            label = labels.read(one, request.POST)
+            rule(one, label, request.POST.get("reason", ""), by=request.user)
+        except DomainError as error:
+            refusal = error
+        else:
+            return redirect("adjudicate-item", slug, pk)
+    context = {
+        "study": study,
+        "item": one,
+        "options": one.options.select_related("candidate").order_by("number"),
+        "votes": votes(one),
+        "rulings": rulings(one),
+        "fields": [(field, name, request.POST.get(name, "")) for field, name in _names(one)],
+        "reason": request.POST.get("reason", ""),
+        "refusal": refusal,
+    }
+    status = refusal.status if refusal else 200
+    return render(request, "judging/adjudicate_item.html", context, status=status)
+
+
+@transaction.atomic
+def rule(item: Item, label, reason: str, *, by) -> Adjudication:
+    """Add a ruling; earlier ones and all votes stay. DomainError where the reason is missing."""
+    reason = reason.replace("\x00", "").replace("\r\n", "\n").strip()
+    if not reason:
+        raise DomainError(_("Give the reason for the ruling."), code="reason")
+    if len(reason) > REASON_LIMIT:
+        raise DomainError(_("Write up to %(n)d characters.") % {"n": REASON_LIMIT}, code="reason")
+    ruling = Adjudication.objects.create(item=item, label=label, reason=reason, by=by)
+    audit.record(by, "item.adjudicate", item, label=label, reason=reason)
+    return ruling
+
+
+def disputed(study, task):
+    """Finished items of a task without a ruling on which annotators disagree, worst first.
+
+    A selection: no choice leads (``tied``), or the commonest has less than two thirds. A kind with
+    one label an answer: two labels or more. Scores and claims: every item with two judgments.
+    """
+    items = _items(study, task).filter(checks.finished(), done__gte=2)
+    items = items.exclude(pk__in=Adjudication.objects.filter(item__study=study).values("item"))
+    if task.kind == "selection":
+        items = items.annotate(top=checks.top(), share=checks.share(), tied=_tied())
+        return items.filter(Q(tied=True) | Q(share__lt=CLEAR)).order_by(
+            "-tied", "share", "position"
+        )
+    if task.kind in _SAID:
+        standing = Q(slots__status="done", slots__judgments__replaced_by=None)
+        said = Count(f"slots__judgments__{_SAID[task.kind]}", distinct=True, filter=standing)
+        return items.annotate(said=said).filter(said__gt=1).order_by("-said", "position")
+    return items.order_by("position")
+
+
+def _ruled(study, task):
+    return (
+        _items(study, task)
+        .filter(Exists(Adjudication.objects.filter(item=OuterRef("pk"))))
+        .order_by("position")
+    )
+
+
+def _items(study, task):
+    found = Item.objects.filter(checks.shared(), study=study, batch__purpose=Batch.Purpose.WORK)
+    return found.filter(batch__task__name=task.name).select_related("query", "attribute")
+
+
+def _tied() -> Q:
+    """Two choices share the first place."""
+    pairs = itertools.combinations(checks.COUNTERS, 2)
+    return functools.reduce(
+        operator.or_, (Q(**{a: F("top"), f"{b}__exact": F("top")}) for a, b in pairs)
+    )
+
+
+def votes(item: Item) -> list[dict]:
+    """The standing judgments of an item, in the order of its slots; people are letters only."""
+    kind = kind_of(item.batch.task.kind)
+    rows = kind.MODEL.objects.standing().filter(slot__item=item).order_by("slot__ordinal")
+    return [
+        {
+            "who": _letter(n),
+            "said": labels.words(item, kind.answer_of(row).label),
+            "judgment": row,
+        }
+        for n, row in enumerate(rows)
+    ]
+
+
+def rulings(item: Item) -> list[dict]:
+    """Rulings on an item in words, the standing one first."""
+    found = item.adjudications.select_related("by").order_by("-pk")
+    return [{"ruling": one, "said": labels.words(item, one.label)} for one in found]
+
+
+def _letter(n: int) -> str:
+    return chr(ord("A") + n) if n < 26 else f"{_letter(n // 26 - 1)}{_letter(n % 26)}"
+
+
+def _names(item: Item) -> list[tuple]:
+    return [
+        (field, f"label-{field.part}" if field.part else "label") for field in labels.fields(item)
+    ]

@@ -1,0 +1,181 @@
+"""The curators' pages of training, gold items and repeats."""
+
+from collections import Counter
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.core.errors import DomainError
+from annotation.judging.curator import checks, labels
+from annotation.judging.models import Checks, Item
+from annotation.judging.work import hidden_checks
+from annotation.studies.access import MANAGERS, study_for
+
+PAGE = 25
+
+
+class RatesForm(forms.Form):
+    """How often a study trains and checks."""
+
+    pass_mark = forms.IntegerField(
+        label=gettext_lazy("Training: percent that must be right"),
+        min_value=0,
+        max_value=100,
+        help_text=gettext_lazy("Who stays below it gets no work. 0: everybody passes."),
+    )
+    gold_every = forms.IntegerField(
+        label=gettext_lazy("One gold item in so many judgments"),
+        min_value=0,
+        max_value=10_000,
+        help_text=gettext_lazy("On average, at irregular places. 0: never."),
+    )
+    repeat_every = forms.IntegerField(
+        label=gettext_lazy("One repeat in so many judgments"),
+        min_value=0,
+        max_value=10_000,
+        help_text=gettext_lazy("An own item again, at least so many judgments later. 0: never."),
+    )
+
+    @property
+    def rates(self) -> hidden_checks.Rates:
+        data = self.cleaned_data
+        return hidden_checks.Rates(
+            data["pass_mark"] / 100, data["gold_every"], data["repeat_every"]
+        )
+
+
+@require_http_methods(["GET", "POST"])
+def overview(request, slug):
+    """Rates, the checks there are, and the items that more can be made of."""
+    study = study_for(request.user, slug, MANAGERS)
+    known = Checks.objects.filter(study=study).first() or Checks()
+    initial = {
+        "pass_mark": round(known.pass_mark * 100),
+        "gold_every": known.gold_every,
+        "repeat_every": known.repeat_every,
+    }
+    form = RatesForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        checks.set_rates(study, form.rates, by=request.user)
+        messages.success(request, _("Saved."))
+        return redirect("checks", slug)
+    search = request.GET.get("q", "").replace("\x00", "")[:200]
+    found = checks.ready(study)
+    if search:
+        found = found.filter(external_id__icontains=search)
+    context = {
+        "study": study,
+        "form": form,
+        "groups": [(purpose, _rows(study, purpose)) for purpose in checks.PURPOSES],
+        "search": search,
+        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "judging/checks.html", context, status=400 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def make(request, slug, pk):
+    """Make a check of one of the study's items."""
+    study = study_for(request.user, slug, MANAGERS)
+    source = get_object_or_404(checks.ready(study), pk=pk)
+    context = {"study": study, "item": source, "purposes": checks.PURPOSES}
+    context |= {"votes": _told(source), "purpose": request.POST.get("purpose", "training")}
+    if request.method == "POST":
+        try:
+            expected = labels.read(source, request.POST)
+            text = request.POST.get("explanation", "")
+            purpose = request.POST.get("purpose", "")
+            checks.make(study, source, purpose, expected, text, by=request.user)
+        except DomainError as refusal:
+            return _form(request, context, refusal, known=None)
+        messages.success(request, _("The check is made."))
+        return redirect("checks", slug)
+    return _form(request, context, None, known=checks.truth(source))
+
+
+@require_http_methods(["GET", "POST"])
+def change(request, slug, pk):
+    """Correct a check."""
+    study = study_for(request.user, slug, MANAGERS)
+    item = get_object_or_404(_of(study), pk=pk)
+    context = {"study": study, "item": item, "check": item}
+    if request.method == "POST":
+        try:
+            expected = labels.read(item, request.POST)
+            text = request.POST.get("explanation", "")
+            checks.edit(item, expected, text, by=request.user)
+        except DomainError as refusal:
+            return _form(request, context, refusal, known=None)
+        messages.success(request, _("Saved."))
+        return redirect("checks", slug)
+    return _form(request, context, None, known=item.expected, text=item.explanation)
+
+
+@require_POST
+def retire(request, slug, pk):
+    study = study_for(request.user, slug, MANAGERS)
+    checks.retire(get_object_or_404(_of(study), pk=pk), by=request.user)
+    messages.success(request, _("The check is handed out to nobody else."))
+    return redirect("checks", slug)
+
+
+def _of(study):
+    """Training and gold items, without the copies for one person."""
+    found = Item.objects.filter(study=study, batch__purpose__in=checks.PURPOSES, position__gt=0)
+    return found.select_related("batch__task", "query", "attribute").prefetch_related("options")
+
+
+def _form(request, context, refusal, *, known, text=""):
+    item = context["item"]
+    context |= {
+        "fields": [
+            (field, f"label-{field.part}" if field.part else "label", _chosen(field, known))
+            for field in labels.fields(item)
+        ],
+        "typed": request.POST,
+        "explanation": request.POST.get("explanation", text),
+        "options": item.options.select_related("candidate").order_by("number"),
+        "refusal": refusal,
+    }
+    if refusal:
+        context["fields"] = [
+            (field, name, request.POST.get(name)) for field, name, _known in context["fields"]
+        ]
+    status = refusal.status if refusal else 200
+    return render(request, "judging/checks_form.html", context, status=status)
+
+
+def _chosen(field, known) -> str:
+    value = known.get(field.part) if isinstance(known, dict) else known
+    return "" if value is None else str(value)
+
+
+def _told(item) -> list[tuple]:
+    """[(label in words, judgments)], most first."""
+    return [(labels.words(item, label), n) for label, n in checks.votes(item).most_common()]
+
+
+def _rows(study, purpose: str) -> list[dict]:
+    """Each check with what is expected and how it was answered."""
+    right, answered = Counter(), Counter()
+    for one in hidden_checks.outcomes(study, purpose):
+        # A second training counts for the item that it copies.
+        item = one.item.repeats_id if one.item.position < 0 else one.item.pk
+        answered[item] += 1
+        right[item] += one.right
+    items = _of(study).filter(batch__purpose=purpose).order_by("position")
+    return [
+        {
+            "item": item,
+            "expected": labels.words(item, item.expected),
+            "answered": answered[item.pk],
+            "share": right[item.pk] / answered[item.pk] if answered[item.pk] else None,
+            "over": item.retired_at or item.batch.closed_at,
+        }
+        for item in items
+    ]

@@ -1,0 +1,167 @@
+"""Curators' side of checks: how often they come, and which items they are made of."""
+
+from collections import Counter
+
+from django.db import transaction
+from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, When
+from django.db.models.functions import Cast, Greatest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError
+from annotation.judging.batches.open import add_items
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Adjudication, Batch, Checks, Desk, Item, ItemOption, Slot
+from annotation.judging.work import hidden_checks
+from annotation.studies.models import Study
+
+COUNTERS = ("votes_1", "votes_2", "votes_3", "ties", "nones")
+LABELS = {"votes_1": "1", "votes_2": "2", "votes_3": "3", "ties": "tie", "nones": "none"}
+EXPLANATION_LIMIT = 10_000
+PURPOSES = (Batch.Purpose.TRAINING, Batch.Purpose.GOLD)
+
+
+@transaction.atomic
+def set_rates(study, rates: hidden_checks.Rates, *, by) -> Checks:
+    """Store how the study checks its annotators; hidden checks are placed anew for everybody."""
+    fields = {
+        "pass_mark": rates.pass_mark,
+        "gold_every": rates.gold_every,
+        "repeat_every": rates.repeat_every,
+    }
+    stored, _made = Checks.objects.update_or_create(study=study, defaults=fields)
+    Desk.objects.filter(study=study).update(next_gold=None, next_repeat=None)
+    audit.record(by, "checks.set", stored, study=study.slug, **fields)
+    return stored
+
+
+def ready(study):
+    """Items of the study's work that a check can be made of: finished ones, and adjudicated ones.
+
+    With ``share``, that of the commonest choice (None where the kind has no counters); adjudicated
+    ones first, then the clearest. An owner's items are nobody else's.
+    """
+    return (
+        Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK)
+        .filter(shared())
+        .annotate(
+            ruled=Exists(Adjudication.objects.filter(item=OuterRef("pk"))),
+            share=share(),
+        )
+        .filter(Q(ruled=True) | finished())
+        .select_related("batch__task", "query", "attribute", "gold", "persona_version__persona")
+        .order_by("-ruled", F("share").desc(nulls_last=True), "position")
+    )
+
+
+def shared() -> Q:
+    """Items that anybody may judge: an owner's are nobody else's business."""
+    # A task that was defined before the setting has no such key.
+    key = "batch__task__config__owner_only"
+    return Q(**{key: False}) | Q(**{f"{key}__isnull": True})
+
+
+def top() -> Greatest:
+    """How many judgments chose what most of them chose (selections)."""
+    return Greatest(*(F(name) for name in COUNTERS))
+
+
+def share() -> Case:
+    """The share of them; null of items without votes, and of kinds without counters."""
+    found = Cast(top(), FloatField()) / F("done")
+    return Case(When(done__gt=0, batch__task__kind="selection", then=found))
+
+
+def finished() -> Q:
+    """Items with judgments that get no more of them."""
+    over = Q(done__gte=F("overlap")) | ~Q(batch__closed_at=None) | Q(study__status="closed")
+    return Q(done__gt=0) & over
+
+
+def truth(item: Item):
+    """The label that is known to be right: the last ruling, or else that of most judgments.
+
+    None where no label has the most; ``item`` comes with its batch's task.
+    """
+    ruling = item.adjudications.order_by("-pk").first()
+    if ruling:
+        return ruling.label
+    tally = votes(item)
+    best = tally.most_common(2)
+    if not best or (len(best) == 2 and best[0][1] == best[1][1]):
+        return None
+    return best[0][0]
+
+
+def votes(item: Item) -> Counter:
+    """{label: standing judgments of it}; labels of several parts are no majority's."""
+    if item.batch.task.kind == "selection":
+        counts = {LABELS[name]: getattr(item, name) for name in COUNTERS}
+        return Counter({label: n for label, n in counts.items() if n})
+    kind = kind_of(item.batch.task.kind)
+    rows = kind.MODEL.objects.standing().filter(slot__item=item)
+    given = [kind.answer_of(row).label for row in rows]
+    return Counter(label for label in given if isinstance(label, str))
+
+
+@transaction.atomic
+def make(study, source: Item, purpose: str, expected, explanation: str, *, by) -> Item:
+    """Make a training or gold item that shows what ``source`` shows.
+
+    ``expected`` is a label of its kind; training needs an ``explanation``. Raises DomainError with
+    a sentence where the item or the text does not do, Conflict where it is such a check already.
+    """
+    # Makers of one study take turns: items are numbered.
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    explanation = _explanation(explanation, purpose)
+    if not ready(study).filter(pk=source.pk).exists():
+        raise DomainError(_("A check is made of a finished or an adjudicated item."))
+    if hidden_checks.active(study, purpose).filter(repeats=source).exists():
+        raise Conflict(_("There is such a check of this item already."))
+    row = {
+        "external_id": f"{purpose}-{source.pk}-{source.repetitions.count() + 1}",
+        "overlap": 1,
+        "query": source.query,
+        "attribute": source.attribute,
+        "gold": source.gold,
+        "expected": expected,
+        "explanation": explanation,
+        "candidates": ItemOption.objects.filter(item=source)
+        .order_by("number")
+        .values_list("candidate", flat=True),
+    }
+    batch = add_items(study, source.batch.task, [row], purpose=purpose, by=by)
+    Item.objects.filter(batch=batch).update(
+        repeats=source, persona_version=source.persona_version_id
+    )
+    return Item.objects.get(batch=batch)
+
+
+@transaction.atomic
+def edit(item: Item, expected, explanation: str, *, by) -> None:
+    """Correct the expected answer and the explanation; the old ones are kept in the record."""
+    explanation = _explanation(explanation, item.batch.purpose)
+    old = {"expected": item.expected, "explanation": item.explanation}
+    Item.objects.filter(pk=item.pk).update(expected=expected, explanation=explanation)
+    audit.record(by, "check.edit", item, old=old, expected=expected, explanation=explanation)
+
+
+@transaction.atomic
+def retire(item: Item, *, by) -> None:
+    """Hand the check out to nobody else; the answers to it stay."""
+    Item.objects.filter(pk=item.pk, retired_at=None).update(retired_at=timezone.now())
+    waiting = Slot.objects.filter(item=item, status=Slot.Status.OPEN)
+    waiting.update(status=Slot.Status.CLOSED)
+    audit.record(by, "check.retire", item)
+
+
+def _explanation(text: str, purpose: str) -> str:
+    if purpose not in PURPOSES:
+        raise DomainError(_("A check is a training or a gold item."))
+    text = text.replace("\x00", "").replace("\r\n", "\n").strip()
+    if purpose == Batch.Purpose.TRAINING and not text:
+        raise DomainError(_("Explain the expected answer: whoever trains reads it."))
+    if len(text) > EXPLANATION_LIMIT:
+        raise DomainError(_("Write up to %(n)d characters.") % {"n": EXPLANATION_LIMIT})
+    return text

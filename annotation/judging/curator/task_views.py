@@ -1,0 +1,88 @@
+"""The curators' page of tasks and batches."""
+
+from django.contrib import messages
+from django.db.models import Sum
+from django.http import Http404
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.core.errors import DomainError
+from annotation.judging.batches.open import close_batch, open_batch
+from annotation.judging.forms import FORMS
+from annotation.judging.kinds import KINDS
+from annotation.judging.models import Batch
+from annotation.studies.access import MANAGERS, study_for
+
+# Why there may be nothing to open.
+MISSING = {
+    "options": gettext_lazy("No query has new answers for this task. Generate answers first."),
+    "attribute": gettext_lazy("No attribute is new for this task. Import attributes first."),
+    "gold": gettext_lazy("No gold response has new claims for this task."),
+}
+
+
+@require_http_methods(["GET", "POST"])
+def tasks(request, slug):
+    """Tasks and batches, and the form of one kind: ``?kind=`` for a new task, ``?task=`` to edit.
+
+    POST names its kind itself.
+    """
+    study = study_for(request.user, slug, MANAGERS)
+    newest = study.tasks.order_by("name", "-version").distinct("name")
+    edited = newest.filter(name=request.GET.get("task", "")).first()
+    kind = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind"))
+    make = FORMS.get(kind, FORMS["selection"])
+    form = make(request.POST if request.method == "POST" else None, study=study, task=edited)
+    if request.method == "POST" and form.is_valid():
+        task = form.save(request.user)
+        messages.success(request, _("Task %(task)s is defined.") % {"task": task})
+        return redirect("tasks", slug)
+    context = {
+        "study": study,
+        "form": form,
+        "edited": edited,
+        "kinds": [(name, module.NAME) for name, module in KINDS.items()],
+        "tasks": [(task, KINDS[task.kind].NAME) for task in newest],
+        "batches": _batches(study),
+    }
+    return render(request, "judging/tasks.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def open_(request, slug, name):
+    """Plan and open items of everything that this task asks about and does not have yet."""
+    study = study_for(request.user, slug, MANAGERS)
+    task = study.tasks.filter(name=name).order_by("-version").first()
+    if task is None:
+        raise Http404
+    try:
+        batch = open_batch(study, task, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+        return redirect("tasks", slug)
+    if batch:
+        words = ngettext("%(n)d item is open.", "%(n)d items are open.", batch.size)
+        messages.success(request, words % {"n": batch.size})
+    else:
+        asks = KINDS[task.kind].ASKS
+        messages.warning(request, next(said for what, said in MISSING.items() if what in asks))
+    return redirect("tasks", slug)
+
+
+@require_POST
+def close(request, slug, batch):
+    study = study_for(request.user, slug, MANAGERS)
+    close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
+    messages.success(request, _("The batch is closed; items in hand may still be submitted."))
+    return redirect("tasks", slug)
+
+
+def _batches(study):
+    return (
+        study.batches.filter(purpose=Batch.Purpose.WORK)
+        .select_related("task")
+        .annotate(done=Sum("items__done"), wanted=Sum("items__overlap"))
+        .order_by("-pk")
+    )

@@ -1,0 +1,145 @@
+"""From judged answers to gold information: the response to start from, claims, the rubric.
+
+Claims and rubrics are written by a model as rows of ``candidates``; ``pull`` takes over what has
+come back.
+"""
+
+import re
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
+
+from annotation.candidates import generate, prompts
+from annotation.candidates.models import Candidate
+from annotation.core.errors import Conflict, DomainError
+from annotation.judging.batches.open import open_batch
+from annotation.judging.models import ClaimReview, Draft, Judgment, Score, Slot
+from annotation.queries import gold
+from annotation.queries.models import GoldResponse, Query
+from annotation.studies.models import Study
+
+CLAIMS, RUBRIC = Candidate.Purpose.CLAIMS, Candidate.Purpose.RUBRIC
+# What a model puts before a line of a list.
+_BULLET = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,3}[.):])\s*")
+
+
+def scored(query, owner) -> list[dict]:
+    """The owner's scored answers to ``query``, best mean first.
+
+    Each is {"candidate", "mean", "scores": [(criterion, score, feedback)]}.
+    """
+    standing = Judgment.objects.standing().filter(annotator=owner, slot__item__query=query)
+    rows = Score.objects.filter(feedback__in=standing).select_related("option__candidate")
+    found = {}
+    for row in rows.order_by("pk"):
+        one = found.setdefault(
+            row.option.candidate_id, {"candidate": row.option.candidate, "scores": []}
+        )
+        one["scores"].append((row.criterion, row.score, row.text))
+    for one in found.values():
+        one["mean"] = sum(score for _criterion, score, _text in one["scores"]) / len(one["scores"])
+    return sorted(found.values(), key=lambda one: -one["mean"])
+
+
+def request_claims(response: GoldResponse, *, endpoint: str = "", by=None) -> Candidate:
+    """Ask a model to split a gold response into claims; the row of the job."""
+    if response.claims.exists():
+        raise Conflict(_("This version has its claims already."), code="claims")
+    prompt = prompts.claims(response.query.text, response.text)
+    return generate.request_text(
+        response.query, CLAIMS, str(response.pk), prompt, endpoint=endpoint, by=by
+    )
+
+
+def split_again(response: GoldResponse, owner, *, endpoint: str = "") -> Candidate:
+    """Ask a model to split a response once more, as its next version; the row of the job.
+
+    The claims that are there stay with their version, as does what their owner decided on them: it
+    counts until the new claims are decided on. Raises Conflict where no claims are there yet.
+    """
+    if not response.claims.exists():
+        raise Conflict(_("This version has no claims yet."), code="claims")
+    with transaction.atomic():
+        anew = gold.again(response, owner)
+        return request_claims(anew, endpoint=endpoint, by=owner)
+
+
+def request_rubric(query: Query, owner, *, endpoint: str = "", by=None) -> Candidate:
+    """Ask a model for the rubric of the owner's judgments; the row of the job."""
+    judged = scored(query, owner)
+    if not judged:
+        raise DomainError(_("Judge at least one answer to this query first."), code="judged")
+    shown = [(one["candidate"].text, one["scores"]) for one in judged]
+    last = Judgment.objects.filter(annotator=owner, slot__item__query=query).latest("pk").pk
+    prompt = prompts.rubric(query.text, query.need, shown)
+    return generate.request_text(query, RUBRIC, str(last), prompt, endpoint=endpoint, by=by)
+
+
+def pull() -> int:
+    """Take over the claims and rubrics that models have written; how many. May run at any time."""
+    done = Candidate.every.filter(purpose__in=(CLAIMS, RUBRIC), status="done", taken_at=None)
+    count = 0
+    for row in done.select_related("query__study"):
+        _TAKE[row.purpose](row)
+        Candidate.every.filter(pk=row.pk).update(taken_at=row.answered_at)
+        count += 1
+    return count
+
+
+def reviewed(query, owner) -> ClaimReview | None:
+    """The owner's review of the newest version whose claims they decided on."""
+    reviews = ClaimReview.objects.standing().filter(slot__item__gold__query=query, annotator=owner)
+    return reviews.order_by("-slot__item__gold__version", "-pk").first()
+
+
+def information(review: ClaimReview | None) -> list[str]:
+    """The gold information: the claims that the owner kept, as edited; none before the review."""
+    if review is None:
+        return []
+    verdicts = review.verdicts.exclude(verdict="drop").select_related("claim")
+    return [one.text or one.claim.text for one in verdicts.order_by("claim__number")]
+
+
+def lines(text: str) -> list[str]:
+    """The claims in what a model wrote: its lines, without bullets, numbers and headings."""
+    bare = (_BULLET.sub("", line).strip().strip("*").strip() for line in text.splitlines())
+    return [line for line in bare if line and not line.startswith("#") and not line.endswith(":")]
+
+
+def _take_claims(row: Candidate) -> None:
+    response = GoldResponse.objects.filter(pk=row.strategy.partition("-")[2]).first()
+    if response is None:
+        return
+    gold.set_claims(response, lines(row.text) or [response.text], model=row.model)
+    _close_earlier(response)
+    _open_claims(row.query.study)
+
+
+def _close_earlier(response: GoldResponse) -> None:
+    """Ask about the claims of earlier versions no more, but where their owner has begun to say."""
+    begun = Draft.objects.filter(slot=OuterRef("pk"))
+    earlier = Slot.objects.filter(
+        ~Exists(begun),
+        status__in=(Slot.Status.OPEN, Slot.Status.HELD),
+        item__gold__query=response.query_id,
+        item__gold__version__lt=response.version,
+    )
+    earlier.update(
+        status=Slot.Status.CLOSED, annotator=None, claimed_at=None, lease_expires_at=None
+    )
+
+
+def _open_claims(study: Study) -> None:
+    """Open the owner's items of the claims that are new, in every claims task of the study."""
+    tasks = study.tasks.filter(kind="claims").order_by("name", "-version").distinct("name")
+    if study.status == Study.Status.OPEN:
+        for task in tasks:
+            open_batch(study, task)
+
+
+def _take_rubric(row: Candidate) -> None:
+    gold.save_rubric(row.query, row.text, model=row.model)
+
+
+_TAKE = {CLAIMS: _take_claims, RUBRIC: _take_rubric}

@@ -1,0 +1,304 @@
+"""Stores a study bundle, in one transaction.
+
+A bundle with a fault leaves nothing behind, and the same bundle again changes nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from annotation.accounts import consent
+from annotation.candidates import scores
+from annotation.candidates.models import Candidate
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.core.rows import chunks, silent
+from annotation.judging.batches.open import add_items
+from annotation.judging.imports import item_rows
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Item, ItemOption
+from annotation.personas import attributes, curate
+from annotation.personas.models import Attribute, Memory
+from annotation.queries import author
+from annotation.studies.bundle import Bundle, BundleError, Report, read_bundle
+from annotation.studies.models import RESERVED_SLUGS, Study, TaskDefinition
+
+CHUNK = 2_000
+# Items of one batch: bounds the memory that opening them takes.
+BATCH = 20_000
+STORED = ("text", "model", "strategy", "urls")
+# Where the fields of a bundle's item are kept.
+KEPT = {
+    "task": "batch__task__name",
+    "purpose": "batch__purpose",
+    "query": "query__external_id",
+    "attribute": "attribute__external_id",
+    "overlap": "overlap",
+    "expected": "expected",
+    "explanation": "explanation",
+}
+
+
+def read(path) -> Bundle:
+    """Read and check the bundle folder ``path``; BundleError names what is wrong, file and line."""
+    return read_bundle(
+        path, check_slug=check_slug, check_task=_check_task, check_item=item_rows.check
+    )
+
+
+def import_study(path, by=None) -> dict:
+    """Import the bundle folder ``path``; the study's totals after it (see ``store``)."""
+    return store(read(path), by)
+
+
+@transaction.atomic
+def store(bundle: Bundle, by=None, progress: Callable = silent) -> dict:
+    """Store a checked bundle in the study of its slug, made where missing.
+
+    New rows are added. A changed profile, query, task, guideline or consent text becomes a new
+    version; a changed candidate, attribute or item is refused with BundleError, since people may
+    have seen it. What the bundle leaves out stays. ``by`` is the user for the audit log,
+    ``progress(rows, name, total)`` may show how far it is. Returns the study's slug and the numbers
+    of its personas, queries, candidates, items and slots.
+    """
+    study = _store_study(bundle, by)
+    report = Report()
+    for name, keep in _STEPS.items():
+        rows = progress(bundle.rows(name), name, bundle.counts[name])
+        keep(study, rows, report, by)
+        report.finish()
+    return _totals(study)
+
+
+def check_slug(slug: str) -> None:
+    """DomainError where a study cannot have this address."""
+    try:
+        Study._meta.get_field("slug").clean(slug, None)
+    except ValidationError as error:
+        raise DomainError(f"the slug “{slug}” is not allowed: {error.messages[0]}") from error
+    if slug in RESERVED_SLUGS:
+        raise DomainError(f"the slug “{slug}” is the name of a page: choose another")
+
+
+def _check_task(kind: str, config: dict) -> dict:
+    return kind_of(kind).check_config(config)
+
+
+def _store_study(bundle: Bundle, by) -> Study:
+    about = {name: bundle.study[name] for name in ("title", "description", "languages")}
+    study, made = Study.objects.get_or_create(slug=bundle.study["slug"], defaults=about)
+    # Two imports into one study take turns; judging goes on meanwhile.
+    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if bundle.study["consent"].strip():
+        about["consent_text"] = consent.publish(
+            study.slug, bundle.study["consent"], bundle.study["consent_translations"] or None
+        )
+    if bundle.study["translations"]:
+        about["translations"] = bundle.study["translations"]
+    changed = [name for name, value in about.items() if getattr(study, name) != value]
+    for name in changed:
+        setattr(study, name, about[name])
+    study.save(update_fields=changed)
+    if made or changed:
+        audit.record(by, "study.import", study, made=made, changed=changed)
+    for task in bundle.tasks:
+        _store_task(study, task)
+    return study
+
+
+def _store_task(study, task) -> None:
+    said = {name: getattr(task, name) for name in ("kind", "overlap", "guideline", "config")}
+    if task.translations:
+        said["translations"] = task.translations
+    newest = study.tasks.filter(name=task.name).order_by("-version").first()
+    if newest and newest.kind != task.kind:
+        # Versions of a task are read together.
+        words = f"the study has a task “{task.name}” of the kind {newest.kind}: choose another name"
+        raise BundleError([f"study.json: {words}"])
+    if newest is None or any(getattr(newest, name) != value for name, value in said.items()):
+        version = newest.version + 1 if newest else 1
+        kept = {"translations": newest.translations} if newest else {}
+        TaskDefinition.objects.create(study=study, name=task.name, version=version, **kept | said)
+
+
+def _store_personas(study, rows, report, by) -> None:
+    for chunk in chunks(rows, CHUNK):
+        curate.save_all(study, [row for _, row in chunk], by=by)
+
+
+def _store_memories(study, rows, report, by) -> None:
+    personas = dict(study.personas.values_list("external_id", "pk"))
+    for chunk in chunks(rows, CHUNK):
+        wanted = {(personas[row["persona"]], row["text"]): None for _, row in chunk}
+        there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
+        known = set(there.values_list("persona_id", "text"))
+        Memory.objects.bulk_create(
+            Memory(persona_id=persona, text=text)
+            for persona, text in wanted
+            if (persona, text) not in known
+        )
+
+
+def _store_queries(study, rows, report, by) -> None:
+    for chunk in chunks(rows, CHUNK):
+        author.save_all(study, [row for _, row in chunk], by=by)
+
+
+def _store_candidates(study, rows, report, by) -> None:
+    for chunk in chunks(rows, CHUNK):
+        queries = dict(
+            study.queries.filter(
+                external_id__in={row["query"] for _, row in chunk}, replaced_at=None
+            ).values_list("external_id", "pk")
+        )
+        there = study.candidates.filter(external_id__in=[row["id"] for _, row in chunk])
+        known = {
+            external_id: said
+            for external_id, *said in there.values_list(
+                "external_id", "query__external_id", *STORED
+            )
+        }
+        new = []
+        for line, row in chunk:
+            said = {name: row[name] for name in STORED}
+            if row["id"] not in known:
+                new.append(
+                    Candidate(
+                        study=study, query_id=queries[row["query"]], external_id=row["id"], **said
+                    )
+                )
+            elif known[row["id"]] != [row["query"], *said.values()]:
+                report.fault(
+                    f"candidates.jsonl, line {line}",
+                    f"the study has another candidate “{row['id']}”, and answers are never edited: "
+                    "give the new one an id of its own",
+                )
+        Candidate.objects.bulk_create(new)
+
+
+def _store_scores(study, rows, report, by) -> None:
+    for chunk in chunks(rows, CHUNK):
+        for line, reason in scores.store(study, chunk):
+            report.fault(f"scores.jsonl, line {line}", reason)
+
+
+def _store_attributes(study, rows, report, by) -> None:
+    for chunk in chunks(rows, CHUNK):
+        _added, clashes = attributes.save_all(study, [row for _, row in chunk], by=by)
+        for line, row in chunk:
+            if row["id"] in clashes:
+                report.fault(f"attributes.jsonl, line {line}", attributes.clash(row["id"]))
+
+
+def _store_items(study, rows, report, by) -> None:
+    tasks = {task.name: task for task in study.tasks.order_by("version")}
+    waiting = defaultdict(list)
+
+    def open_(batch):
+        task, purpose = batch
+        try:
+            add_items(study, tasks[task], waiting.pop(batch), purpose=purpose, by=by)
+        except DomainError as refusal:
+            raise BundleError([f"items.jsonl: {refusal.sentence}"]) from refusal
+
+    for chunk in chunks(rows, CHUNK):
+        for line, row in _unknown_items(study, chunk, tasks, report):
+            batch = row["task"], row["purpose"]
+            if made := _row(line, row, tasks[row["task"]], report):
+                waiting[batch].append(made)
+            if len(waiting[batch]) == BATCH:
+                open_(batch)
+    report.finish()
+    for batch in list(waiting):
+        open_(batch)
+
+
+def _unknown_items(study, chunk, tasks, report) -> Iterator[tuple[int, dict]]:
+    """Line and row of each item that the study does not have, its references read."""
+    known = _known_items(study, [row["id"] for _, row in chunk])
+    named = {name: {row[name] for _, row in chunk} for name in ("query", "attribute")}
+    queries = study.queries.filter(external_id__in=named["query"], replaced_at=None)
+    queries = {query.external_id: query for query in queries}
+    traits = Attribute.objects.filter(persona__study=study, external_id__in=named["attribute"])
+    traits = {trait.external_id: trait for trait in traits}
+    candidates = {
+        candidate.external_id: candidate
+        for candidate in study.candidates.filter(
+            external_id__in={id for _, row in chunk for id in row["candidates"]}
+        )
+        .only("pk", "external_id", "query__persona_id", "query__owner_id")
+        .select_related("query")
+    }
+    for line, row in chunk:
+        there = known.get(row["id"])
+        if there is None:
+            found = {"query": queries.get(row["query"]), "attribute": traits.get(row["attribute"])}
+            yield line, row | found | {"options": [candidates[id] for id in row["candidates"]]}
+        elif not _same_item(there, row, tasks[row["task"]]):
+            report.fault(
+                f"items.jsonl, line {line}",
+                f"the study has another item “{row['id']}”, and people may have seen it: give "
+                "the new one an id of its own",
+            )
+
+
+def _row(line, row, task, report) -> dict | None:
+    """The row of ``add_items``; None after a fault."""
+    options = row["options"]
+    # A query that was changed has older answers to its older version.
+    if len({option.query_id for option in options}) > 1:
+        words = f"the candidates answer different versions of “{row['query'].external_id}”"
+        report.fault(f"items.jsonl, line {line}", words)
+        return None
+    return {
+        "external_id": row["id"],
+        "query": options[0].query if options else row["query"],
+        "attribute": row["attribute"],
+        "candidates": [option.pk for option in options],
+        "overlap": row["overlap"] or task.overlap,
+        "expected": item_rows.expected(task, row),
+        "explanation": row["explanation"],
+    }
+
+
+def _known_items(study, ids) -> dict[str, dict]:
+    there = Item.objects.filter(study=study, external_id__in=ids)
+    known = {
+        row["external_id"]: {name: row[field] for name, field in KEPT.items()} | {"candidates": []}
+        for row in there.values("external_id", *KEPT.values())
+    }
+    options = ItemOption.objects.filter(item__in=there).order_by("item", "number")
+    for item, candidate in options.values_list("item__external_id", "candidate__external_id"):
+        known[item]["candidates"].append(candidate)
+    return known
+
+
+def _same_item(there: dict, row: dict, task) -> bool:
+    said = {name: row[name] for name in there}
+    # An item that names no overlap took the task's of its time.
+    overlap = row["overlap"] or there["overlap"]
+    return there == said | {"overlap": overlap, "expected": item_rows.expected(task, row)}
+
+
+_STEPS = {
+    "personas": _store_personas,
+    "memories": _store_memories,
+    "queries": _store_queries,
+    "candidates": _store_candidates,
+    "scores": _store_scores,
+    "attributes": _store_attributes,
+    "items": _store_items,
+}
+
+
+def _totals(study) -> dict:
+    return {
+        "study": study.slug,
+        "personas": study.personas.count(),
+        "queries": study.queries.filter(replaced_at=None).count(),
+        "candidates": study.candidates.count(),
+        "items": study.items.count(),
+        "slots": study.slots.count(),
+    }

@@ -1,0 +1,202 @@
+"""What an annotator may see of a slot: the one place where a page or the API gets it from."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import SimpleNamespace
+from uuid import UUID
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from annotation.core import sql
+from annotation.core.errors import NotFound
+from annotation.judging.kinds import config_of, kind_of, words
+from annotation.judging.work import ordering
+from annotation.personas.schema import ordered
+from annotation.queries import own
+from annotation.studies.texts import localized
+
+_SHOW = """
+    SELECT s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name, t.kind, t.config,
+           t.translations, b.purpose, q.id, q.owner_id, q.text, q.need, q.guide, v.profile,
+           a.numbers, a.ids, a.texts,
+           attribute.text,
+           (SELECT json_agg(e.messages ORDER BY e.number) FROM personas_evidence e
+            WHERE e.attribute_id = i.attribute_id),
+           gold.text,
+           (SELECT json_agg(json_build_object('id', c.id, 'text', c.text) ORDER BY c.number)
+            FROM queries_goldclaim c WHERE c.response_id = i.gold_id),
+           draft.data, d.done, d.toured,
+           CASE WHEN t.config -> 'owner_only' IS DISTINCT FROM 'true'
+           THEN (SELECT sum(other.size) FROM judging_batch other
+                 WHERE other.study_id = s.study_id AND other.purpose = 'work')
+           ELSE (SELECT count(*) FROM judging_slot mine
+                 JOIN judging_item own ON own.id = mine.item_id AND own.position > 0
+                 WHERE mine.study_id = s.study_id AND mine.reserved_for_id = %(me)s
+                   AND mine.status <> 'void') END
+           -- With the checks to come: nobody must see one by the number it adds.
+           * (1 + coalesce(1.0 / nullif(c.gold_every, 0), 0)
+                + coalesce(1.0 / nullif(c.repeat_every, 0), 0))
+           + CASE WHEN c.id IS NULL THEN 0
+             ELSE (SELECT count(*) FROM judging_item training
+                   JOIN judging_batch other ON other.id = training.batch_id
+                   WHERE other.study_id = s.study_id AND other.purpose = 'training'
+                     AND training.retired_at IS NULL) END
+    FROM judging_slot s
+    JOIN judging_item i ON i.id = s.item_id
+    JOIN judging_batch b ON b.id = i.batch_id
+    JOIN studies_taskdefinition t ON t.id = b.task_id
+    LEFT JOIN queries_query q ON q.id = i.query_id
+    LEFT JOIN personas_personaversion v ON v.id = i.persona_version_id
+    LEFT JOIN personas_attribute attribute ON attribute.id = i.attribute_id
+    LEFT JOIN queries_goldresponse gold ON gold.id = i.gold_id
+    LEFT JOIN judging_checks c ON c.study_id = s.study_id
+    LEFT JOIN judging_desk d ON d.study_id = s.study_id AND d.annotator_id = s.annotator_id
+    LEFT JOIN judging_draft draft ON draft.slot_id = s.id AND draft.annotator_id = s.annotator_id
+    CROSS JOIN LATERAL (
+        SELECT array_agg(o.number) numbers, array_agg(c.id::text) ids, array_agg(c.text) texts
+        FROM judging_itemoption o JOIN candidates_candidate c ON c.id = o.candidate_id
+        WHERE o.item_id = s.item_id) a
+    WHERE s.id = %(slot)s AND s.annotator_id = %(me)s AND s.status IN ('held', 'done')"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A slot as shown: the answers in their order, without any trace of where they come from."""
+
+    slot: UUID
+    judged: bool
+    lease_expires_at: datetime | None
+    task_id: int
+    task: str
+    kind_name: str
+    config: dict
+    translations: dict
+    # Training items explain themselves once they are answered; other checks never show.
+    training: bool
+    query_id: int | None
+    # Whose own question it is: their history may stand beside it.
+    owner_id: int | None
+    query: str
+    need: str
+    # The need part by part where its owner was guided (queries.own.PARTS), else empty.
+    guide: dict
+    profile: dict | None
+    # (id, text) of each answer, from the left or top, and their canonical numbers.
+    answers: list[tuple[str, str]]
+    order: tuple[int, ...]
+    attribute: str
+    # Conversations, each a list of {"role", "text"}.
+    evidence: list[list[dict]]
+    gold: str
+    claims: list[dict]
+    # What was typed before, field by field.
+    draft: dict
+    # How much this person has done, of how much there is for them.
+    done: int
+    in_all: int
+    # Whether this person has seen the task's tour.
+    toured: bool
+    extra: dict = field(default_factory=dict)
+
+    @property
+    def kind(self):
+        return kind_of(self.kind_name)
+
+    @property
+    def question(self) -> str:
+        """What is asked: in the task's own words where it has some, else in the kind's."""
+        asked = SimpleNamespace(translations=self.translations, config=self.config)
+        return localized(asked, "question") or self.kind.QUESTION
+
+    @property
+    def needs(self) -> list[tuple[str, str]]:
+        """(name, text) of each part of the need; the name of what is wanted is empty."""
+        parts = [(own.NAMES.get(part, ""), self.guide.get(part)) for part in own.PARTS]
+        return [one for one in parts if one[1]] or [("", self.need)] * bool(self.need)
+
+    @property
+    def traits(self) -> dict | None:
+        """The profile without the name, which is the card's heading."""
+        if self.profile is None:
+            return None
+        return {key: value for key, value in self.profile.items() if key != "Name"}
+
+
+def show(slot_id, annotator) -> Shown:
+    """Return what this person sees of a slot that they hold or have judged; NotFound otherwise."""
+    row = sql.first(_SHOW, {"slot": slot_id, "me": annotator.pk})
+    if row is None:
+        raise NotFound(_("You do not hold this item."))
+    slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
+    translations, purpose, query_id, owner, query, need, guide, profile, *rest = rest
+    numbers, ids, texts, *rest = rest
+    attribute, evidence, gold, claims, draft, done, toured, in_all = rest
+    options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
+    order = ordering.shown_order(item, ordinal, len(options))
+    return Shown(
+        slot=slot,
+        judged=status == "done",
+        lease_expires_at=lease,
+        task_id=task_id,
+        task=task,
+        kind_name=kind,
+        config=config_of(kind, json.loads(config)),
+        translations=json.loads(translations),
+        training=purpose == "training",
+        query_id=query_id,
+        owner_id=owner,
+        query=query or "",
+        need=need or "",
+        guide=json.loads(guide) if guide else {},
+        # The database keeps keys in an order of its own.
+        profile=ordered(json.loads(profile)) if profile else None,
+        answers=[options[number] for number in order],
+        order=order,
+        attribute=attribute or "",
+        evidence=evidence or [],
+        gold=gold or "",
+        claims=claims or [],
+        draft=json.loads(draft) if draft else {},
+        done=done or 0,
+        in_all=max(round(in_all or 0), (done or 0) + (status == "held")),
+        toured=task in json.loads(toured or "[]"),
+    )
+
+
+def form(shown: Shown, typed: QueryDict) -> dict:
+    """What the kind's template needs: its own context, and the tags and chips as ticked."""
+    ticked = {name: set(typed.getlist(name)) for name in ("flags", "chips")}
+    tags = words.TAGS.items() if shown.config["tags"] else ()
+    return {
+        "tags": [(name, label, name in ticked["flags"]) for name, label in tags],
+        "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
+        **shown.kind.context(shown, typed),
+    }
+
+
+def fields(data: dict) -> QueryDict:
+    """Typed fields, each a list of text, in the shape of a form's."""
+    typed = QueryDict(mutable=True)
+    for name, values in data.items():
+        typed.setlist(name, values)
+    return typed
+
+
+def answered(shown: Shown, judgment) -> QueryDict:
+    """The form's fields that would give a stored judgment again."""
+    answer = shown.kind.answer_of(judgment)
+    common = {
+        "reason": [judgment.reason],
+        "flags": judgment.flags,
+        "chips": judgment.chips,
+        "marks": [json.dumps(_marks(judgment.marks, shown), ensure_ascii=False)],
+    }
+    return fields(common | shown.kind.typed(answer, shown))
+
+
+def _marks(marks: list[dict], shown: Shown) -> list[dict]:
+    """Marks by candidate, as the page sends them."""
+    ids = {number: id for number, (id, _text) in zip(shown.order, shown.answers, strict=True)}
+    return [mark | {"option": ids[mark["option"]]} for mark in marks]

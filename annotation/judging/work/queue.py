@@ -1,0 +1,178 @@
+"""Claim, release, skip, expire: the only code that hands out work.
+
+Every function that acts for one annotator locks that person's Desk first, so two tabs or two
+requests of one person take turns; different people never wait for each other (SKIP LOCKED).
+"""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from annotation.core import sql
+from annotation.core.errors import Conflict, NotFound
+from annotation.judging.models import Batch, Desk, Handback, Item, Slot
+from annotation.judging.work import hidden_checks
+
+# One open slot of an item this person has neither judged nor skipped. OFFSET 0 keeps the planner
+# from turning the two tests into joins over all slots: the first match is wanted, not all.
+_OPEN = """
+    SELECT s.id FROM judging_slot s
+    WHERE s.study_id = %(study)s AND s.status = 'open' AND {where}
+      AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(me)s)
+      AND s.withheld_from_id IS DISTINCT FROM %(me)s
+      AND NOT EXISTS (SELECT 1 FROM judging_slot m
+                      WHERE m.item_id = s.item_id AND m.annotator_id = %(me)s OFFSET 0)
+      AND NOT EXISTS (SELECT 1 FROM judging_handback h
+                      WHERE h.annotator_id = %(me)s AND h.item_id = s.item_id
+                        AND h.cause = 'skipped' OFFSET 0)
+    ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""
+
+# Returned slots first, then onwards from where this person is, then one lap from the start. A lap
+# takes the cursor along: from its end, every claim would pass again by all that this person judged.
+_TAKE = f"""
+    WITH back AS ({_OPEN.format(where="s.returned")}), taken AS (
+        UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
+               claimed_at = now(), lease_expires_at = now() + %(lease)s
+        WHERE id = COALESCE((SELECT id FROM back),
+                            ({_OPEN.format(where="s.position > %(cursor)s")}),
+                            ({_OPEN.format(where="s.position <= %(cursor)s")}))
+        RETURNING id, position)
+    UPDATE judging_desk
+    SET done = done + %(finished)s,
+        cursor = COALESCE((SELECT position FROM taken WHERE NOT EXISTS (SELECT FROM back)), cursor)
+    WHERE id = %(desk)s
+    RETURNING (SELECT id FROM taken)"""  # noqa: S608 - constants only
+
+
+_DESK = """
+    SELECT d.id, d.cursor, d.done, d.stopped_at, d.excluded_at, d.qualified_at, d.training_since,
+           d.next_gold, d.next_repeat, c.pass_mark, c.gold_every, c.repeat_every
+    FROM judging_desk d LEFT JOIN judging_checks c ON c.study_id = d.study_id
+    WHERE d.study_id = %(study)s AND d.annotator_id = %(annotator)s FOR UPDATE OF d"""
+_FIELDS = (
+    *("pk", "cursor", "done", "stopped_at", "excluded_at", "qualified_at", "training_since"),
+    *("next_gold", "next_repeat"),
+)
+
+
+def lock_desk(study, annotator) -> Desk:
+    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing.
+
+    ``rates`` on it are those of the study's checks, None where it has none.
+    """
+    whose = {"study": study.pk, "annotator": annotator.pk}
+    row = sql.first(_DESK, whose)
+    if row is None:
+        Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
+        row = sql.first(_DESK, whose)
+    own, rates = row[: len(_FIELDS)], row[len(_FIELDS) :]
+    fields = dict(zip(_FIELDS, own, strict=True))
+    desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **fields)
+    desk.rates = None if rates[0] is None else hidden_checks.Rates(*rates)
+    return desk
+
+
+def take(desk: Desk, finished: int = 0):
+    """Hand the next open slot to the desk's person and add ``finished`` to what they have done.
+
+    The caller holds the desk's lock. Returns the slot's id, or None where nothing is left or this
+    person is given no work. A check that is due goes before work (checks.next_slot).
+    """
+    check = None
+    if desk.rates and not desk.stopped_at:
+        check = hidden_checks.next_slot(desk, desk.rates, desk.done + finished)
+    if check or desk.stopped_at:
+        Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished)
+        return check
+    values = {
+        "study": desk.study_id,
+        "me": desk.annotator_id,
+        "lease": timedelta(minutes=settings.LEASE_MINUTES),
+        "cursor": desk.cursor,
+        "desk": desk.pk,
+        "finished": finished,
+    }
+    return sql.first(_TAKE, values)[0]
+
+
+@transaction.atomic
+def claim(study, annotator):
+    """Return the id of the slot this person holds, its lease renewed, or of a new one, or None."""
+    desk = lock_desk(study, annotator)
+    return renew(desk) or take(desk)
+
+
+def in_hand(study, annotator):
+    """The id of the slot this person holds, or None; nothing is handed out."""
+    held = Slot.objects.filter(study=study, annotator=annotator, status=Slot.Status.HELD)
+    return held.values_list("pk", flat=True).first()
+
+
+def renew(desk: Desk):
+    """Extend the lease of the slot that the desk's person holds; its id, or None."""
+    held = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, status="held")
+    slot = held.values_list("pk", flat=True).first()
+    if slot is None:
+        return None
+    lease = timedelta(minutes=settings.LEASE_MINUTES)
+    # Where the reaper took it in between, nothing is renewed and the caller takes another.
+    renewed = held.filter(pk=slot).update(lease_expires_at=Now() + lease)
+    return slot if renewed else None
+
+
+@transaction.atomic
+def hand_back(slot_id, annotator, cause: str, reason: str = "") -> None:
+    """Give a held slot back: ``released`` may be offered to the same person again, ``skipped`` not.
+
+    Raises NotFound where the slot is not this person's, Conflict where it has been judged.
+    """
+    slot = Slot.objects.filter(pk=slot_id, annotator=annotator).select_related("study").first()
+    if slot is None:
+        raise NotFound(_("You do not hold this item."))
+    lock_desk(slot.study, annotator)
+    slot = Slot.objects.select_for_update().get(pk=slot_id)
+    judged = slot.status in (Slot.Status.DONE, Slot.Status.VOID)
+    if judged and slot.annotator_id == annotator.pk:
+        raise Conflict(_("You have judged this item: it cannot be given back."))
+    if slot.annotator_id != annotator.pk:
+        raise NotFound(_("You do not hold this item."))
+    reopen([slot], cause, reason)
+
+
+def expire(limit: int = 1000) -> int:
+    """Reopen up to ``limit`` slots whose lease has run out, by the database's clock."""
+    with transaction.atomic():
+        slots = list(
+            Slot.objects.select_for_update(skip_locked=True)
+            .filter(status=Slot.Status.HELD, lease_expires_at__lt=Now())
+            .order_by("lease_expires_at")[:limit]
+        )
+        reopen(slots, Handback.Cause.EXPIRED)
+    return len(slots)
+
+
+def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
+    """Give the slots back to their batches, or where a batch was closed, to nobody."""
+    items = dict(Item.objects.filter(slots__in=slots).values_list("pk", "batch_id"))
+    # Closing a batch takes the same lock: a slot comes back before it or after it, not between.
+    batches = Batch.objects.select_for_update(no_key=True).filter(pk__in=set(items.values()))
+    closed = {batch.pk for batch in batches.order_by("pk") if batch.closed_at}
+    Handback.objects.bulk_create(
+        Handback(
+            slot=slot,
+            item_id=slot.item_id,
+            annotator_id=slot.annotator_id,
+            cause=cause,
+            reason=reason,
+        )
+        for slot in slots
+    )
+    free = {"annotator": None, "returned": True, "claimed_at": None, "lease_expires_at": None}
+    over = [slot.pk for slot in slots if items[slot.item_id] in closed]
+    again = [slot.pk for slot in slots if items[slot.item_id] not in closed]
+    Slot.objects.filter(pk__in=over).update(status=Slot.Status.CLOSED, **free)
+    Slot.objects.filter(pk__in=again).update(status=Slot.Status.OPEN, **free)

@@ -1,0 +1,304 @@
+"""One submit: check, store, count, and hand out the next slot, in one transaction."""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Min
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.core import sql
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.judging.kinds import config_of, kind_of, words
+from annotation.judging.models import Batch, Handback, Judgment, Slot
+from annotation.judging.work import ordering, queue
+
+KEY_LIMIT = 200
+SECONDS_LIMIT = 7 * 24 * 3600
+_LOCK = """
+    SELECT s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config, b.purpose,
+           i.gold_id,
+           (SELECT array_agg(ARRAY[o.id::text, o.number::text, o.candidate_id::text])
+            FROM judging_itemoption o WHERE o.item_id = s.item_id)
+    FROM judging_slot s
+    JOIN judging_item i ON i.id = s.item_id
+    JOIN judging_batch b ON b.id = i.batch_id
+    JOIN studies_taskdefinition t ON t.id = b.task_id
+    WHERE s.id = %(slot)s AND s.study_id = %(study)s
+    FOR UPDATE OF s"""
+# One of these a way to count; a revision takes its old answer back with -1.
+_COUNT = {
+    counter: f"""
+    UPDATE judging_item SET done = done + %(one)s, {counter} = {counter} + %(by)s
+    WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
+    for counter in ("votes_1", "votes_2", "votes_3", "ties", "nones")
+} | {"": "UPDATE judging_item SET done = done + %(one)s WHERE id = %(item)s RETURNING id"}
+_FINISH = """
+    WITH typed AS (
+        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s)
+    UPDATE judging_slot SET status = 'done', annotator_id = %(me)s, returned = false,
+           lease_expires_at = NULL
+    WHERE id = %(slot)s RETURNING id"""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A stored judgment; ``repeated`` where the same submit had been stored before.
+
+    ``next_slot`` is the id of the slot handed out with it, or None; ``training``: its item explains
+    itself now.
+    """
+
+    judgment: Judgment
+    repeated: bool
+    next_slot: object = None
+    training: bool = False
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of an item's answers: the row's key, its canonical number, and its candidate."""
+
+    pk: int
+    number: int
+    candidate: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """A locked slot with what its task's kind needs to read an answer.
+
+    ``done``: judged before; ``lapsed``: the lease had run out, and nobody has the slot since;
+    ``counts``: not a check; ``training``: a check that explains itself; ``shown``: the options'
+    numbers in the order shown.
+    """
+
+    slot: object
+    item: object
+    ordinal: int
+    done: bool
+    lapsed: bool
+    kind: object
+    config: dict
+    options: list[Option]
+    counts: bool
+    training: bool
+    gold: int | None
+    shown: tuple[int, ...]
+
+
+def submit(
+    study, slot_id, annotator, data, *, key: str, said=None, seconds=None, claim_next=False
+) -> Submitted:
+    """Store the annotator's answer to a slot of ``study``, once, and take the next if asked to.
+
+    ``data`` is a form or an API body; ``key`` names the submit: the same key again is answered
+    without storing anything, as long as ``said`` (what was said, JSON; default ``data``) is the
+    same. ``seconds`` is the active time. Raises NotFound where the slot is not this person's,
+    Conflict where somebody else has it by now or the key carried other words, DomainError where the
+    answer is incomplete. Whatever is raised, nothing was stored.
+    """
+    _check_key(key)
+    seconds = read_seconds(seconds)
+    digest = _digest(slot_id, data if said is None else said)
+    try:
+        with transaction.atomic():
+            desk = queue.lock_desk(study, annotator)
+            held = _locked(study, slot_id, annotator)
+            if held.done:
+                judgment = _repeat(held, key, digest)
+                if judgment is None:
+                    raise Conflict(_("You have judged this item already."), code="already_judged")
+            elif desk.excluded_at:
+                raise Conflict(_("You take no part in this study any more."), code="excluded")
+            else:
+                judgment = _store(held, annotator, data, key, digest, seconds)
+            next_slot = _advance(desk, held, claim_next)
+    except IntegrityError as error:
+        raise _key_taken(error) from error
+    return Submitted(judgment, held.done, next_slot, held.training)
+
+
+def revise(study, slot_id, annotator, data, *, key: str, said=None, seconds=None) -> Submitted:
+    """Store a new answer in place of the annotator's own to ``slot_id``; the old one is kept.
+
+    Arguments and idempotency as of ``submit``. Raises NotFound where this person has not judged the
+    slot, Conflict where the study's window for edits is over, DomainError for a wrong answer.
+    """
+    _check_key(key)
+    seconds = read_seconds(seconds)
+    digest = _digest(slot_id, data if said is None else said)
+    try:
+        with transaction.atomic():
+            queue.lock_desk(study, annotator)
+            held = _locked(study, slot_id, annotator)
+            stored = _repeat(held, key, digest)
+            if stored is None:
+                old = own_judgment(study, slot_id, annotator)
+                if not editable(study, old):
+                    raise Conflict(_("The time to change this answer is over."), code="too_late")
+                judgment = _store(held, annotator, data, key, digest, seconds, replaces=old)
+    except IntegrityError as error:
+        raise _key_taken(error) from error
+    return Submitted(stored or judgment, stored is not None)
+
+
+def own_judgment(study, slot_id, annotator) -> Judgment:
+    """The standing judgment of this person on a slot, of its kind's class; NotFound for none."""
+    mine = Judgment.objects.filter(
+        slot=slot_id, slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
+    ).select_related("slot__item__batch__task")
+    newest = mine.order_by("-revision").first()
+    if newest is None:
+        raise NotFound(_("You have not judged this item."))
+    kind = kind_of(newest.slot.item.batch.task.kind)
+    return kind.MODEL.objects.select_related("slot__item__batch__task").get(pk=newest.pk)
+
+
+def last_answered(study, annotator):
+    """The slot of this person's last judgment in ``study`` while it may be changed, or None."""
+    mine = Judgment.objects.filter(
+        slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
+    ).select_related("slot__item__batch")
+    newest = mine.order_by("-pk").first() if study.edit_hours else None
+    return newest.slot_id if newest and editable(study, newest) else None
+
+
+def editable(study, judgment) -> bool:
+    """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer.
+
+    Hidden checks like work, so that nobody can tell them apart by it; their first answer counts.
+    """
+    if judgment.slot.item.batch.purpose == Batch.Purpose.TRAINING:
+        return False
+    first = judgment.slot.judgments.aggregate(at=Min("submitted_at"))["at"]
+    return timezone.now() < first + timedelta(hours=study.edit_hours)
+
+
+def read_seconds(value) -> float | None:
+    """Seconds of active time from a form or an API body; DomainError where it is no such number."""
+    if value in (None, ""):
+        return None
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 <= seconds <= SECONDS_LIMIT:
+        raise DomainError(_("seconds must be a number from 0 to 604,800."), code="seconds")
+    return seconds
+
+
+def _key_taken(error: IntegrityError) -> Exception:
+    if error.__cause__.diag.constraint_name != "one_judgment_a_key":
+        return error
+    return Conflict(_("This key was used for another item."), code="key_reused")
+
+
+def _check_key(key: str) -> None:
+    if not key.strip() or len(key) > KEY_LIMIT or not key.isprintable():
+        raise DomainError(
+            f"A submit needs a key of 1 to {KEY_LIMIT} printable characters.", code="key"
+        )
+
+
+def _digest(slot_id, said) -> str:
+    text = json.dumps([str(slot_id), said], sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _locked(study, slot_id, annotator) -> Held:
+    """The slot, locked and held (or done) by this person; a lost lease is renewed where free."""
+    row = sql.first(_LOCK, {"slot": slot_id, "study": study.pk})
+    if row is None:
+        raise NotFound(_("You do not hold this item."))
+    slot, item, ordinal, status, holder, kind, config, purpose, gold, options = row
+    if holder != annotator.pk:
+        _check_lapsed(slot, item, status, annotator)
+    return Held(
+        slot=slot,
+        item=item,
+        ordinal=ordinal,
+        # A voided judgment is a judgment: sent again, it is answered as stored.
+        done=status in (Slot.Status.DONE, Slot.Status.VOID),
+        lapsed=holder != annotator.pk,
+        kind=kind_of(kind),
+        config=config_of(kind, json.loads(config)),
+        options=[Option(int(pk), int(number), answer) for pk, number, answer in options or ()],
+        counts=purpose == Batch.Purpose.WORK,
+        training=purpose == Batch.Purpose.TRAINING,
+        gold=gold,
+        shown=ordering.shown_order(item, ordinal, len(options or ())),
+    )
+
+
+def _check_lapsed(slot_id, item_id, status, annotator) -> None:
+    """Refuse unless this person's lease on the slot ran out and nobody has it since."""
+    lapsed = Handback.objects.filter(slot=slot_id, annotator=annotator, cause="expired")
+    if not lapsed.exists():
+        raise NotFound(_("You do not hold this item."))
+    if Slot.objects.filter(item=item_id, annotator=annotator).exists():
+        raise Conflict(
+            _("Your time for this item ran out and you were given it anew: judge it there."),
+            code="lease_lost",
+        )
+    if status not in (Slot.Status.OPEN, Slot.Status.CLOSED):
+        raise Conflict(
+            _("Your time for this item ran out and somebody else has it now. Nothing was stored."),
+            code="lease_lost",
+        )
+
+
+def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgment:
+    answer = held.kind.read(data, held)
+    judgment = held.kind.store(
+        answer,
+        slot_id=held.slot,
+        annotator=annotator,
+        key=key,
+        digest=digest,
+        shown=held.shown,
+        seconds=seconds,
+        submitted_at=Now(),
+        replaces=replaces,
+        revision=replaces.revision + 1 if replaces else 1,
+        circumstances=words.circumstances(data),
+        **words.read(data, held.config, held.options),
+    )
+    if held.counts:
+        if replaces:
+            _count(held, held.kind.answer_of(replaces).counter, one=-1)
+        _count(held, answer.counter, one=1)
+    sql.first(_FINISH, {"slot": held.slot, "me": annotator.pk})
+    return judgment
+
+
+def _count(held, counter: str, *, one: int) -> None:
+    sql.first(_COUNT[counter], {"item": held.item, "one": one, "by": one})
+
+
+def _repeat(held, key, digest) -> Judgment | None:
+    """What this very submit stored before, or None; Conflict where it said something else then."""
+    judgment = held.kind.MODEL.objects.filter(slot=held.slot, key=key).first()
+    if judgment and judgment.digest != digest:
+        raise Conflict(
+            _("This answer was stored before with other words; the first one stands."),
+            code="key_reused",
+        )
+    return judgment
+
+
+def _advance(desk, held, claim_next: bool):
+    """Count what was done, and where asked to, hand out the next slot."""
+    # What was finished is what was in hand, but for a repeated or a late answer.
+    kept = queue.renew(desk) if claim_next and (held.done or held.lapsed) else None
+    if claim_next and kept is None:
+        return queue.take(desk, finished=0 if held.done else 1)
+    if not held.done:
+        desk.done += 1
+        desk.save(update_fields=["done"])
+    return kept

@@ -1,0 +1,311 @@
+"""The judging page: one slot at a time, submit and next in one request."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.core.text import clean
+from annotation.judging.annotator import history_beside
+from annotation.judging.annotator import tour as tours
+from annotation.judging.curator import labels
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Batch, Desk, Slot
+from annotation.judging.work import drafts, hidden_checks, present, queue, submit
+from annotation.studies import crowd
+from annotation.studies.access import study_for
+from annotation.studies.models import Role, Study, TaskDefinition
+
+# Fields that the page sends along of itself, in which an answer says nothing.
+TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"}
+
+
+# Compressed here, because the page is fetched over whatever line an annotator has.
+@gzip_page
+@require_http_methods(["GET", "POST"])
+def judge(request, slug):
+    """GET shows the annotator's slot (claiming one); POST stores the answer and shows the next."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    if not study.consented:
+        return _go(request, reverse("consent", args=[slug]))
+    if request.method == "POST":
+        return _store(request, study)
+    last = submit.last_answered(study, request.user)
+    return _page(request, study, _next(study, request.user), last=last)
+
+
+def _next(study, annotator):
+    """The slot this person gets, or None; a participant whose quota is reached gets no more."""
+    served = annotator.worker and crowd.completion(annotator, study, Desk.done_by(annotator, study))
+    if served or study.status != Study.Status.OPEN:
+        return queue.in_hand(study, annotator)
+    return queue.claim(study, annotator)
+
+
+@require_safe
+def guideline(request, slug):
+    """The study's guideline as its tasks stand now, to read and to print.
+
+    With ``?task=ID`` that of one task in the version of the item on the judging page; htmx gets it
+    without the page around it.
+    """
+    study = study_for(request.user, slug)
+    tasks = study.tasks.order_by("name", "-version").distinct("name")
+    if "task" in request.GET:
+        tasks = [_task(study, request.GET["task"])]
+    template = "judging/guideline.html#tasks" if request.htmx else "judging/guideline.html"
+    return render(request, template, {"study": study, "tasks": tasks})
+
+
+@require_http_methods(["GET", "POST"])
+def tour(request, slug):
+    """How a task (``?task=ID``) is judged, with a worked example; POST notes that it was seen."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    task = _task(study, request.GET.get("task"))
+    if request.method == "POST":
+        tours.finish(study, request.user, task)
+        return HttpResponse(status=204) if request.htmx else redirect("judge", slug)
+    context = {"study": study, "task": task, "kind": kind_of(task.kind)}
+    context["example"] = tours.example(study, task)
+    context["sample"] = f"judging/tours/{task.kind}.html"
+    template = "judging/tour.html#tour" if request.htmx else "judging/tour.html"
+    return render(request, template, context)
+
+
+@require_safe
+def beside(request, slug, slot):
+    """Sessions beside one's item: of one's own history the nearest, else those its owner shows."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
+        raise Http404
+    shown = present.show(slot, request.user)
+    found = history_beside.sessions(study, shown.query_id, request.user)
+    return render(request, "judging/beside.html", {"sessions": found})
+
+
+@require_safe
+def sources(request, slug, slot):
+    """The answers of one's own slot as they were written, in the order shown."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
+        raise Http404
+    shown = present.show(slot, request.user)
+    return JsonResponse({"answers": [clean(text) for _id, text in shown.answers]})
+
+
+@require_POST
+def skip(request, slug):
+    """Hand the item back with a reason; it is not offered to this person again."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    reason = request.POST.get("reason", "").replace("\x00", "")[:5000]
+    try:
+        slot_id = _uuid(request.POST.get("slot"))
+        queue.hand_back(slot_id, request.user, "skipped", reason)
+        drafts.drop(slot_id, request.user)
+    except DomainError as refusal:
+        return _refused(request, study, refusal)
+    return _go(request, reverse("judge", args=[study.slug]))
+
+
+@require_POST
+def draft(request, slug):
+    """Keep what is typed so far, for this person alone."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    data = request.POST
+    try:
+        drafts.save(
+            study, _uuid(data.get("slot")), request.user, _said(data), change="change" in data
+        )
+    except DomainError as refusal:
+        return HttpResponse(
+            refusal.sentence, status=refusal.status, content_type="text/plain; charset=utf-8"
+        )
+    return HttpResponse(status=204)
+
+
+@require_http_methods(["GET", "POST"])
+def judged(request, slug, slot):
+    """An item that this person has judged, with the answer given; POST changes it."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    try:
+        old = submit.own_judgment(study, slot, request.user)
+    except NotFound as none:
+        raise Http404 from none
+    if request.method == "GET":
+        return _judged_page(request, study, old)
+    data = request.POST
+    try:
+        submit.revise(
+            study,
+            slot,
+            request.user,
+            data,
+            key=data.get("key", ""),
+            said=_said(data),
+            seconds=data.get("seconds"),
+        )
+    except DomainError as refusal:
+        return _judged_page(request, study, old, refusal)
+    messages.success(request, _("Your answer is changed. The earlier one is kept."))
+    return _go(request, reverse("judge", args=[slug]))
+
+
+def _judged_page(request, study, old, refusal=None):
+    shown = present.show(old.slot_id, request.user)
+    # An unfinished change goes on where it was left.
+    kept = present.fields(shown.draft) if shown.draft else present.answered(shown, old)
+    typed = request.POST if refusal else kept
+    context = {
+        "study": study,
+        "shown": shown,
+        "old": old,
+        "editable": submit.editable(study, old),
+        "refusal": refusal,
+        "typed": typed,
+        **present.form(shown, typed),
+    }
+    template = "judging/judged.html#judge" if request.htmx else "judging/judged.html"
+    return render(request, template, context, status=refusal.status if refusal else 200)
+
+
+def _said(data) -> dict:
+    """What a form says of the item, without what the page sends along of itself."""
+    return {name: values for name, values in data.lists() if name not in TECHNICAL}
+
+
+def _store(request, study):
+    data = request.POST
+    try:
+        slot_id = _uuid(data.get("slot"))
+        stored = submit.submit(
+            study,
+            slot_id,
+            request.user,
+            data,
+            key=data.get("key", ""),
+            said=_said(data),
+            seconds=data.get("seconds"),
+            # A crowd's participants have a quota, which is looked at before they get more.
+            claim_next=study.status == Study.Status.OPEN and not request.user.worker,
+        )
+    except (Conflict, NotFound) as refusal:
+        return _refused(request, study, refusal)
+    except DomainError as refusal:
+        return _once_more(request, study, slot_id, refusal)
+    if stored.training:
+        if request.htmx:
+            return _explained(request, study, slot_id)
+        return redirect("explained", study.slug, slot_id)
+    if not request.htmx:
+        return redirect("judge", study.slug)
+    following = _next(study, request.user) if request.user.worker else stored.next_slot
+    return _page(request, study, following, last=slot_id)
+
+
+@require_safe
+def explained(request, slug, slot):
+    """Whether one's own answer to a training item is the expected one, and why."""
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    try:
+        return _explained(request, study, slot)
+    except NotFound as none:
+        raise Http404 from none
+
+
+def _explained(request, study, slot_id):
+    old = submit.own_judgment(study, slot_id, request.user)
+    item = old.slot.item
+    if item.batch.purpose != Batch.Purpose.TRAINING:
+        raise NotFound(_("This is no training item."))
+    shown = present.show(slot_id, request.user)
+    label = shown.kind.answer_of(old).label
+    context = {
+        "study": study,
+        "shown": shown,
+        "right": hidden_checks.agrees(item, label, item.expected),
+        "given": labels.words(item, label, shown.order),
+        "expected": labels.words(item, item.expected, shown.order),
+        "explanation": item.explanation,
+    }
+    template = "judging/checks_explained.html#judge"
+    template = template if request.htmx else "judging/checks_explained.html"
+    return render(request, template, context)
+
+
+def _once_more(request, study, slot_id, refusal):
+    """The same item with what was typed; where it is no longer this person's, their words."""
+    try:
+        return _page(request, study, slot_id, refusal=refusal)
+    except NotFound as gone:
+        return _refused(request, study, gone)
+
+
+def _page(request, study, slot_id, refusal=None, last=None):
+    """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words.
+
+    ``last`` is the slot judged before, to which a way back is shown.
+    """
+    shown = _shown(study, slot_id, request.user) if slot_id else None
+    context = {"study": study, "shown": shown, "refusal": refusal}
+    context["last"] = last if study.edit_hours else None
+    if shown:
+        typed = request.POST if refusal else present.fields(shown.draft)
+        context |= {"typed": typed, **present.form(shown, typed)}
+    else:
+        desk = Desk.objects.filter(study=study, annotator=request.user).first() or Desk()
+        context |= {
+            "done": desk.done,
+            "stopped": desk.stopped_at and desk.stop_reason,
+            "completion": request.user.worker
+            and crowd.completion(request.user, study, desk.done, nothing_left=True),
+        }
+    template = "judging/judge.html#judge" if request.htmx else "judging/judge.html"
+    return render(request, template, context, status=refusal.status if refusal else 200)
+
+
+def _shown(study, slot_id, annotator):
+    """The slot as shown; a participant with a quota has no more in all than that."""
+    shown = present.show(slot_id, annotator)
+    entry = crowd.entry_of(annotator, study)
+    if entry and entry.source.quota is not None:
+        shown = replace(shown, in_all=min(shown.in_all, max(entry.source.quota, shown.done)))
+    return shown
+
+
+def _refused(request, study, refusal):
+    """The item is no longer this person's: say why, and give back what they typed."""
+    context = {"study": study, "refusal": refusal, "typed": _words(request.POST)}
+    template = "judging/refused.html#refused" if request.htmx else "judging/refused.html"
+    return render(request, template, context, status=refusal.status if not request.htmx else 409)
+
+
+def _words(data) -> str:
+    """Whatever a person wrote in a form, to give it back to them."""
+    names = [name for name in data if name == "reason" or name.startswith("text-")]
+    texts = [data[name].strip() for name in names]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _task(study, value) -> TaskDefinition:
+    """One of the study's tasks in one of its versions."""
+    number = int(value) if (value or "").isdecimal() and len(value) < 19 else 0
+    return get_object_or_404(TaskDefinition, pk=number, study=study)
+
+
+def _go(request, url):
+    """Redirect the whole page, also when htmx asked."""
+    return HttpResponse(headers={"HX-Redirect": url}) if request.htmx else redirect(url)
+
+
+def _uuid(value) -> UUID:
+    try:
+        return UUID(value or "")
+    except ValueError:
+        raise NotFound(_("You do not hold this item.")) from None

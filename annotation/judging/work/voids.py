@@ -1,0 +1,85 @@
+"""Take a person's judgments out of a study's count, and let others judge in their place."""
+
+from collections import defaultdict
+
+from django.db import transaction
+from django.db.models import F
+
+from annotation.core import audit
+from annotation.judging.kinds import selection
+from annotation.judging.models import Batch, Handback, Item, Selection, Slot
+from annotation.judging.work import queue
+from annotation.studies.models import Study
+
+
+@transaction.atomic
+def void(study, annotator, *, cause: str, by=None) -> int:
+    """Void what ``annotator`` has judged of the study's work; how many judgments that were.
+
+    The rows stay. Items count without them, and for each a new slot of the same ordinal is open to
+    others, before new ones (closed where its batch is closed, or where only this person may judge
+    the item). What the person holds is handed back. Checks stay as they are: they count nowhere.
+    ``cause`` is a sentence for the audit log. Doing it twice does nothing the second time.
+    """
+    # Voids and imports of votes take turns: both touch many items at once.
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    desk = queue.lock_desk(study, annotator)
+    # Locks in the order of a submit and of the reaper: slots, items, batches.
+    mine = Slot.objects.select_for_update().filter(study=study, annotator=annotator)
+    slots = list(mine.filter(status__in=["held", "done"]).order_by("item_id"))
+    purposes = dict(Item.objects.filter(slots__in=slots).values_list("pk", "batch__purpose"))
+    held = [one for one in slots if one.status == Slot.Status.HELD]
+    gone = [
+        one
+        for one in slots
+        if one.status == Slot.Status.DONE and purposes[one.item_id] == Batch.Purpose.WORK
+    ]
+    if gone:
+        _uncount(gone)
+        Slot.objects.filter(pk__in=[one.pk for one in gone]).update(status=Slot.Status.VOID)
+        _open_anew(study, gone, annotator)
+    if held:
+        queue.reopen(held, Handback.Cause.RELEASED, cause)
+    if slots:
+        audit.record(by, "judgments.void", desk, study=study.slug, cause=cause, voided=len(gone))
+    return len(gone)
+
+
+def _uncount(gone: list[Slot]) -> None:
+    """Take the standing judgments of ``gone`` out of their items' counters."""
+    items = {slot.pk: slot.item_id for slot in gone}
+    locked = Item.objects.select_for_update(no_key=True).filter(pk__in=items.values())
+    list(locked.order_by("pk").values_list("pk"))
+    by_counter = defaultdict(list)
+    # The other kinds have no counter of their own besides `done`.
+    counted = Selection.objects.standing().filter(slot__in=items).select_related("choice")
+    for judgment in counted:
+        counter = selection.answer_of(judgment).counter
+        by_counter[counter].append(items[judgment.slot_id])
+    Item.objects.filter(pk__in=items.values()).update(done=F("done") - 1)
+    for counter, ids in by_counter.items():
+        Item.objects.filter(pk__in=ids).update(**{counter: F(counter) - 1})
+
+
+def _open_anew(study, gone: list[Slot], annotator) -> None:
+    # Closing a batch takes the same lock: the new slots come before it or after it.
+    batches = Batch.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
+    closed = {batch.pk for batch in batches if batch.closed_at}
+    over = set(Item.objects.filter(batch__in=closed, slots__in=gone).values_list("pk", flat=True))
+    Slot.objects.bulk_create(
+        Slot(
+            study_id=slot.study_id,
+            item_id=slot.item_id,
+            ordinal=slot.ordinal,
+            position=slot.position,
+            reserved_for_id=slot.reserved_for_id,
+            withheld_from_id=slot.withheld_from_id,
+            status=(
+                Slot.Status.CLOSED
+                if slot.item_id in over or slot.reserved_for_id == annotator.pk
+                else Slot.Status.OPEN
+            ),
+            returned=True,
+        )
+        for slot in gone
+    )
