@@ -15,6 +15,7 @@ COPY annotation annotation
 COPY templates templates
 COPY static static
 COPY locale locale
+RUN python -m annotation.core.translations
 COPY demo demo
 
 # The code belongs to root and is only read; the account owns nothing but its data.

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from django.core.management.base import BaseCommand, CommandError
 
-from .votes import VotesError, read_votes
+from annotation.agreement.votes.table import VotesError, read_votes
 
 
 class VotesCommand(BaseCommand, ABC):
@@ -51,9 +51,10 @@ class VotesCommand(BaseCommand, ABC):
         if options["votes"]:
             return read_votes(options["votes"], timed=self.timed), None
         # Not above: a file's votes need no models.
-        from . import otherkinds, reading
+        from annotation.agreement import reading
+        from annotation.agreement.votes import kinds
 
-        study_votes = otherkinds.study_votes if self.every_kind else reading.study_votes
+        study_votes = kinds.study_votes if self.every_kind else reading.study_votes
         study = study_votes(options["study"], options["task"])
         self.stderr.write(f"The votes of task {study.task}; --task names another.")
         return study.votes, study

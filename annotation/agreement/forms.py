@@ -5,7 +5,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.figures.wording import said
-from annotation.agreement.tiers.rules.rules import DEFAULT, STOPS, TierRule
+from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule
 
 NUMBER = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
 

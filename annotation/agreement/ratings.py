@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bootstrap import resampled_weights
-from .coefficient import Coefficient, undefined, with_resamples
-from .stats import patterns_of
+from annotation.agreement.statistics.bootstrap import resampled_weights
+from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_resamples
+from annotation.agreement.statistics.kappas import patterns_of
 
 MAX_CELLS = 50_000_000
 CHUNK_CELLS = 1_000_000

@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.accounts.models import Consent
 from annotation.agreement.tiers import rules
-from annotation.agreement.votes.table.table import Votes, VotesError, votes_from_columns
+from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
 from annotation.judging.models import Batch, Judgment, Selection
 from annotation.studies.models import Study
 

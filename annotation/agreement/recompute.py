@@ -12,7 +12,7 @@ from annotation.agreement.figures.dashboard import Board
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.tiers import reserve
-from annotation.agreement.tiers.rules.rules import DEFAULT, tiers_report
+from annotation.agreement.tiers.rules import DEFAULT, tiers_report
 from annotation.agreement.votes import kinds
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study

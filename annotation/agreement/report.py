@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import icc, krippendorff, pairwise, stats
-from .arrow import constant, from_numpy, from_text
-from .bootstrap import kappas, resampled
-from .coefficient import undefined, with_resamples
-from .votes import VotesError, categories
+from annotation.agreement.statistics import cohen, icc, kappas, krippendorff
+from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
+from annotation.agreement.statistics.coefficient import undefined, with_resamples
+from annotation.agreement.votes.arrow import constant, from_numpy, from_text
+from annotation.agreement.votes.table import VotesError, categories
 
 RESAMPLES = 1000
 # What a stored report holds; another number makes every result due again.
@@ -29,10 +29,10 @@ def agreement_report(votes, level="nominal", declared=None, resamples=RESAMPLES,
 
     def of_counts():
         try:
-            counts = stats.count_votes(votes.task, category, len(votes.tasks), len(known))
+            counts = kappas.count_votes(votes.task, category, len(votes.tasks), len(known))
         except ValueError as error:
             raise VotesError(f"{votes.where(0)}: {error}") from error
-        patterns = stats.patterns_of(counts)
+        patterns = kappas.patterns_of(counts)
         return patterns, coefficients(patterns, level, values, resamples, seed)
 
     with ThreadPoolExecutor(1) as pool:
@@ -71,13 +71,13 @@ def coefficients(patterns, level="nominal", values=None, resamples=RESAMPLES, se
     carry their percentile interval over items as ``bootstrap`` beside the analytic one.
     """
     found = {
-        "percent_agreement": stats.percent_agreement(patterns),
-        "fleiss_kappa": stats.fleiss_kappa(patterns),
-        "symmetric_kappa": stats.symmetric_kappa(patterns),
-        "brennan_prediger": stats.brennan_prediger(patterns),
-        "gwet_ac1": stats.gwet_ac1(patterns),
+        "percent_agreement": kappas.percent_agreement(patterns),
+        "fleiss_kappa": kappas.fleiss_kappa(patterns),
+        "symmetric_kappa": kappas.symmetric_kappa(patterns),
+        "brennan_prediger": kappas.brennan_prediger(patterns),
+        "gwet_ac1": kappas.gwet_ac1(patterns),
     }
-    levels = stats.LEVELS[: stats.LEVELS.index(level) + 1]
+    levels = kappas.LEVELS[: kappas.LEVELS.index(level) + 1]
     drawn = _drawn(patterns, levels, values, resamples, seed)
     out = {name: coefficient.as_json() for name, coefficient in found.items()}
     for name, coefficient in found.items():
@@ -87,7 +87,7 @@ def coefficients(patterns, level="nominal", values=None, resamples=RESAMPLES, se
                 "resamples": resamples, "low": limits.low, "high": limits.high,
             }  # fmt: skip
     needs_numbers = undefined("quadratic weights need ordinal level or higher")
-    ac2 = needs_numbers if values is None else stats.gwet_ac2(patterns, values)
+    ac2 = needs_numbers if values is None else kappas.gwet_ac2(patterns, values)
     alphas = {
         level: krippendorff.with_draws(patterns, level, values, drawn.get(level)).as_json()
         for level in levels
@@ -103,7 +103,7 @@ def _drawn(patterns, levels, values, resamples, seed):
 
     def compute(weights):
         alphas = {x: krippendorff.alphas(patterns, weights, x, values) for x in levels}
-        return {**kappas(patterns, weights), **alphas}
+        return {**weighted_kappas(patterns, weights), **alphas}
 
     return resampled(patterns, compute, resamples, seed)
 
@@ -111,12 +111,12 @@ def _drawn(patterns, levels, values, resamples, seed):
 def cohen_report(votes, category, known, values):
     """Cohen's kappa of all annotator pairs with shared items, as lists a column, and their mean."""
     try:
-        tables = pairwise.confusions(
+        tables = cohen.confusions(
             votes.task, votes.worker, category, len(votes.workers), len(known)
         )
     except ValueError as error:
         return {"pairs": [], "mean": None, "reason": str(error)}
-    columns = pairwise.cohen_table(tables, values)
+    columns = cohen.cohen_table(tables, values)
     defined = columns["value"][np.isfinite(columns["value"])]
     out = {"pairs": PairRows(columns, votes.workers), "mean": None}
     if defined.size:
@@ -134,7 +134,7 @@ def icc_report(votes, category, patterns, values):
         return dict.fromkeys(icc.FORMS, reason)
     raters = None
     if len(votes) == len(votes.tasks) * len(votes.workers) and len(votes.workers) > 1:
-        raters = stats.count_votes(votes.worker, category, len(votes.workers), len(values))
+        raters = kappas.count_votes(votes.worker, category, len(votes.workers), len(values))
     sums = icc.sums_of_patterns(patterns, values, raters)
     return {name: found.as_json() for name, found in icc.icc(sums).items()}
 

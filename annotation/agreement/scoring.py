@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement import ratings, reading
 from annotation.agreement.models import ItemTier
-from annotation.agreement.tiers.rules.rules import TIERS
+from annotation.agreement.tiers.rules import TIERS
 from annotation.candidates.models import AspectScore
 from annotation.judging.models import Feedback, ItemOption, Score
 

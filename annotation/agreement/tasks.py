@@ -1,7 +1,7 @@
 import logging
 
 from annotation.agreement import recompute
-from annotation.agreement.votes.table.table import VotesError
+from annotation.agreement.votes.table import VotesError
 from annotation.celery import app
 
 log = logging.getLogger(__name__)

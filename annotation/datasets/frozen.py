@@ -8,7 +8,7 @@ from itertools import islice
 from django.db.models import Exists, OuterRef
 
 from annotation.agreement.reading import withdrawn_from
-from annotation.agreement.tiers.rules.rules import is_closed
+from annotation.agreement.tiers.rules import is_closed
 from annotation.candidates.models import Candidate
 from annotation.datasets import owners, records
 from annotation.datasets.answers import SAID

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.statistics import kappas
 from annotation.agreement.votes import kinds
-from annotation.agreement.votes.table.table import VotesError
+from annotation.agreement.votes.table import VotesError
 from annotation.datasets.truth import GENERIC
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict

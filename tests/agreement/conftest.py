@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from annotation.agreement.votes.table.table import votes_from_columns
+
+from annotation.agreement.votes.table import votes_from_columns
 
 SHARED = Path(os.environ.get("ATTUNE_SHARED") or Path(__file__).parents[3] / "shared")
 

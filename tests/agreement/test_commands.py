@@ -7,8 +7,9 @@ import sys
 import warnings
 
 import pytest
-from annotation.agreement.votes.table.table import VotesError, read_votes
 from django.core.management import CommandError, call_command, execute_from_command_line
+
+from annotation.agreement.votes.table import VotesError, read_votes
 
 GOOD = "task,worker,label\nt1,ann,a\nt1,bo,b\nt2,ann,a\nt2,bo,a\n"
 

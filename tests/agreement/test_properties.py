@@ -5,8 +5,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from annotation.agreement.tiers.rules.rules import tiers_report
-from annotation.agreement.votes.table.table import VotesError, votes_from_columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +12,8 @@ from annotation.agreement.report import agreement_report, as_json
 from annotation.agreement.statistics import cohen, correlation, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha, coincidences
+from annotation.agreement.tiers.rules import tiers_report
+from annotation.agreement.votes.table import VotesError, votes_from_columns
 
 from .conftest import votes_of
 

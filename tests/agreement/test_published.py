@@ -5,12 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from annotation.agreement.votes.table.table import votes_from_columns
 
 from annotation.agreement.report import agreement_report
 from annotation.agreement.statistics import icc, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
+from annotation.agreement.votes.table import votes_from_columns
 
 from .conftest import make_votes
 

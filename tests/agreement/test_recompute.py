@@ -4,7 +4,6 @@ import threading
 from dataclasses import replace
 
 import pytest
-from annotation.agreement.tiers.rules.rules import is_closed
 from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -14,6 +13,7 @@ from annotation.accounts.models import User
 from annotation.agreement import reading, recompute
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
+from annotation.agreement.tiers.rules import is_closed
 from annotation.datasets import freeze
 from annotation.datasets.frozen import Reading
 from annotation.judging.batches import open as opening

@@ -4,13 +4,13 @@ import json
 import random
 
 import pytest
-from annotation.agreement.votes.table.table import VotesError
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement import reading, recompute
 from annotation.agreement.models import AgreementResult, ItemTier
+from annotation.agreement.votes.table import VotesError
 from annotation.judging.models import Judgment, Selection, Slot
 from annotation.judging.work import queue, submit
 

@@ -3,7 +3,8 @@
 from fractions import Fraction
 
 import pytest
-from annotation.agreement.tiers.rules.rules import (
+
+from annotation.agreement.tiers.rules import (
     TierRule,
     audit_easy,
     audit_size,
@@ -20,7 +21,7 @@ from annotation.agreement.tiers.rules.rules import (
     tiers_report,
     unbiased_votes,
 )
-from annotation.agreement.votes.table.table import VotesError, votes_from_columns
+from annotation.agreement.votes.table import VotesError, votes_from_columns
 
 from .conftest import make_votes, panel
 

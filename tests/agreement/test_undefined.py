@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from annotation.agreement.tiers.rules.rules import item_kappa
 from scipy.special import expit
 
 from annotation.agreement.report import agreement_report, as_json, plain
@@ -14,6 +13,7 @@ from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
 from annotation.agreement.statistics.side_bias import side_bias
+from annotation.agreement.tiers.rules import item_kappa
 
 from .conftest import make_counts, make_votes
 

@@ -6,10 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from annotation.agreement.votes.table.table import votes_from_columns
 
 from annotation.accounts.models import User
 from annotation.agreement.report import agreement_report
+from annotation.agreement.votes.table import votes_from_columns
 from annotation.judging.imports import bundles, vote_rows
 from annotation.judging.models import Item, Selection
 from annotation.studies.models import Study

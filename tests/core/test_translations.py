@@ -2,11 +2,14 @@
 
 import ast
 import re
+import shutil
 from pathlib import Path
 
 import polib
 import pytest
 from django.utils.translation.template import templatize
+
+from annotation.core.translations import compile_catalogues
 
 ROOT = Path(__file__).parents[2]
 LOCALES = ("zh_Hans", "ko")
@@ -77,9 +80,13 @@ def test_a_translation_keeps_its_placeholders(locale):
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_what_is_compiled_is_what_is_written(locale):
-    written = catalogue(locale)
-    compiled = polib.mofile(str(ROOT / "locale" / locale / "LC_MESSAGES" / "django.mo"))
+def test_a_catalogue_is_compiled_as_it_is_written_and_only_when_it_changed(locale, tmp_path):
+    folder = tmp_path / locale / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "locale" / locale / "LC_MESSAGES" / "django.po", folder)
+    assert compile_catalogues(tmp_path) == [folder / "django.mo"]
+    assert compile_catalogues(tmp_path) == []
+    compiled = polib.mofile(str(folder / "django.mo"))
     assert {entry.msgid: said(entry) for entry in compiled} == {
-        entry.msgid: said(entry) for entry in written if not entry.obsolete
+        entry.msgid: said(entry) for entry in catalogue(locale) if not entry.obsolete
     }

@@ -26,7 +26,7 @@ from annotation.agreement.models import AgreementResult, StoredVotes
 from annotation.agreement.statistics import cohen, kappas, rater_signs, side_bias
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.intervals import clopper_pearson
-from annotation.agreement.tiers.rules.rules import TIERS
+from annotation.agreement.tiers.rules import TIERS
 from annotation.judging.models import ItemOption
 
 CAP = 200_000

@@ -8,7 +8,7 @@ from annotation.agreement.figures.charts import Dot
 from annotation.agreement.figures.dashboard import Figure
 from annotation.agreement.figures.wording import said, tier_name
 from annotation.agreement.scoring import ALL, CHOICE, SCALE
-from annotation.agreement.tiers.rules.rules import TIERS
+from annotation.agreement.tiers.rules import TIERS
 
 
 def rating_figures(found) -> list[Figure]:

@@ -11,7 +11,7 @@ from annotation.agreement.figures.charts import Dot
 from annotation.agreement.figures.formulas import FORMULAS_OF
 from annotation.agreement.figures.wording import said, tier_name
 from annotation.agreement.reading import AUDIT_TASK
-from annotation.agreement.tiers.rules.rules import TIERS
+from annotation.agreement.tiers.rules import TIERS
 
 # How many coefficients stand at the head of a page.
 FIRST = 3

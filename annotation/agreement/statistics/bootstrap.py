@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from . import stats
+from annotation.agreement.statistics import kappas
 
 CHUNK_CELLS = 4_000_000
 
@@ -42,14 +42,14 @@ def resampled(patterns, compute, resamples=1000, seed=0):
 
 def resampled_kappas(patterns, resamples=1000, seed=0):
     """The kappas of every resample, {name: (resamples,)}, NaN where undefined."""
-    return resampled(patterns, partial(kappas, patterns), resamples, seed)
+    return resampled(patterns, partial(weighted_kappas, patterns), resamples, seed)
 
 
-def kappas(patterns, weights):
+def weighted_kappas(patterns, weights):
     """The kappas of each row of item counts ``weights`` (rows, patterns), NaN where undefined."""
     k, paired = patterns.categories, patterns.votes >= 2
     own = np.zeros((len(paired), 2 + k))
-    own[paired, 0] = stats.item_agreement(patterns)
+    own[paired, 0] = kappas.item_agreement(patterns)
     own[:, 1] = paired
     own[:, 2:] = patterns.shares
     sums = weights @ own

@@ -6,7 +6,12 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.special import expit, ndtri
 
-from .coefficient import CONFIDENCE, Coefficient, undefined, with_normal_interval
+from annotation.agreement.statistics.coefficient import (
+    CONFIDENCE,
+    Coefficient,
+    undefined,
+    with_normal_interval,
+)
 
 FARTHEST = 30.0
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from .bootstrap import resampled_weights
-from .coefficient import with_resamples
-from .stats import patterns_of
+from annotation.agreement.statistics.bootstrap import resampled_weights
+from annotation.agreement.statistics.coefficient import with_resamples
+from annotation.agreement.statistics.kappas import patterns_of
 
 CONSTANT = "one of the two scores does not vary"
 

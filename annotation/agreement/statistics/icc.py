@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtri
 
-from .coefficient import CONFIDENCE, Coefficient, undefined
+from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
 
 FORMS = ("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k")
 NOT_CROSSED = "not every rater scored every item: only the one-way forms are defined"

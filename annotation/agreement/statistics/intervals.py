@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv, ndtri
 
-from .coefficient import CONFIDENCE, Coefficient, undefined
+from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
 
 NO_TRIALS = "nothing was counted"
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .coefficient import undefined, with_t_interval
+from annotation.agreement.statistics.coefficient import undefined, with_t_interval
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 MAX_CELLS = 50_000_000

@@ -2,9 +2,14 @@
 
 import numpy as np
 
-from .bootstrap import resampled
-from .coefficient import ONE_ITEM, Coefficient, undefined, with_resamples
-from .stats import NO_PAIR, ONE_CATEGORY
+from annotation.agreement.statistics.bootstrap import resampled
+from annotation.agreement.statistics.coefficient import (
+    ONE_ITEM,
+    Coefficient,
+    undefined,
+    with_resamples,
+)
+from annotation.agreement.statistics.kappas import NO_PAIR, ONE_CATEGORY
 
 
 def alpha(patterns, level="nominal", values=None, resamples=1000, seed=0):

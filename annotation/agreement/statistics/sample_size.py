@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy.special import gammaln, ndtri
 
-from .coefficient import CONFIDENCE
-from .stats import item_agreement
+from annotation.agreement.statistics.coefficient import CONFIDENCE
+from annotation.agreement.statistics.kappas import item_agreement
 
 
 def kappa_spread(patterns):

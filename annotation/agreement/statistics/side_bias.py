@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from .coefficient import undefined, with_normal_interval
-from .intervals import coin_test, holm
+from annotation.agreement.statistics.coefficient import undefined, with_normal_interval
+from annotation.agreement.statistics.intervals import coin_test, holm
 
 
 def side_bias(item, chose_first):

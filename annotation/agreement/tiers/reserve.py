@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.models import TopUp
 from annotation.agreement.reading import AUDIT_TASK
-from annotation.agreement.tiers.rules.rules import DEFAULT
+from annotation.agreement.tiers.rules import DEFAULT
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.models import Batch, Item, Slot

@@ -15,10 +15,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from . import stats
-from .coefficient import undefined
-from .krippendorff import alpha
-from .votes import NO_TIME, VotesError
+from annotation.agreement.statistics import kappas
+from annotation.agreement.statistics.coefficient import undefined
+from annotation.agreement.statistics.krippendorff import alpha
+from annotation.agreement.votes.table import NO_TIME, VotesError
 
 TIERS = ("medium", "hard", "borderline", "ambiguous", "ambiguous_tie", "pending")
 STOPS = {"hard": "hard_above", "borderline": "borderline_above"}
@@ -259,11 +259,11 @@ def _judged(task, tally, options, rule, closed):
 
 def group_kappa(items, options):
     """Exact symmetric kappa of a group: the mean of its items' kappas; None without items."""
-    kappas = Counter(tuple(sorted(item.votes.values())) for item in items if item.n >= 2)
-    if not kappas:
+    patterns = Counter(tuple(sorted(item.votes.values())) for item in items if item.n >= 2)
+    if not patterns:
         return None
-    total = sum(item_kappa(counts, options) * times for counts, times in kappas.items())
-    return Fraction(total) / sum(kappas.values())
+    total = sum(item_kappa(counts, options) * times for counts, times in patterns.items())
+    return Fraction(total) / sum(patterns.values())
 
 
 def new_panel_kappa(items, options, pool):
@@ -417,15 +417,15 @@ def group_report(items, options, table=None):
     shapes = np.zeros((len(items), width), dtype=np.int64)
     for row, item in enumerate(items):
         shapes[row, : len(item.votes)] = sorted(item.votes.values(), reverse=True)
-    patterns = stats.patterns_of(shapes)
+    patterns = kappas.patterns_of(shapes)
     of_labels = dict.fromkeys(COEFFICIENTS[2:], undefined(NO_CATEGORIES))
     if table is not None:
-        labelled = stats.patterns_of(table)
-        found = stats.fleiss_kappa(labelled), stats.gwet_ac1(labelled), alpha(labelled)
+        labelled = kappas.patterns_of(table)
+        found = kappas.fleiss_kappa(labelled), kappas.gwet_ac1(labelled), alpha(labelled)
         of_labels = dict(zip(COEFFICIENTS[2:], found, strict=True))
     found = {
-        "percent_agreement": stats.percent_agreement(patterns),
-        "symmetric_kappa": stats.symmetric_kappa(patterns, options),
+        "percent_agreement": kappas.percent_agreement(patterns),
+        "symmetric_kappa": kappas.symmetric_kappa(patterns, options),
         **of_labels,
     }
     per_item = {"min": min(n), "median": float(np.median(n)), "max": max(n)}
@@ -434,7 +434,7 @@ def group_report(items, options, table=None):
 
 def _count_table(items, labels, options):
     """Counts (items, options) by label; None where labels are names that each task has its own."""
-    if len(labels) > options or len(items) * options > stats.MAX_CELLS:
+    if len(labels) > options or len(items) * options > kappas.MAX_CELLS:
         return None
     place = {label: column for column, label in enumerate(labels)}
     table = np.zeros((len(items), options), dtype=np.int64)
@@ -498,10 +498,10 @@ def audit_easy(audited, tier_items, options=2):
     if len(audited) < max(wanted, 2):
         note = f"{len(audited)} of the {wanted} pairs to audit"
         return {"accepted": None, "drop": drop, "chose_truth": None, "kappa": None, "note": note}
-    truth = stats.patterns_of([[c[0], sum(c) - c[0]] for c in audited.values()])
-    chosen = stats.mean_share(truth, 0)
-    kappas = [item_kappa(counts, options) for counts in audited.values()]
-    kappa = sum(kappas, Fraction(0)) / len(kappas)
+    truth = kappas.patterns_of([[c[0], sum(c) - c[0]] for c in audited.values()])
+    chosen = kappas.mean_share(truth, 0)
+    item_kappas = [item_kappa(counts, options) for counts in audited.values()]
+    kappa = sum(item_kappas, Fraction(0)) / len(item_kappas)
     accepted = chosen.low >= 0.9 and kappa > Fraction(4, 5)
     return {
         "accepted": accepted,

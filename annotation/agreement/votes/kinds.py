@@ -11,7 +11,7 @@ from django.db.models.functions import Cast, Concat
 
 from annotation.agreement import reading
 from annotation.agreement.report import CONTENTS, agreement_report
-from annotation.agreement.votes.table.table import VotesError, votes_from_columns
+from annotation.agreement.votes.table import VotesError, votes_from_columns
 from annotation.judging.kinds import attribute, config_of
 from annotation.judging.models import Judgment, Score
 from annotation.studies.models import Study

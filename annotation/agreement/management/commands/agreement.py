@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from annotation.agreement.command_options import VotesCommand, shown, table
 from annotation.agreement.report import RESAMPLES, agreement_report, json_pieces
 from annotation.agreement.statistics.kappas import LEVELS
-from annotation.agreement.votes.table.table import number
+from annotation.agreement.votes.table import number
 
 
 def label_list(text):

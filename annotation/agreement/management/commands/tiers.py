@@ -4,7 +4,7 @@ import argparse
 import json
 
 from annotation.agreement.command_options import VotesCommand, shown, table
-from annotation.agreement.tiers.rules.rules import COEFFICIENTS, tiers_report
+from annotation.agreement.tiers.rules import COEFFICIENTS, tiers_report
 
 
 def option_count(text):

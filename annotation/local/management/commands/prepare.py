@@ -8,6 +8,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.core.translations import compile_catalogues
 from annotation.local.secrets import write_private
 
 
@@ -15,7 +16,8 @@ class Command(BaseCommand):
     """`manage.py prepare`: what `up` runs before the web server."""
 
     help = (
-        "Migrate, collect the static files, make the first administrator and load the demo study. "
+        "Compile the translations, migrate, collect the static files, make the first administrator "
+        "and load the demo study. "
         "Prints the administrator's one-time link where there is one; a second run changes nothing."
     )
 
@@ -25,6 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *, no_demo: bool, **options) -> None:
         """Run the steps; words go to stderr and the link alone to stdout."""
+        compile_catalogues()
         call_command("migrate", interactive=False, stdout=self.stderr)
         _collect_static()
         call_command("ensure_admin", stdout=self.stdout)
