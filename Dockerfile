@@ -10,7 +10,7 @@ ENV PYTHONUNBUFFERED=1 \
 WORKDIR /app
 COPY requirements.lock ./
 RUN pip install --require-hashes -r requirements.lock
-COPY manage.py ./
+COPY attune manage.py ./
 COPY annotation annotation
 COPY templates templates
 COPY static static

@@ -1,10 +1,39 @@
 #!/usr/bin/env python3
-"""Attune's command line: `python manage.py help` lists the commands."""
+"""Attune's command line: `./attune help` lists the commands."""
 
+import importlib.util
 import os
 import sys
+from pathlib import Path
 
-if __name__ == "__main__":
+VENV = Path(__file__).resolve().parent / ".venv"
+# These need no database: `up` starts one of its own, in the folder that ATTUNE_DATA names.
+WITHOUT_DATA = {"up", "help", "--help", "--version"}
+
+
+def use_virtual_environment() -> None:
+    """Go on with the Python of `.venv`, whichever Python started this file."""
+    python = VENV / "bin" / "python"
+    if python.exists() and not VENV.samefile(sys.prefix):
+        os.execv(python, [python, *sys.argv])  # noqa: S606 (our own Python, no shell)
+    if importlib.util.find_spec("django") is None:
+        sys.exit("Attune is not installed yet: run `make up` first.")
+
+
+def use_running_installation(arguments: list[str]) -> None:
+    """Name the data folder of the installation that runs, where the environment names none."""
+    from annotation.local import running
+
+    named = {"ATTUNE_DATA", "DATABASE_URL", "DATABASE_URL_FILE"} & set(os.environ)
+    if named or not arguments or WITHOUT_DATA & {arguments[0], arguments[-1]}:
+        return
+    if folder := running.data_folder():
+        os.environ["ATTUNE_DATA"] = str(folder)
+
+
+def main() -> None:
+    """Run one command; what an operator can mend is a sentence, not a traceback."""
+    use_virtual_environment()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
@@ -13,6 +42,7 @@ if __name__ == "__main__":
     from annotation.local.errors import LocalServiceError
 
     try:
+        use_running_installation(sys.argv[1:])
         execute_from_command_line(sys.argv)
     except (LocalServiceError, ImproperlyConfigured) as error:
         sys.exit(str(error))
@@ -22,3 +52,7 @@ if __name__ == "__main__":
             "The database does not answer: start Attune with `make up`, or set DATABASE_URL. "
             f"({reason})"
         )
+
+
+if __name__ == "__main__":
+    main()

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import model, postgres, redis
+from . import model, postgres, redis, running
 from .errors import LocalServiceError
 from .folders import data_folder, private_folder
 from .process import Program, cause, kill_group, pause, rotate, spawn, stop, tail
@@ -66,7 +66,8 @@ class Supervisor:
         """
         os.umask(0o077)
         self.data = data_folder(self.requested_data)
-        with _lock(private_folder(self.data / "run") / "up.lock"):
+        private_folder(self.data / "run")
+        with _lock(running.lock_file(self.data)), running.listed(self.data):
             _check_port(self.port)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, self._ask_to_stop)
