@@ -24,7 +24,7 @@ from annotation.core.errors import DomainError
 from annotation.histories import files, formats, marks, memory, search
 from annotation.histories.locks import changing
 from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
-from annotation.histories.store import Counts, store
+from annotation.histories.store import STATEMENT_SECONDS, Counts, store
 
 log = logging.getLogger(__name__)
 
@@ -62,11 +62,21 @@ def run(upload_id) -> Upload | None:
     except TakenOver:
         return None
     except DomainError as refusal:
-        with suppress(TakenOver):  # it was cancelled, and so its file was gone
-            _end(upload, Status.FAILED, error_code=refusal.code, error=refusal.sentence)
-        files.delete(upload.stored)
+        _refuse(upload, refusal)
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", "") != "57014":  # query_canceled: the time limit
+            raise
+        with _spoken_to(upload):
+            sentence = _("The file took longer than %(n)d minutes to be stored. Send a part of it.")
+        _refuse(upload, DomainError(sentence % {"n": STATEMENT_SECONDS // 60}, code="too_long"))
     upload.refresh_from_db()
     return upload
+
+
+def _refuse(upload: Upload, refusal: DomainError) -> None:
+    with suppress(TakenOver):  # it may be cancelled, and so its file is gone
+        _end(upload, Status.FAILED, error_code=refusal.code, error=refusal.sentence)
+    files.delete(upload.stored)
 
 
 def due() -> list[UUID]:

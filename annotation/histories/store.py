@@ -22,6 +22,8 @@ from annotation.histories.records import Conversation, Search, Skipped, Visit
 BATCH = 1_000_000
 # So many omissions are kept word for word; a file with more is no history.
 SKIPPED_LIMIT = 1_000
+# No single statement of an import runs longer.
+STATEMENT_SECONDS = 600
 DECIDED = ("session_id", "start", "end", "rule", "alias_id", "state")
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 
@@ -85,6 +87,7 @@ def store(upload, records: Iterable, alive: Callable[[], None] = lambda: None) -
 
     Call it inside ``locks.changing``: whatever ``records`` or ``alive`` raise leaves nothing.
     """
+    _limit_statements()
     counts = Counts()
     chats, events = _Conversations(upload, counts), _Events(upload, counts)
     with events:
@@ -99,6 +102,21 @@ def store(upload, records: Iterable, alive: Callable[[], None] = lambda: None) -
         chats.flush()
     events.sort_into_days()
     return counts
+
+
+def _limit_statements() -> None:
+    """Let PostgreSQL end a statement of this transaction that takes too long or has no client.
+
+    Otherwise it would run on after its worker was killed. Only Linux notices a client that is gone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('statement_timeout', %s, true)", [f"{STATEMENT_SECONDS}s"]
+        )
+        cursor.execute(
+            "SELECT set_config('client_connection_check_interval', '10s', true)"
+            " WHERE version() LIKE '%linux%'"
+        )
 
 
 class _Conversations:
@@ -244,11 +262,15 @@ def _text_digest(text: str) -> bytes:
 _WAITING = """
     CREATE TEMPORARY TABLE history_event (kind text, provider text, day text, at timestamptz,
         text text, assumed boolean, place bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DROP"""
-# The same time and text is one search, within the file and beside what is here.
-_ONCE = """
-    DELETE FROM history_event e USING history_event f
-    WHERE (e.kind, e.provider, e.day) = (f.kind, f.provider, f.day) AND e.text = f.text
-      AND e.at IS NOT DISTINCT FROM f.at AND e.place > f.place"""
+# The same time and text is one search, within the file and beside what is here. Windows, not joins:
+# they sort, and stay n log n however many rows are equal.
+_REPEATED = """
+    DELETE FROM history_event WHERE place IN (
+        SELECT place FROM (
+            SELECT place, row_number() OVER (
+                PARTITION BY kind, provider, day, at, text COLLATE "C" ORDER BY place) AS copy
+            FROM history_event) AS numbered
+        WHERE copy > 1)"""
 _ERASED = """
     DELETE FROM history_event e USING histories_tombstone t
     WHERE t.owner_id = %(owner)s AND t.what = 'session' AND NOT %(again)s AND t.digest =
@@ -258,11 +280,20 @@ _COUNT = """
     SELECT count(*) FILTER (WHERE kind = 'search'), count(*) FILTER (WHERE kind = 'visit'),
            min(at) FILTER (WHERE kind = 'search'), max(at) FILTER (WHERE kind = 'search')
     FROM history_event"""
-_HERE = """
-    DELETE FROM history_event e USING histories_session s, histories_message m
-    WHERE s.owner_id = %(owner)s AND (s.kind, s.provider, s.external_id) =
-          (e.kind, e.provider, e.day) AND m.session_id = s.id AND m.text = e.text
-      AND m.at IS NOT DISTINCT FROM e.at"""
+# Rows that are stored already come in with place 0, which no waiting row has.
+_STORED = """
+    DELETE FROM history_event WHERE place IN (
+        SELECT place FROM (
+            SELECT place, min(place) OVER (
+                PARTITION BY kind, provider, day, at, text COLLATE "C") AS first_place
+            FROM (
+                SELECT place, kind, provider, day, at, text FROM history_event
+                UNION ALL
+                SELECT 0, s.kind, s.provider, s.external_id, m.at, m.text
+                FROM histories_session s JOIN histories_message m ON m.session_id = s.id
+                WHERE s.owner_id = %(owner)s AND (s.kind, s.provider, s.external_id) IN (
+                    SELECT kind, provider, day FROM history_event)) AS both_places) AS compared
+        WHERE first_place = 0 AND place > 0)"""
 _DAYS = """
     INSERT INTO histories_session (id, owner_id, upload_id, kind, provider, external_id, title,
         time_zone_assumed, flags, length, characters, state)
@@ -338,18 +369,17 @@ class _Events:
             "again": self.upload.again,
         }
         with connection.cursor() as cursor:
-            cursor.execute("CREATE INDEX ON history_event (kind, provider, day)")
             cursor.execute("ANALYZE history_event")
             cursor.execute(_ERASED, values)
             if cursor.rowcount:
                 words = _("erased: %(n)d searches of days that you erased before")
                 self.counts.skip("…", words % {"n": cursor.rowcount})
-            cursor.execute(_ONCE)
+            cursor.execute(_REPEATED)
             self.counts.duplicates += cursor.rowcount
             cursor.execute(_COUNT)
             self.counts.searches, self.counts.visits, first, last = cursor.fetchone()
             self.counts.at(first, last)
-            cursor.execute(_HERE, values)
+            cursor.execute(_STORED, values)
             self.counts.duplicates += cursor.rowcount
             for statement in (_DAYS, _ROWS, _SUMS):
                 cursor.execute(statement, values)

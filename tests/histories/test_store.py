@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from annotation.histories import browse, ingest, marks, memory, receive
+from annotation.histories import browse, ingest, marks, memory, receive, store
 from annotation.histories.models import Mark, Message, Session, Upload
 from annotation.histories.records import Refused, Skipped, Visit
 from tests.histories.conftest import NOON, chat, search
@@ -213,3 +213,21 @@ def test_a_session_can_be_kept_only_after_it_was_looked_through(ann, bring, monk
     assert ingest.due() == [upload.pk]
     assert ingest.run(upload.pk).status == "done"
     assert browse.choose(ann, Session.objects.all(), "kept") == 1
+
+
+def test_searches_that_were_stored_at_one_time_and_several_times_stay_apart(ann, bring):
+    rows = [search("tea", n % 3) for n in range(300)]
+    first = bring(ann, *rows)
+    assert (first.counts["searches"], first.counts["duplicates"]) == (3, 297)
+    second = bring(ann, *rows, search("tea", 3), search("tea", 3), name=b"once more")
+    assert (second.counts["searches"], second.counts["duplicates"]) == (4, 298 + 3)
+    assert Session.objects.get().length == 4
+
+
+def test_an_import_limits_each_of_its_statements_and_tells_when_it_ran_out(ann, bring, monkeypatch):
+    monkeypatch.setattr(store, "STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(store, "_REPEATED", "SELECT pg_sleep(60)")
+    upload = bring(ann, search())
+    assert (upload.status, upload.error_code) == ("failed", "too_long")
+    assert "10 minutes" in upload.error
+    assert not Session.objects.exists()
