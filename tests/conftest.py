@@ -5,7 +5,10 @@ annotate it. Curt curates another study, "rain", in which Ann has no part. Nobod
 of either.
 """
 
+from uuid import uuid4
+
 import pytest
+from django.utils import timezone, translation
 
 
 @pytest.hookimpl(trylast=True)
@@ -20,6 +23,18 @@ def _settings_of_the_suite(settings):
     }
     # Dozens of people log in: the real hash is meant to be slow.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Counters of log-in attempts and the like are never those of another test.
+    settings.CACHES = {"default": settings.CACHES["default"] | {"KEY_PREFIX": uuid4().hex}}
+
+
+@pytest.fixture(autouse=True)
+def _language_and_time_zone_of_the_suite():
+    """A request leaves its language active in the thread: the next test begins in English, UTC."""
+    translation.activate("en")
+    timezone.deactivate()
+    yield
+    translation.activate("en")
+    timezone.deactivate()
 
 
 class Cast:

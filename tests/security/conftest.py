@@ -3,7 +3,6 @@
 import copy
 from datetime import timedelta
 from types import SimpleNamespace
-from uuid import uuid4
 
 import pytest
 from django.conf import settings as site
@@ -31,11 +30,9 @@ PEOPLE = {
 
 
 @pytest.fixture(autouse=True)
-def _quick_and_alone(settings):
-    """Passwords need no protection here, and no other process shares the counters of logins."""
+def _quick(settings):
+    """Passwords need no protection here."""
     settings.PASSWORD_HASHERS = HASHERS
-    cache = settings.CACHES["default"] | {"KEY_PREFIX": uuid4().hex}
-    settings.CACHES = {"default": cache}
 
 
 class World:
