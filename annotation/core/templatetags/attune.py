@@ -5,9 +5,16 @@ import json
 from django import template
 from django.utils.html import format_html, format_html_join
 
+import annotation
 from annotation.core import text
 
 register = template.Library()
+
+
+@register.simple_tag
+def attune_version() -> str:
+    """The installed version, as `annotation.__version__` and CHANGELOG.md state it."""
+    return annotation.__version__
 
 
 @register.filter

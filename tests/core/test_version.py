@@ -1,0 +1,17 @@
+"""The version that pages show is the newest one of the changelog."""
+
+import re
+from pathlib import Path
+
+import annotation
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_changelog_begins_with_the_version_that_runs():
+    newest = re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest.group(1) == annotation.__version__
+
+
+def test_a_page_shows_the_version(client, db):
+    assert f"Attune {annotation.__version__}" in client.get("/accounts/login/").content.decode()
