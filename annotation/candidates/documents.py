@@ -1,7 +1,6 @@
 """A study's document collection: taken in as JSON lines, HTML, PDF, Markdown or plain text."""
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -16,7 +15,7 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from annotation.candidates.models import Document, DocumentPassage
-from annotation.core import audit
+from annotation.core import audit, records
 from annotation.core import text as core_text
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
@@ -136,16 +135,11 @@ def _single(name: str, title: str, text: str) -> Iterator[Text]:
 
 def _json_lines(text: str, skipped: list) -> Iterator[Text]:
     """Lines ``{"id"?, "title"?, "url"?, "text"}``."""
-    # Not `splitlines`: a string of JSON may hold other ends of lines, U+2028 for one.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
+    for number, row in records.json_lines(BytesIO(text.encode())):
+        if isinstance(row, str):
+            skipped.append({"where": f"line {number}", "reason": row})
             continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            skipped.append({"where": f"line {number}", "reason": "this is no JSON"})
-            continue
-        if not isinstance(row, dict) or not isinstance(row.get("text"), str):
+        if not isinstance(row.get("text"), str):
             skipped.append({"where": f"line {number}", "reason": "there is no “text”"})
             continue
         body = _clean(row["text"])

@@ -1,16 +1,15 @@
 """Aspect scores of answers that a reward model or another judge gave: read, check, store."""
 
-import csv
-import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from django.db import transaction
 
 from annotation.candidates.models import AspectScore
+from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
-from annotation.studies.bundle import SCORE, check_json
+from annotation.studies.bundle import SCORE
 from annotation.studies.models import Study
 
 CHUNK = 2_000
@@ -80,54 +79,14 @@ def read(path) -> Iterator[tuple[int, dict | str]]:
     """
     path = Path(path)
     try:
-        # A byte that is no UTF-8 spoils its own row only.
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-            first = next((line for line in stream if line.strip()), None)
-            if first is None:
-                raise ScoresFileError(f"{path}, line 1: the file is empty")
-            stream.seek(0)
-            records = _json_records if first.lstrip()[:1] in "{[" else _csv_records
-            for line, record in records(stream, path):
+        with path.open("rb") as stream:
+            for line, record in records.read(stream, _check_header):
                 yield line, record if isinstance(record, str) else _checked(record)
+    except records.RecordsError as error:
+        raise ScoresFileError(f"{path}, {error.sentence}") from error
     except OSError as error:
         words = (error.strerror or "it cannot be read").lower()
         raise ScoresFileError(f"{path}: {words}") from error
-
-
-def _json_records(stream, path) -> Iterator[tuple[int, dict | str]]:
-    for number, line in enumerate(stream, 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-            check_json(record)
-        except (ValueError, RecursionError) as error:
-            broken = isinstance(error, json.JSONDecodeError | RecursionError)
-            yield number, "the line is not JSON" if broken else f"the line {error}"
-        else:
-            yield number, record if isinstance(record, dict) else "the line is not a JSON object"
-
-
-def _csv_records(stream, path) -> Iterator[tuple[int, dict | str]]:
-    reader = csv.reader(stream, strict=True)
-    header = None
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield line, f"broken CSV ({error})"
-            continue
-        if header is None and row:
-            header = [name.strip() for name in row]
-            _check_header(header, f"{path}, line {line}")
-        elif row and len(row) != len(header):
-            yield line, f"{len(row)} fields where the header has {len(header)}"
-        elif row:
-            record = dict(zip(header, row, strict=True))
-            yield line, record | {"score": _number(record["score"])}
 
 
 def _number(text: str) -> float | str:
@@ -138,12 +97,12 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _check_header(header: list[str], place: str) -> None:
+def _check_header(header: list[str]) -> None:
     for name in SCORE:
         if header.count(name) > 1:
-            raise ScoresFileError(f"{place}: two columns are called {name}")
+            raise ValueError(f"two columns are called {name}")
         if name in REQUIRED and name not in header:
-            raise ScoresFileError(f"{place}: there is no column {name}")
+            raise ValueError(f"there is no column {name}")
 
 
 def _checked(record: dict) -> dict | str:
@@ -154,7 +113,8 @@ def _checked(record: dict) -> dict | str:
         try:
             if value is None and field.required:
                 return f"“{name}” is missing"
-            check_json(value)
+            value = _number(value) if name == "score" and isinstance(value, str) else value
+            records.check_json(value)
             row[name] = field.default if value is None else field.read(value)
         except ValueError as error:
             return f"“{name}” {error}"

@@ -3,11 +3,11 @@ import json
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.records import check_json
 from annotation.personas import schema
 from annotation.personas.curate import ROUNDS
 from annotation.studies.bundle import (
     BundleError,
-    check_json,
     identifier,
     read_attributes,
     read_personas,

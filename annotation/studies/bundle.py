@@ -5,24 +5,21 @@ kept, so a bundle may be larger than the memory; the rows are read a second time
 """
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from annotation.core import records
 from annotation.core.errors import DomainError
+from annotation.core.records import LINE_LIMIT
 
 SHOWN_FAULTS = 20
-LINE_LIMIT = 5_000_000
-DEPTH_LIMIT = 20
 OVERLAP_LIMIT = 1000
 DEFAULT_OVERLAP = 9
 NUMBER_LIMIT = 1e100
-BOM = b"\xef\xbb\xbf"
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SLUG = re.compile(r"[-a-zA-Z0-9_]{1,60}")
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}")
 
@@ -386,22 +383,6 @@ def read_queries(stream, name: str, personas) -> list[dict]:
     return [record for _, record in found]
 
 
-def check_json(value, depth: int = 0) -> None:
-    """ValueError with words where a JSON value cannot be stored or shown (NUL, depth, …)."""
-    if depth > DEPTH_LIMIT:
-        raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
-    if isinstance(value, str):
-        if "\x00" in value:
-            raise ValueError("holds a NUL character")
-        if _SURROGATE.search(value):
-            raise ValueError("holds half of a surrogate pair")
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("holds a number that is too large")
-    elif isinstance(value, list | dict):
-        for entry in value if isinstance(value, list) else [*value, *value.values()]:
-            check_json(entry, depth + 1)
-
-
 # --- study.json ----------------------------------------------------------------------------------
 
 
@@ -412,9 +393,10 @@ def _read_study(folder, report, check_slug, check_task) -> tuple[dict, list[Task
     with _readable(path, report), path.open("rb") as stream:
         raw = stream.read(LINE_LIMIT + 1)
     report.finish()
-    value = _parse(raw.removeprefix(BOM), "study.json, line 1", report)
-    if value is None:
-        report.finish()
+    try:
+        value = records.parse(raw.removeprefix(records.BOM))
+    except records.BrokenRecordError as error:
+        raise BundleError([f"study.json, line {1 + error.later}: {error}"]) from error
 
     def place(word) -> str:
         """Where the word stands in the file: JSON itself does not keep it."""
@@ -601,70 +583,15 @@ def _read_list(stream, name, fields, report) -> list[tuple[int, dict]]:
 
 
 def _records(stream, name, fields, report) -> Iterator[tuple[int, dict]]:
-    """Line number and record of each good line; blank lines are passed over."""
-    number = 0
-    while raw := stream.readline(LINE_LIMIT + 1):
-        number += 1
+    """Line number and record of each good line."""
+    for number, value in records.json_lines(stream):
         place = f"{name}, line {number}"
-        if len(raw) > LINE_LIMIT:
-            report.fault(place, f"the line is longer than {LINE_LIMIT:,} bytes; no more was read")
-            return
-        raw = raw.removeprefix(BOM) if number == 1 else raw
-        if raw.isspace() or not raw:
+        if isinstance(value, str):
+            report.fault(place, value)
             continue
-        value = _parse(raw.rstrip(), place, report)
-        if value is not None:
-            record = _record(value, fields, name, lambda key, place=place: place, report)
-            if record is not None:
-                yield number, record
-
-
-def _parse(raw: bytes, place: str, report: Report) -> dict | None:
-    """The JSON object of these bytes, or None after a fault."""
-    try:
-        value = json.loads(
-            raw.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_integer
-        )
-        # Only an escape can bring in what UTF-8 text cannot hold.
-        if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > DEPTH_LIMIT:
-            check_json(value)
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start)
-        report.fault(_later(place, line), "the bytes are not UTF-8 text")
-    except json.JSONDecodeError as error:
-        words = "a NUL byte" if b"\x00" in raw else f"{error.msg}, column {error.colno}"
-        report.fault(_later(place, error.lineno - 1), f"broken JSON ({words})")
-    except RecursionError:
-        report.fault(place, f"the line is nested deeper than {DEPTH_LIMIT} levels")
-    except ValueError as error:
-        report.fault(place, f"the line {error}")
-    else:
-        if isinstance(value, dict):
-            return value
-        report.fault(place, "not a JSON object")
-    return None
-
-
-def _later(place: str, lines: int) -> str:
-    start, number = place.rsplit(" ", 1)
-    return f"{start} {int(number) + lines}"
-
-
-def _no_number(word):
-    raise ValueError(f"holds {word}, which is not JSON")
-
-
-def _integer(word):
-    if len(word) > 300:
-        raise ValueError("holds a number that is too large")
-    return int(word)
-
-
-def _finite(word):
-    value = float(word)
-    if not math.isfinite(value):
-        raise ValueError("holds a number that is too large")
-    return value
+        record = _record(value, fields, name, lambda key, place=place: place, report)
+        if record is not None:
+            yield number, record
 
 
 def _record(value, fields, name, place, report) -> dict | None:

@@ -22,7 +22,7 @@ def test_json_lines_are_taken_and_bad_lines_named(tea):
         "documents": 1,
         "unchanged": 0,
         "skipped": [
-            {"where": "line 2", "reason": "this is no JSON"},
+            {"where": "line 2", "reason": "broken JSON (Expecting value, column 1)"},
             {"where": "line 3", "reason": "there is no “text”"},
             {"where": "line 4", "reason": "the text is empty"},
         ],

@@ -133,11 +133,11 @@ def test_json_lines_are_told_by_their_content(votes):
     assert result["votes"] == 1
     assert [(one["line"], one["reason"]) for one in result["rejected"]] == [
         (2, "label must be text"),
-        (3, "reason is not valid UTF-8 text"),
-        (4, "reason holds a NUL character"),
+        (3, "the line holds half of a surrogate pair"),
+        (4, "the line holds a NUL character"),
         (5, "seconds must be a number from 0 to 604,800."),
-        (7, "the line is not JSON"),
-        (8, "the line is not a JSON object"),
+        (7, "broken JSON (Expecting value, column 9)"),
+        (8, "not a JSON object"),
     ]
     assert User.objects.filter(worker="walk:7").exists()
 

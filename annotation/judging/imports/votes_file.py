@@ -1,9 +1,5 @@
 """Reads a votes file, CSV or JSON lines told apart by content, one row at a time."""
 
-import codecs
-import csv
-import io
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +7,7 @@ from pathlib import Path
 
 from django.utils import timezone
 
+from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.judging.kinds.words import REASON_LIMIT
 from annotation.judging.work.submit import read_seconds
@@ -18,7 +15,6 @@ from annotation.judging.work.submit import read_seconds
 REQUIRED = ("task", "worker", "label")
 KNOWN = (*REQUIRED, "submitted_at", "seconds", "reason")
 FIRST_YEAR = datetime(1970, 1, 1, tzinfo=UTC)
-SAMPLE = 65_536
 
 
 class VotesFileError(DomainError):
@@ -49,63 +45,21 @@ def rows(path) -> Iterator[tuple[int, Vote | str]]:
         if not path.is_file():
             raise VotesFileError(f"{path}: there is no such file")
         with path.open("rb") as raw:
-            head = raw.read(SAMPLE).removeprefix(codecs.BOM_UTF8).lstrip()
-            raw.seek(0)
-            if not head:
-                raise VotesFileError(f"{path}, line 1: the file is empty")
-            # A byte that is no UTF-8 spoils its own row only.
-            stream = io.TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="")
-            read = _json_rows(stream) if head[:1] in b"{[" else _csv_rows(stream, path)
-            for line, record in read:
+            for line, record in records.read(raw, _check_header):
                 yield line, record if isinstance(record, str) else _vote(record)
+    except records.RecordsError as error:
+        raise VotesFileError(f"{path}, {error.sentence}") from error
     except OSError as error:
         words = (error.strerror or "it cannot be read").lower()
         raise VotesFileError(f"{path}: {words}") from error
 
 
-def _csv_rows(stream, path) -> Iterator[tuple[int, dict | str]]:
-    records = _csv_records(stream)
-    line, header = next(((line, row) for line, row in records if row), (1, []))
-    if isinstance(header, str):
-        raise VotesFileError(f"{path}, line {line}: {header}")
-    header = [name.strip() for name in header]
+def _check_header(header: list[str]) -> None:
     for name in KNOWN:
         if header.count(name) > 1:
-            raise VotesFileError(f"{path}, line {line}: two columns are called {name}")
+            raise ValueError(f"two columns are called {name}")
         if name in REQUIRED and name not in header:
-            raise VotesFileError(f"{path}, line {line}: there is no column {name}")
-    for number, row in records:
-        if isinstance(row, str):
-            yield number, row
-        elif row and len(row) != len(header):
-            yield number, f"{len(row)} fields where the header has {len(header)}"
-        elif row:
-            yield number, dict(zip(header, row, strict=True))
-
-
-def _csv_records(stream) -> Iterator[tuple[int, list | str]]:
-    """Fields of each record with the line it begins on, or what is broken there."""
-    reader = csv.reader(stream, strict=True)
-    while True:
-        line = reader.line_num + 1
-        try:
-            yield line, next(reader)
-        except csv.Error as error:
-            yield line, f"broken CSV ({error})"
-        except StopIteration:
-            return
-
-
-def _json_rows(stream) -> Iterator[tuple[int, dict | str]]:
-    for number, line in enumerate(stream, 1):
-        if line.isspace():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            yield number, "the line is not JSON"
-        else:
-            yield number, record if isinstance(record, dict) else "the line is not a JSON object"
+            raise ValueError(f"there is no column {name}")
 
 
 def _vote(record: dict) -> Vote | str:

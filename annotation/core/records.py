@@ -1,0 +1,179 @@
+"""Records of a file of JSON lines or CSV: one reader, with line numbers and faults.
+
+A row that is no record is given as the reason, so that the caller decides what a fault means: the
+end of the reading, a rejected line, or a line that is left out.
+"""
+
+import codecs
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from annotation.core.errors import DomainError
+
+LINE_LIMIT = 5_000_000
+DEPTH_LIMIT = 20
+SAMPLE = 65_536
+BOM = codecs.BOM_UTF8
+# Longer than Python's default: an answer may fill a field. It bounds what an open quote can read.
+csv.field_size_limit(LINE_LIMIT)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# The line a record begins on, and the record or what is wrong with it.
+Rows = Iterator[tuple[int, dict | str]]
+
+
+class RecordsError(DomainError):
+    """The file as a whole cannot be read: ``line`` and words, joined in the sentence."""
+
+    code = "records"
+
+    def __init__(self, line: int, words: str):
+        super().__init__(f"line {line}: {words}")
+        self.line, self.words = line, words
+
+
+class BrokenRecordError(ValueError):
+    """Bytes that are no JSON object; ``later`` counts the lines before the fault."""
+
+    def __init__(self, words: str, later: int = 0):
+        super().__init__(words)
+        self.later = later
+
+
+def read(stream: BinaryIO, check_header: Callable[[list[str]], None] | None = None) -> Rows:
+    """Records of ``stream``, JSON lines or CSV told apart by the first character.
+
+    ``check_header(names)`` may refuse the columns of a CSV with ValueError. Raises RecordsError
+    for an empty file and a wrong header.
+    """
+    head = stream.read(SAMPLE).removeprefix(BOM).lstrip()
+    stream.seek(0)
+    if not head:
+        raise RecordsError(1, "the file is empty")
+    return json_lines(stream) if head[:1] in b"{[" else csv_rows(stream, check_header)
+
+
+def json_lines(stream: BinaryIO, limit: int = LINE_LIMIT) -> Rows:
+    """One JSON object a line; blank lines are passed over. A line over ``limit`` ends the file."""
+    number = 0
+    # Not `splitlines`: a string of JSON may hold other ends of lines, U+2028 for one.
+    while raw := stream.readline(limit + 1):
+        number += 1
+        if len(raw) > limit:
+            yield number, f"the line is longer than {limit:,} bytes; no more was read"
+            return
+        raw = raw.removeprefix(BOM) if number == 1 else raw
+        if not raw.strip():
+            continue
+        try:
+            yield number, parse(raw.rstrip())
+        except BrokenRecordError as error:
+            yield number, str(error)
+
+
+def csv_rows(
+    stream: BinaryIO,
+    check_header: Callable[[list[str]], None] | None = None,
+    delimiter: str = ",",
+    encoding: str = "utf-8-sig",
+) -> Rows:
+    """One dict of text a row, by the names of the first row that is not blank.
+
+    Bytes that are no text become lone surrogates, so that they spoil their own row only.
+    """
+    text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
+    lists = _csv_lists(text, delimiter)
+    try:
+        line, header = next(((line, row) for line, row in lists if row), (1, []))
+        if isinstance(header, str):
+            raise RecordsError(line, header)
+        header = [name.strip() for name in header]
+        try:
+            if check_header:
+                check_header(header)
+        except ValueError as error:
+            raise RecordsError(line, str(error)) from error
+        for number, row in lists:
+            if isinstance(row, str):
+                yield number, row
+            elif row and len(row) != len(header):
+                yield number, f"{len(row)} fields where the header has {len(header)}"
+            elif row:
+                yield number, dict(zip(header, row, strict=True))
+    finally:
+        text.detach()
+
+
+def _csv_lists(text, delimiter: str) -> Iterator[tuple[int, list | str]]:
+    reader = csv.reader(text, strict=True, delimiter=delimiter)
+    while True:
+        line = reader.line_num + 1
+        try:
+            yield line, next(reader)
+        except csv.Error as error:
+            yield line, f"broken CSV ({error})"
+        except StopIteration:
+            return
+
+
+def parse(raw: bytes) -> dict:
+    """The JSON object of these bytes; BrokenRecordError says why they are none."""
+    try:
+        value = json.loads(
+            raw.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_integer
+        )
+        # Only an escape can bring in what UTF-8 text cannot hold.
+        if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > DEPTH_LIMIT:
+            check_json(value)
+    except UnicodeDecodeError as error:
+        later = raw.count(b"\n", 0, error.start)
+        raise BrokenRecordError("the bytes are not UTF-8 text", later) from error
+    except json.JSONDecodeError as error:
+        words = "a NUL byte" if b"\x00" in raw else f"{error.msg}, column {error.colno}"
+        raise BrokenRecordError(f"broken JSON ({words})", error.lineno - 1) from error
+    except RecursionError as error:
+        raise BrokenRecordError(f"the line is nested deeper than {DEPTH_LIMIT} levels") from error
+    except ValueError as error:
+        raise BrokenRecordError(f"the line {error}") from error
+    if not isinstance(value, dict):
+        raise BrokenRecordError("not a JSON object")
+    return value
+
+
+def check_json(value, depth: int = 0) -> None:
+    """ValueError with words where a JSON value cannot be stored or shown (NUL, depth, …)."""
+    if depth > DEPTH_LIMIT:
+        raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise ValueError("holds a NUL character")
+        if _SURROGATE.search(value):
+            raise ValueError("holds half of a surrogate pair")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("holds a number that is too large")
+    elif isinstance(value, list | dict):
+        for entry in value if isinstance(value, list) else [*value, *value.values()]:
+            check_json(entry, depth + 1)
+
+
+def _no_number(word):
+    raise ValueError(f"holds {word}, which is not JSON")
+
+
+def _integer(word):
+    if len(word) > 300:
+        raise ValueError("holds a number that is too large")
+    return int(word)
+
+
+def _finite(word):
+    value = float(word)
+    if not math.isfinite(value):
+        raise ValueError("holds a number that is too large")
+    return value
