@@ -198,12 +198,22 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-ACCOUNT_ADAPTER = "annotation.accounts.adapter.InvitedOnly"
+ACCOUNT_ADAPTER = "annotation.studies.adapter.InvitedOnly"
+ACCOUNT_FORMS = {
+    "reset_password": "annotation.accounts.forms.ResetForm",
+    "signup": "annotation.accounts.forms.SignUp",
+}
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
-ACCOUNT_PREVENT_ENUMERATION = True
-ACCOUNT_EMAIL_VERIFICATION = "optional"
+# Nobody learns who has an account. With a mail server the address tells its owner; without one a
+# second account may list the address, unconfirmed (accounts.forms).
+EMAIL_URL = _text("ATTUNE_EMAIL_URL")
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_URL else "optional"
+ACCOUNT_PREVENT_ENUMERATION = True if EMAIL_URL else "strict"
+# Changes of addresses and second factors ask for the password, and are told to the old address.
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Attune] "
@@ -291,7 +301,6 @@ USE_TZ = True
 
 # --- Mail, cache, broker --------------------------------------------------------------------
 
-EMAIL_URL = env.str("ATTUNE_EMAIL_URL", "")
 if EMAIL_URL:
     vars().update(env.email_url("ATTUNE_EMAIL_URL"))
 else:

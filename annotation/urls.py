@@ -10,9 +10,10 @@ handler500 = "annotation.core.views.server_error"
 urlpatterns = [
     path("health/live", core.live, name="live"),
     path("health/ready", core.ready, name="ready"),
+    # Before allauth's: some of its pages are replaced there.
+    path("", include("annotation.accounts.urls")),
     path("accounts/", include("allauth.account.urls")),
     path("accounts/2fa/", include("allauth.mfa.urls")),
-    path("", include("annotation.accounts.urls")),
     path("", include("annotation.studies.urls")),
     path("", include("annotation.histories.urls")),
     path("", include("annotation.personas.urls")),

@@ -1,25 +1,38 @@
+"""What allauth asks of this project: mails, addresses, second factors."""
+
 import base64
 import hashlib
+from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-INVITED = "invited"
 
+class Accounts(DefaultAccountAdapter):
+    """Accounts whose mails name the server's own address, whatever Host a request claims."""
 
-class InvitedOnly(DefaultAccountAdapter):
-    """Accounts are opened by invitation: the link puts ``INVITED`` into the session."""
-
-    def is_open_for_signup(self, request) -> bool:
-        return bool(request.session.get(INVITED))
-
-    def is_safe_url(self, url) -> bool:
+    def is_safe_url(self, url: str | None) -> bool:
         """Only addresses of this server: allauth would also trust other allowed hosts."""
         host = self.request.get_host() if self.request else None
         return url_has_allowed_host_and_scheme(url, allowed_hosts={host})
+
+    def send_mail(self, template_prefix: str, email: str, context: dict) -> None:
+        site = SimpleNamespace(domain=urlsplit(settings.BASE_URL).netloc)
+        super().send_mail(template_prefix, email, {**context, "current_site": site})
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        uid, _, token = key.partition("-")
+        path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
+        return settings.BASE_URL + path
+
+    def get_email_confirmation_url(self, request, emailconfirmation) -> str:
+        path = reverse("account_confirm_email", args=[emailconfirmation.key])
+        return settings.BASE_URL + path
 
 
 class SealedSecrets(DefaultMFAAdapter):

@@ -1,13 +1,16 @@
 from datetime import timedelta
 
+from allauth.account import adapter as accounts
+from allauth.account import views as allauth
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.db.models import Q
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
@@ -16,6 +19,21 @@ from django.views.i18n import set_language
 
 from annotation.accounts.models import ApiToken, User
 from annotation.core import audit
+
+
+class Addresses(allauth.EmailView):
+    """One's addresses. What is another account's log-in name never becomes the main address."""
+
+    def _action_primary(self, request: HttpRequest, *args, **kwargs):
+        email = request.POST["email"]
+        if User.objects.filter(email__iexact=email).exclude(pk=request.user.pk).exists():
+            sentence = "account/messages/unverified_primary_email.txt"
+            accounts.get_adapter(request).add_message(request, messages.ERROR, sentence)
+            return None
+        return super()._action_primary(request, *args, **kwargs)
+
+
+addresses = Addresses.as_view()
 
 
 class TokenForm(forms.Form):

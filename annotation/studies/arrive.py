@@ -11,10 +11,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.accounts.adapter import INVITED
 from annotation.core.errors import Conflict, DomainError
 from annotation.studies import codes, crowd, members
 from annotation.studies.access import study_for
+from annotation.studies.adapter import INVITED, admit
 from annotation.studies.forms import JoinForm
 from annotation.studies.models import Role
 
@@ -35,15 +35,15 @@ def _refused(request, title, refusal):
 def invitation(request, key):
     """Show what an invitation is for; the logged-in person joins by POST."""
     try:
-        found = members.standing(key)
+        standing = members.standing(key)
         if request.method == "POST" and request.user.is_authenticated:
             members.accept(key, request.user)
             request.session.pop(INVITED, None)
-            return redirect("consent", found.study.slug)
+            return redirect("consent", standing.study.slug)
     except DomainError as refusal:
         return _refused(request, _("Invitation"), refusal)
-    request.session[INVITED] = True
-    context = {"study": found.study, "role": found.get_role_display()}
+    admit(request, standing)
+    context = {"study": standing.study, "role": standing.get_role_display()}
     return render(request, "studies/invitation.html", context)
 
 
@@ -56,20 +56,20 @@ def join(request, code=""):
         # Before the look: parallel guesses would all pass a limit that counts afterwards.
         if not ratelimit.consume(request, action="join_code"):
             return ratelimit.respond_429(request)
-        if form.is_valid() and _found(request, form):
+        if form.is_valid() and _note_code(request, form):
             return redirect("join-study")
     context = {"form": form, "given": code}
     return render(request, "studies/join.html", context, status=400 if form.errors else 200)
 
 
-def _found(request, form) -> bool:
+def _note_code(request, form) -> bool:
     try:
-        found = codes.find(form.cleaned_data["code"])
+        code = codes.find(form.cleaned_data["code"])
     except DomainError as refusal:
         form.add_error("code", refusal.sentence)
         return False
-    request.session[JOINING] = found.pk
-    request.session[INVITED] = True
+    request.session[JOINING] = code.pk
+    admit(request, code)
     return True
 
 
@@ -111,14 +111,14 @@ def crowd_enter(request, token):
 
 
 def _let_in(request, source, arrival):
-    mine = getattr(request.user, "crowd_entry", None)
+    before = getattr(request.user, "crowd_entry", None)
     # Logged in here with an account of their own: it must not be swapped under their hands.
-    if request.user.is_authenticated and mine is None:
+    if request.user.is_authenticated and before is None:
         raise Conflict(
             _("You are logged in as %(user)s. Log out first, then open the link again.")
             % {"user": request.user}
         )
-    entry = crowd.enter(source, arrival, mine.pk if mine else _remembered(request))
+    entry = crowd.enter(source, arrival, before.pk if before else _remembered(request))
     login(request, entry.user, site.AUTHENTICATION_BACKENDS[0])
     response = redirect("judge", source.study.slug)
     response.set_signed_cookie(

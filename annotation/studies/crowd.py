@@ -128,7 +128,7 @@ def _again(entry, source, arrival, browser) -> CrowdEntry:
     same_session = constant_time_compare(entry.session, arrival.digest)
     if not (same_session or entry.pk == browser):
         raise DomainError(
-            _("This participant is known from another browser. Go on in the one you began with."),
+            _("This link cannot be opened here. Go on in the browser that you began with."),
             status=403,
         )
     if entry.source_id != source.pk or entry.submission_study != arrival.study:

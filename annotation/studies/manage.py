@@ -48,11 +48,12 @@ def _invite(request, study, **fields) -> tuple[str, bool]:
     """Make an invitation; its link, and whether that was mailed to its address."""
     invitation, key = Invitation.issue(study, by=request.user, **fields)
     audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
-    link = request.build_absolute_uri(reverse("invitation", args=[key]))
+    path = reverse("invitation", args=[key])
     if not (invitation.email and site.EMAIL_URL):
-        return link, False
-    _mail(invitation, link)
-    return link, True
+        return request.build_absolute_uri(path), False
+    # Never from the request: its Host is whatever the client says.
+    _mail(invitation, site.BASE_URL + path)
+    return "", True
 
 
 def _mail(invitation, link: str) -> None:

@@ -22,16 +22,17 @@ def create_study(form_data: dict, by) -> Study:
 
 def standing(key: str) -> Invitation:
     """Return the invitation that ``key`` opens; NotFound where it is used, old or revoked."""
-    invitation = (
-        Invitation.objects.select_related("study")
-        .filter(
-            digest=Invitation.digest_of(key),
-            accepted_at=None,
-            revoked_at=None,
-            expires_at__gt=timezone.now(),
-        )
-        .first()
-    )
+    return _standing(digest=Invitation.digest_of(key))
+
+
+def standing_by_id(pk: int) -> Invitation:
+    """Return an invitation that was opened before; NotFound where it does not stand any more."""
+    return _standing(pk=pk)
+
+
+def _standing(**which) -> Invitation:
+    valid = {"accepted_at": None, "revoked_at": None, "expires_at__gt": timezone.now()}
+    invitation = Invitation.objects.select_related("study").filter(**which, **valid).first()
     if invitation is None:
         raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
     return invitation
