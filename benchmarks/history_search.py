@@ -55,6 +55,7 @@ def _fill(messages: int):
 
 
 def _bring(owner, chance: random.Random, messages: int) -> None:
+    from annotation.core import jobs
     from annotation.histories import ingest
     from annotation.histories.locks import changing
     from annotation.histories.models import Upload
@@ -63,7 +64,7 @@ def _bring(owner, chance: random.Random, messages: int) -> None:
     upload = Upload.objects.create(owner=owner, size=1, received=1, status="running", attempts=1)
     with changing(owner):
         store(upload, (_chat(chance, n) for n in range(messages // TURNS)))
-    ingest._mark(upload, ingest._Lease(upload))
+    ingest._mark(upload, jobs.Lease(upload))
 
 
 def _chat(chance: random.Random, number: int):

@@ -9,7 +9,7 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from annotation.candidates import clean, endpoints, jobs, retrieve
+from annotation.candidates import calls, clean, endpoints, retrieve
 from annotation.candidates.endpoints import CallFailed, Endpoint
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.candidates.prompts import Prompt
@@ -23,7 +23,7 @@ from annotation.candidates.strategies import (
     keeps_length,
     strategy_of,
 )
-from annotation.core import audit
+from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Memory, PersonaVersion
 from annotation.queries.models import Query
@@ -124,7 +124,7 @@ def request_text(query: Query, purpose: str, name: str, prompt, *, endpoint="", 
             return stored
         row.save(force_insert=True)
         audit.record(by, f"{purpose}.request", query, endpoint=server.name)
-        transaction.on_commit(jobs.ring)
+        transaction.on_commit(calls.ring)
     return row
 
 
@@ -162,15 +162,8 @@ def retry(study: Study, *, by=None) -> int:
 
 
 def _again(rows) -> int:
-    transaction.on_commit(jobs.ring)
-    return rows.update(
-        status=REQUESTED,
-        # Attempts are never numbered anew: a late one must not pass for the one that holds.
-        tries_from=F("attempts"),
-        next_try_at=None,
-        error_code="",
-        error="",
-    )
+    transaction.on_commit(calls.ring)
+    return jobs.again(rows)
 
 
 def _lock(study: Study) -> None:
@@ -221,7 +214,7 @@ def _insert(study, server: Endpoint, rows: list[Candidate], by) -> list[Candidat
     Candidate.every.bulk_create(new, batch_size=2000)
     if new:
         audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
-        transaction.on_commit(jobs.ring)
+        transaction.on_commit(calls.ring)
     return new
 
 
@@ -234,14 +227,14 @@ def write_one(candidate_id) -> Candidate | None:
     May be called any number of times and may die at any point: one attempt at most stores
     something. Returns the row as it was claimed, None where it was not to be had.
     """
-    candidate = jobs.claim(candidate_id)
+    candidate = calls.claim(candidate_id)
     if candidate is None:
         return None
     try:
-        with jobs.lease_kept(candidate):
+        with calls.lease_kept(candidate):
             _write(candidate)
     except CallFailed as failure:
-        jobs.put_off(candidate, failure)
+        calls.put_off(candidate, failure)
     return candidate
 
 
@@ -284,8 +277,9 @@ def _store(candidate, server: Endpoint, draft, answer, cleaned) -> None:
         "words": clean.words(cleaned.text),
         "request": _sent(server),
     }
-    stored = jobs.held(candidate).update(
-        status=DONE,
+    stored = jobs.end(
+        candidate,
+        DONE,
         text=cleaned.text,
         urls=list(cleaned.urls),
         model=answer.model,
@@ -295,8 +289,6 @@ def _store(candidate, server: Endpoint, draft, answer, cleaned) -> None:
         prompt_digest=draft.prompt.digest,
         parameters=candidate.parameters | draft.parameters | made,
         answered_at=Now(),
-        lease_expires_at=None,
-        next_try_at=None,
         error_code="",
         error="",
     )

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
 from annotation.core.embed import DIMENSIONS
+from annotation.core.jobs import Job
 from annotation.personas.models import PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.models import Study
@@ -20,23 +21,16 @@ class Answers(models.Manager):
         return super().get_queryset().filter(purpose=Candidate.Purpose.ANSWER)
 
 
-class Candidate(models.Model):
+class Candidate(Job):
     """One answer to one query: asked for as a row, written by a worker or imported, never edited.
 
-    The row is the job: ``status``, ``lease_expires_at`` and ``attempts`` say where it stands, so a
-    lost broker or a killed worker loses nothing.
+    The row is the job, so a lost broker or a killed worker loses nothing.
     """
 
     class Purpose(models.TextChoices):
         ANSWER = "answer"
         CLAIMS = "claims"
         RUBRIC = "rubric"
-
-    class Status(models.TextChoices):
-        REQUESTED = "requested"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
 
     # Random: annotators see this id, and it must tell nothing about order or origin.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -50,7 +44,8 @@ class Candidate(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     # The request, and what came back with the answer.
-    status = models.CharField(max_length=10, choices=Status, default=Status.DONE)
+    # An imported answer was never a job.
+    status = models.CharField(max_length=15, choices=Job.Status, default=Job.Status.DONE)
     endpoint = models.CharField(max_length=60, blank=True)
     persona_version = models.ForeignKey(
         PersonaVersion, on_delete=models.PROTECT, null=True, related_name="candidates"
@@ -69,17 +64,8 @@ class Candidate(models.Model):
     # Of claims and rubrics: when whoever asked took them over.
     taken_at = models.DateTimeField(null=True)
 
-    # The job.
-    attempts = models.PositiveSmallIntegerField(default=0)
-    # Attempts before somebody asked again: only later ones count as tries.
-    tries_from = models.PositiveSmallIntegerField(default=0)
-    lease_expires_at = models.DateTimeField(null=True)
-    next_try_at = models.DateTimeField(null=True)
-    error_code = models.CharField(max_length=40, blank=True)
-    error = models.TextField(blank=True)
-
     objects = Answers()
-    every = models.Manager()  # noqa: DJ012 - it is one
+    every = models.Manager()
 
     class Meta:
         constraints = [

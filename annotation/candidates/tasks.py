@@ -1,4 +1,4 @@
-from annotation.candidates import erase, generate, jobs
+from annotation.candidates import calls, erase, generate
 from annotation.celery import app
 
 
@@ -6,13 +6,13 @@ from annotation.celery import app
 def write(candidate_id):
     """Write one answer; then call somebody to the next that waits."""
     if generate.write_one(candidate_id):
-        jobs.ring()
+        calls.ring()
 
 
 @app.task
 def ring():
     """Every 20 s: rows that are due and nobody rang for, and those whose worker died."""
-    jobs.ring()
+    calls.ring()
 
 
 @app.task

@@ -8,7 +8,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import timedelta
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -21,8 +20,9 @@ from annotation.agreement.figures.wording import said
 from annotation.agreement.models import TopUp
 from annotation.agreement.reading import closed_batches, withdrawn_from
 from annotation.agreement.tiers import easy_audit
-from annotation.core import audit, heartbeat
+from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.jobs import TakenOver
 from annotation.datasets import folders, layouts, owners
 from annotation.datasets.card import card
 from annotation.datasets.fill import filled
@@ -35,20 +35,10 @@ from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import PersonaVersion
 from annotation.studies.models import Study
 
-LEASE = timedelta(minutes=2)
-RENEW_SECONDS = 10
-ATTEMPTS = 3
 # Who waits for the table's lock makes every new judgment wait: seldom long, but again.
 FREEZE_PATIENCE_MS = 300
 FREEZE_TRIES, FREEZE_PAUSE_SECONDS = 5, 0.2
 LICENCE_LIMIT = 100
-DUE = Q(status=Release.Status.REQUESTED) | Q(
-    status=Release.Status.RUNNING, lease_expires_at__lt=Now()
-)
-
-
-class TakenOver(Exception):  # noqa: N818 - not an error: somebody else does the work
-    """The lease of this attempt ran out and another one has the release."""
 
 
 def request(
@@ -80,7 +70,7 @@ def request(
     judgment = _patiently(_last_judgment)
     fields = {"layout": layout, "format": format, "safe_csv": safe_csv, "licence": licence}
     if start:
-        fields |= _leased(attempts=1)
+        fields |= jobs.lease(attempts=1)
     release = _patiently(partial(_create, study, judgment, by, fields, hard_fill))
     release.refresh_from_db()
     return release
@@ -194,74 +184,35 @@ def build(release_id, *, started: bool = False) -> dict | None:
     ``started``: the caller holds the lease already. A refusal is stored in the row and raised as
     DomainError. A killed process leaves the row leased: after the lease ``ring`` offers it again.
     """
-    if not started and not _due(pk=release_id).update(**_leased(attempts=F("attempts") + 1)):
+    if not started and not jobs.take(Release.objects.all(), release_id):
         return None
     release = Release.objects.select_related("study").get(pk=release_id)
-    renew = partial(_renew, release, heartbeat.pulse())
     try:
-        manifest = folders.publish(
-            release, lambda folder: write(release, folder, _now_and_then(renew)), renew
-        )
+        with jobs.renewed(release) as lease:
+            manifest = folders.publish(
+                release, lambda folder: write(release, folder, lease.check), lease.confirm
+            )
     except TakenOver:
         return None
     except DomainError as refusal:
-        _end(release, status=Release.Status.FAILED, error=refusal.sentence)
+        jobs.end(release, Release.Status.FAILED, error=refusal.sentence)
         raise
     except OSError as error:
         reason = error.strerror or "input/output error"
         sentence = f"The files of the release could not be written: {reason}."
-        _end(release, status=Release.Status.FAILED, error=sentence)
+        jobs.end(release, Release.Status.FAILED, error=sentence)
         raise DomainError(sentence) from error
-    _end(release, status=Release.Status.DONE, manifest=manifest)
+    jobs.end(release, Release.Status.DONE, manifest=manifest)
     return manifest
 
 
 def due() -> list[int]:
     """Releases that nobody is building; those that failed every attempt are given up, in words."""
-    waiting = Release.objects.filter(DUE)
-    waiting.filter(attempts__gte=ATTEMPTS).update(
+    jobs.exhausted(Release.objects.all()).update(
         status=Release.Status.FAILED,
-        error=f"The release was not finished in {ATTEMPTS} attempts; the worker's log says why.",
+        error=f"The release was not finished in {jobs.TRIES} attempts; the worker's log says why.",
     )
-    return list(_due().order_by("pk").values_list("pk", flat=True))
-
-
-def _due(**which):
-    return Release.objects.filter(DUE, attempts__lt=ATTEMPTS, **which)
-
-
-def _leased(attempts) -> dict:
-    running = Release.Status.RUNNING
-    return {"status": running, "attempts": attempts, "lease_expires_at": Now() + LEASE}
-
-
-def _mine(release):
-    return Release.objects.filter(
-        pk=release.pk, status=Release.Status.RUNNING, attempts=release.attempts
-    )
-
-
-def _renew(release, pulse: Callable[[], None]) -> None:
-    if not _mine(release).update(lease_expires_at=Now() + LEASE):
-        raise TakenOver
-    pulse()
-
-
-def _end(release, **fields) -> None:
-    _mine(release).update(lease_expires_at=None, **fields)
-
-
-def _now_and_then(act: Callable[[], None]) -> Callable[[], None]:
-    """``act``, at most once in RENEW_SECONDS."""
-    last = time.monotonic()
-
-    def perhaps():
-        nonlocal last
-        if time.monotonic() - last > RENEW_SECONDS:
-            last = time.monotonic()
-            act()
-
-    return perhaps
+    return list(jobs.startable(Release.objects.all()).order_by("pk").values_list("pk", flat=True))
 
 
 def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: None) -> dict:

@@ -3,17 +3,12 @@ import uuid
 from django.conf import settings
 from django.db import models
 
+from annotation.core.jobs import Job
 from annotation.studies.models import Study
 
 
-class Release(models.Model):
+class Release(Job):
     """A frozen, numbered dataset of a study. The row is the job; the folder is what it made."""
-
-    class Status(models.TextChoices):
-        REQUESTED = "requested"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
 
     # The id that the API, the manifest and the dataset card use.
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -35,11 +30,7 @@ class Release(models.Model):
     # What exactly is in it, by id: see freeze.request. Clocks do not decide, so a vote that was
     # being stored at that moment, or is imported later with an old date, changes nothing.
     frozen = models.JSONField()
-    status = models.CharField(max_length=10, choices=Status, default=Status.REQUESTED)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    lease_expires_at = models.DateTimeField(null=True)
     manifest = models.JSONField(null=True)
-    error = models.TextField(blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "version"], name="release_version")]

@@ -1,9 +1,7 @@
 import logging
 
-import redis
-from kombu.exceptions import OperationalError
-
 from annotation.celery import app
+from annotation.core import jobs
 from annotation.core.errors import DomainError
 from annotation.datasets import freeze
 
@@ -28,9 +26,5 @@ def ring() -> None:
 
 
 def soon(release_id: int) -> None:
-    """Ring for a release at once. Without a broker the row waits, and ``ring`` finds it later."""
-    try:
-        build.delay(release_id)
-    except (OperationalError, redis.RedisError) as error:
-        name = type(error).__name__
-        log.warning("no broker (%s): release %s waits for the next ring", name, release_id)
+    """Notify a worker of a release at once."""
+    jobs.notify(build, release_id)

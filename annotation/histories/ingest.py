@@ -6,21 +6,21 @@ sessions at a time and is taken up again where it stopped; until then nobody can
 
 import hashlib
 import logging
-import threading
 from collections.abc import Callable
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from annotation.core import heartbeat
+from annotation.core import jobs
 from annotation.core.errors import DomainError
+from annotation.core.jobs import Lease, TakenOver
 from annotation.histories import files, formats, marks, memory, search
 from annotation.histories.locks import changing
 from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
@@ -28,8 +28,7 @@ from annotation.histories.store import STATEMENT_SECONDS, Counts, store
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 3
-LEASE = timedelta(seconds=30)
+# Progress is written, and a cancelled upload noticed, so often.
 TELL_SECONDS = 1
 # A file that nobody finishes sending, or asks about again, is deleted after this.
 PATIENCE = timedelta(days=1)
@@ -37,11 +36,6 @@ PATIENCE = timedelta(days=1)
 MARKED_AT_ONCE, CHARACTERS_AT_ONCE = 50, 500_000
 
 Status = Upload.Status
-DUE = Q(status=Status.REQUESTED) | Q(status=Status.RUNNING, lease_expires_at__lt=Now())
-
-
-class TakenOver(Exception):  # noqa: N818 - not an error: the work is somebody else's or nobody's
-    """This attempt lost its lease, or the upload was cancelled."""
 
 
 def run(upload_id) -> Upload | None:
@@ -54,7 +48,7 @@ def run(upload_id) -> Upload | None:
     if upload is None:
         return None
     try:
-        with _kept(upload) as lease, _spoken_to(upload):
+        with jobs.renewed(upload, every=TELL_SECONDS) as lease, _spoken_to(upload):
             if upload.stored_at is None:
                 _read(upload, lease)
             if upload.status == Status.RUNNING:
@@ -81,14 +75,13 @@ def _refuse(upload: Upload, refusal: DomainError) -> None:
 
 def due() -> list[UUID]:
     """Uploads that nobody reads; what was tried too often or waits too long is closed first."""
-    waiting = Upload.objects.filter(DUE)
     _close(
-        waiting.filter(attempts__gte=ATTEMPTS),
+        jobs.exhausted(Upload.objects.all()),
         Status.FAILED,
         "worker_lost",
         lambda: (
             _("The file could not be read in %(n)d attempts. Please tell whoever runs this server.")
-            % {"n": ATTEMPTS}
+            % {"n": jobs.TRIES}
         ),
     )
     old = Upload.objects.filter(created_at__lt=Now() - PATIENCE)
@@ -96,6 +89,7 @@ def due() -> list[UUID]:
     _close(forgotten, Status.CANCELLED, "abandoned", lambda: _("The file was not sent to its end."))
     known = Upload.objects.exclude(stored="").values_list("stored", flat=True)
     files.sweep(set(known), PATIENCE.total_seconds())
+    waiting = jobs.startable(Upload.objects.all())
     return list(waiting.order_by("created_at").values_list("pk", flat=True))
 
 
@@ -130,75 +124,27 @@ def _spoken_to(upload: Upload):
 
 
 def _claim(upload_id) -> Upload | None:
-    taken = Upload.objects.filter(DUE, pk=upload_id, attempts__lt=ATTEMPTS).update(
-        status=Status.RUNNING, attempts=F("attempts") + 1, lease_expires_at=Now() + LEASE
-    )
+    taken = jobs.take(Upload.objects.all(), upload_id)
     return Upload.objects.select_related("owner").get(pk=upload_id) if taken else None
-
-
-def _held(upload: Upload):
-    """The row, as long as this very attempt holds it."""
-    return Upload.objects.filter(pk=upload.pk, status=Status.RUNNING, attempts=upload.attempts)
 
 
 def _end(upload: Upload, status: str, **fields) -> None:
     upload.status = status
-    fields = {"stored": "", "lease_expires_at": None, "finished_at": Now(), **fields}
-    if not _held(upload).update(status=status, **fields):
+    if not jobs.end(upload, status, **{"stored": "", "finished_at": Now(), **fields}):
         raise TakenOver
 
 
-class _Lease:
-    """What the reading tells of itself, and hears: it was cancelled, or somebody else has it."""
+def _progress(lease: Lease) -> Callable[[int], None]:
+    """What the reading calls with the bytes it has read."""
 
-    def __init__(self, upload: Upload):
-        self.upload, self.progress, self.lost = upload, 0, False
+    def at(done: int) -> None:
+        lease.fields["progress"] = done
+        lease.check()
 
-    def check(self) -> None:
-        """Raise TakenOver where the reading is no longer wanted."""
-        if self.lost:
-            raise TakenOver
-
-    def at(self, done: int) -> None:
-        """So many bytes are read."""
-        self.progress = done
-        self.check()
-
-    def tell(self) -> None:
-        """Renew the lease and write down the progress; its own connection commits at once."""
-        kept = _held(self.upload).update(lease_expires_at=Now() + LEASE, progress=self.progress)
-        self.lost = not kept and Upload.objects.filter(pk=self.upload.pk).exists()
+    return at
 
 
-@contextmanager
-def _kept(upload: Upload):
-    """Keep the lease from a thread for as long as the block runs."""
-    lease, stop = _Lease(upload), threading.Event()
-    thread = threading.Thread(
-        target=_tell_until, args=(lease, stop, heartbeat.pulse()), daemon=True
-    )
-    thread.start()
-    try:
-        yield lease
-    finally:
-        stop.set()
-        thread.join()
-
-
-def _tell_until(lease: _Lease, stop: threading.Event, pulse) -> None:
-    try:
-        while not stop.wait(TELL_SECONDS):
-            try:
-                lease.tell()
-                pulse()
-            except (OperationalError, InterfaceError) as error:
-                log.warning("upload %s: no word (%s)", lease.upload.pk, type(error).__name__)
-                connection.close()
-    finally:
-        connection.close()  # this thread's own
-
-
-def _read(upload: Upload, lease: _Lease) -> None:
+def _read(upload: Upload, lease: Lease) -> None:
     """All rows of the file in one transaction; then its bytes are no longer needed."""
     try:
         path = files.path_of(upload.stored)
@@ -210,9 +156,9 @@ def _read(upload: Upload, lease: _Lease) -> None:
     with changing(upload.owner, patiently=True), path.open("rb") as file:
         lease.check()
         with memory.bounded():
-            reading = formats.read(file, lease.at)
+            reading = formats.read(file, _progress(lease))
             counts = store(upload, reading, lease.check)
-        stored = _held(upload).update(
+        stored = jobs.held(upload).update(
             stored_at=Now(),
             source=reading.source[:60],
             counts=counts.as_json(),
@@ -225,7 +171,7 @@ def _read(upload: Upload, lease: _Lease) -> None:
     files.delete(upload.stored)
 
 
-def _digest(path, lease: _Lease) -> str:
+def _digest(path, lease: Lease) -> str:
     with path.open("rb") as file:
         found = hashlib.sha256()
         while piece := file.read(1 << 20):
@@ -246,7 +192,7 @@ def _known(upload: Upload, digest: str) -> bool:
     if not earlier:
         try:
             with transaction.atomic():
-                if not _held(upload).update(sha256=digest):
+                if not jobs.held(upload).update(sha256=digest):
                     raise TakenOver
             return False
         except IntegrityError:  # the same bytes are being read by another worker
@@ -261,7 +207,7 @@ def _known(upload: Upload, digest: str) -> bool:
     return True
 
 
-def _mark(upload: Upload, lease: _Lease) -> None:
+def _mark(upload: Upload, lease: Lease) -> None:
     """Mark and index the upload's sessions, some at a time, until none is left."""
     while True:
         lease.check()

@@ -17,6 +17,7 @@ from pgvector.django import HalfVectorField
 
 from annotation.accounts.models import ConsentText
 from annotation.core.embed import DIMENSIONS
+from annotation.core.jobs import Job
 from annotation.histories.records import NAMES
 from annotation.studies.models import Study
 
@@ -30,7 +31,7 @@ HELD = {
 }
 
 
-class Upload(models.Model):
+class Upload(Job):
     """One file of a history. The row is the job: reading it, then marking what it held.
 
     The file's own name is not stored: it may name a person.
@@ -68,17 +69,12 @@ class Upload(models.Model):
     counts = models.JSONField(default=dict)
     skipped = models.JSONField(default=list)
 
-    # The job.
     status = models.CharField(max_length=15, choices=Status, default=Status.RECEIVING)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    lease_expires_at = models.DateTimeField(null=True)
     # Bytes read, then sessions marked, of how many.
     progress = models.BigIntegerField(default=0)
     # When all rows of the file were stored, in one transaction; what follows can be repeated.
     stored_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    error_code = models.CharField(max_length=40, blank=True)
-    error = models.TextField(blank=True)
 
     class Meta:
         constraints = [

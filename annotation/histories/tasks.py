@@ -1,12 +1,6 @@
-import logging
-
-import redis
-from kombu.exceptions import OperationalError
-
 from annotation.celery import app
+from annotation.core import jobs
 from annotation.histories import erase, ingest
-
-log = logging.getLogger(__name__)
 
 
 # A gigabyte takes minutes; an hour is when the broker would hand the task out again.
@@ -25,9 +19,5 @@ def ring() -> None:
 
 
 def soon(upload_id) -> None:
-    """Ring for an upload at once. Without a broker the row waits, and ``ring`` finds it later."""
-    try:
-        read.delay(str(upload_id))
-    except (OperationalError, redis.RedisError) as error:
-        name = type(error).__name__
-        log.warning("no broker (%s): upload %s waits for the next ring", name, upload_id)
+    """Notify a worker of an upload at once."""
+    jobs.notify(read, upload_id)

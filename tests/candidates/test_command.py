@@ -11,9 +11,10 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.candidates import generate, jobs
+from annotation.candidates import calls, generate
 from annotation.candidates.management.commands import generate as command
 from annotation.candidates.models import Candidate
+from annotation.core import jobs
 from annotation.core.models import Heartbeat
 from tests.candidates.conftest import Reply
 
@@ -51,7 +52,7 @@ def test_with_wait_and_a_worker_the_answers_are_left_to_it(asked, tea, fake, mon
     Heartbeat.objects.create(name="worker", at=timezone.now())
 
     def work(seconds):
-        for candidate_id in jobs.due():
+        for candidate_id in calls.due():
             generate.write_one(candidate_id)
 
     monkeypatch.setattr(command.time, "sleep", work)
@@ -110,8 +111,8 @@ def test_a_killed_worker_leaves_a_row_that_comes_back(asked, tea, fake, settings
     assert candidate.lease_expires_at - timezone.now() <= jobs.LEASE
     # Half a minute later.
     Candidate.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
-    jobs.reap()
-    assert jobs.due() == [candidate.pk]
+    calls.reap()
+    assert calls.due() == [candidate.pk]
     generate.write_one(candidate.pk)
     candidate.refresh_from_db()
     assert (candidate.status, candidate.attempts, candidate.text) == ("done", 2, "Walk.")

@@ -9,9 +9,9 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.candidates import generate, jobs, tasks
+from annotation.candidates import calls, generate, tasks
 from annotation.candidates.models import Candidate
-from annotation.core import heartbeat
+from annotation.core import heartbeat, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
 from annotation.personas import profile as profiles
@@ -253,14 +253,14 @@ def test_a_rewrite_keeps_the_length_or_is_refused(asked, tea, fake):
 
 
 def test_a_server_error_is_tried_again_later_and_parked_after_three(asked, tea, fake, monkeypatch):
-    monkeypatch.setattr(jobs.random, "uniform", lambda low, high: low + high)
+    monkeypatch.setattr(calls.random, "uniform", lambda low, high: low + high)
     fake.replies = [Reply(status=500, body=b'{"error": {"message": "BODY-CANARY"}}')]
     candidate = one(tea)
     for attempt in (1, 2):
         written(overdue(candidate))
         assert (candidate.status, candidate.attempts) == ("requested", attempt)
         pause = (candidate.next_try_at - timezone.now()).total_seconds()
-        longest = jobs.BACKOFF_SECONDS * 2**attempt
+        longest = calls.BACKOFF_SECONDS * 2**attempt
         assert longest - 5 < pause <= longest
         assert generate.write_one(candidate.pk) is None  # not before its time
     written(overdue(candidate))
@@ -291,10 +291,10 @@ def test_retry_after_is_the_least_pause_and_holds_the_endpoint(asked, tea, fake)
     assert first.error_code == "rate_limit"
     assert (first.next_try_at - timezone.now()).total_seconds() > 295
     assert generate.write_one(second.pk) is None
-    assert jobs.due() == []
+    assert calls.due() == []
     assert len(fake.requests) == 1
     overdue(first)
-    assert len(jobs.due()) == 2  # as many as the endpoint has places
+    assert len(calls.due()) == 2  # as many as the endpoint has places
 
 
 def test_an_endpoint_that_asks_for_a_day_is_left_to_a_person(asked, tea, fake):
@@ -303,7 +303,7 @@ def test_an_endpoint_that_asks_for_a_day_is_left_to_a_person(asked, tea, fake):
 
 
 def test_three_answers_in_trouble_rest_the_endpoint(asked, tea, cast, fake, monkeypatch):
-    monkeypatch.setattr(jobs.random, "uniform", lambda low, high: high)
+    monkeypatch.setattr(calls.random, "uniform", lambda low, high: high)
     cast.query(tea, "q2", None)
     fake.replies = [Reply(status=503, body=b"{}")]
     *failing, last = generate.request(tea, endpoint="fake")
@@ -312,7 +312,7 @@ def test_three_answers_in_trouble_rest_the_endpoint(asked, tea, cast, fake, monk
     assert generate.write_one(last.pk) is None
     assert len(fake.requests) == 3
     overdue(failing[0])
-    assert jobs.due() == [failing[0].pk, last.pk]
+    assert calls.due() == [failing[0].pk, last.pk]
 
 
 def test_an_answer_without_text_is_tried_again(asked, tea, fake):
@@ -325,7 +325,7 @@ def test_an_answer_without_text_is_tried_again(asked, tea, fake):
 def test_a_row_of_an_endpoint_that_is_gone_says_so(asked, tea, fake, settings):
     candidate = one(tea)
     settings.ENDPOINTS = []
-    assert jobs.due() == [candidate.pk]
+    assert calls.due() == [candidate.pk]
     assert written(candidate).error == "“fake” is no longer configured."
 
 
@@ -334,13 +334,13 @@ def test_a_row_of_an_endpoint_that_is_gone_says_so(asked, tea, fake, settings):
 
 def test_a_late_twin_writes_nothing(asked, tea, fake):
     candidate = one(tea)
-    twin = jobs.claim(candidate.pk)
+    twin = calls.claim(candidate.pk)
     Candidate.objects.filter(pk=candidate.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
-    jobs.reap()
+    calls.reap()
     fake.replies = [Reply("The second attempt's."), Reply("The twin's.")]
     assert written(candidate).text == "The second attempt's."
     generate._write(twin)
-    jobs.put_off(twin, generate.CallFailed("timeout"))
+    calls.put_off(twin, generate.CallFailed("timeout"))
     candidate.refresh_from_db()
     assert (candidate.status, candidate.text) == ("done", "The second attempt's.")
     assert candidate.tokens_in == 14  # both calls were paid for
@@ -348,10 +348,10 @@ def test_a_late_twin_writes_nothing(asked, tea, fake):
 
 def test_a_late_attempt_from_before_a_retry_writes_nothing(asked, tea, fake):
     candidate = one(tea)
-    late = jobs.claim(candidate.pk)
-    jobs.put_off(late, generate.CallFailed("refused"))
+    late = calls.claim(candidate.pk)
+    calls.put_off(late, generate.CallFailed("refused"))
     assert generate.retry(tea) == 1
-    holder = jobs.claim(candidate.pk)
+    holder = calls.claim(candidate.pk)
     assert not jobs.held(late).exists()
     assert jobs.held(holder).exists()
 
@@ -364,19 +364,19 @@ def test_a_retry_gives_three_tries_more(asked, tea, fake):
         assert states == ["requested", "requested", "failed"]
         generate.retry(tea)
     for _lost in range(3):
-        assert jobs.claim(candidate.pk)
+        assert calls.claim(candidate.pk)
         Candidate.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
-        jobs.reap()
+        calls.reap()
     candidate.refresh_from_db()
     assert (candidate.status, candidate.attempts) == ("failed", 9)
 
 
 def test_a_row_is_had_by_one_worker_only(asked, tea, fake):
     candidate = one(tea)
-    assert jobs.claim(candidate.pk).attempts == 1
-    assert jobs.claim(candidate.pk) is None
-    jobs.reap()
-    assert jobs.claim(candidate.pk) is None
+    assert calls.claim(candidate.pk).attempts == 1
+    assert calls.claim(candidate.pk) is None
+    calls.reap()
+    assert calls.claim(candidate.pk) is None
 
 
 @pytest.mark.django_db(transaction=True)
@@ -388,7 +388,7 @@ def test_claims_at_once_never_exceed_the_endpoints_places(asked, tea, fake, sett
     def race(pk):
         try:
             start.wait()
-            got.append(jobs.claim(pk))
+            got.append(calls.claim(pk))
         finally:
             connection.close()
 
@@ -404,9 +404,9 @@ def test_claims_at_once_never_exceed_the_endpoints_places(asked, tea, fake, sett
 def test_a_poison_row_is_parked_after_three_lost_workers(asked, tea, fake):
     poison, other, _ = generate.request(tea, endpoint="fake")
     for attempt in (1, 2, 3):
-        assert jobs.claim(poison.pk).attempts == attempt
+        assert calls.claim(poison.pk).attempts == attempt
         Candidate.objects.filter(pk=poison.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
-        jobs.reap()
+        calls.reap()
     poison.refresh_from_db()
     assert (poison.status, poison.error_code) == ("failed", "worker_lost")
     assert "three times" in poison.error
@@ -414,7 +414,7 @@ def test_a_poison_row_is_parked_after_three_lost_workers(asked, tea, fake):
 
 
 def test_the_lease_is_renewed_while_the_model_writes(asked, tea, fake, monkeypatch):
-    candidate = jobs.claim(one(tea).pk)
+    candidate = calls.claim(one(tea).pk)
     short = timezone.now() + timedelta(seconds=1)
     Candidate.objects.filter(pk=candidate.pk).update(lease_expires_at=short)
 
@@ -426,7 +426,7 @@ def test_the_lease_is_renewed_while_the_model_writes(asked, tea, fake, monkeypat
             return self.left < 1
 
     monkeypatch.setattr(jobs.connection, "close", lambda: None)  # the test's own connection
-    jobs._renew_until(candidate, Twice(), heartbeat.beat)
+    jobs._renew_until(jobs.Lease(candidate), Twice(), heartbeat.beat, 10, None)
     candidate.refresh_from_db()
     assert candidate.lease_expires_at - timezone.now() > timedelta(seconds=25)
     assert heartbeat.worker_alive()
@@ -449,7 +449,7 @@ class Bells(list):
 @pytest.fixture
 def bells(monkeypatch):
     found = Bells()
-    monkeypatch.setattr(jobs.app, "signature", found)
+    monkeypatch.setattr(calls.app, "signature", found)
     return found
 
 
@@ -464,7 +464,7 @@ def test_the_beat_rings_for_rows_that_nobody_rang_for(asked, tea, bells):
     rows = generate.request(tea, endpoint="fake")
     tasks.ring()
     assert bells == [str(row.pk) for row in rows[:2]]
-    jobs.claim(rows[0].pk)
+    calls.claim(rows[0].pk)
     bells.clear()
     tasks.ring()
     assert bells == [str(rows[1].pk)]
@@ -492,7 +492,7 @@ def test_rows_are_stored_while_the_broker_is_away(
         generate.request(tea, endpoint="fake")
     assert Candidate.objects.filter(status="requested").count() == 3
     bells.error = None
-    assert jobs.ring() == 2
+    assert calls.ring() == 2
 
 
 # --- Looking ----------------------------------------------------------------------------------
@@ -504,7 +504,7 @@ def test_progress_counts_what_was_asked_of_models(asked, tea, cast, fake):
     fake.replies = [Reply("Walk."), Reply(status=404, body=b"{}")]
     written(a3)
     written(a2)
-    jobs.claim(a1.pk)
+    calls.claim(a1.pk)
     counts = generate.progress(tea)
     assert [counts[key] for key in ("total", "done", "failed", "running", "requested")] == [
         3, 1, 1, 1, 0

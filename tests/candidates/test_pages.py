@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.candidates import generate, jobs
+from annotation.candidates import calls, generate
 from annotation.candidates.models import Candidate
 from annotation.core.models import Heartbeat
 from tests.candidates.conftest import Reply
@@ -135,4 +135,4 @@ def test_one_answer_and_three_cost_the_same_queries(carol, tea, asked, fake):
     write("A2")
     assert Candidate.objects.filter(status="done").count() == 3
     assert queries() == one
-    assert jobs.due() == []
+    assert calls.due() == []

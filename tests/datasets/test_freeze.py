@@ -513,9 +513,8 @@ def test_a_study_that_is_being_imported_is_not_waited_for_without_end(tea, monke
     assert not Release.objects.exists()
 
 
-def test_a_worker_that_writes_a_release_shows_that_it_is_alive(tea, items, monkeypatch):
+def test_a_worker_that_writes_a_release_shows_that_it_is_alive(tea, items):
     items(1)
-    monkeypatch.setattr(freeze, "RENEW_SECONDS", -1)
     freeze.build(freeze.request(tea, "long", "", None).pk)
     assert not worker_alive()  # here a command wrote it
     tasks.build.apply([freeze.request(tea, "long", "", None).pk], throw=True)

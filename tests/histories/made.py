@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from annotation.core import jobs
 from annotation.histories import ingest
 from annotation.histories.locks import changing
 from annotation.histories.models import Session, Upload
@@ -55,7 +56,7 @@ def bring(owner, records) -> Upload:
         Upload.objects.filter(pk=upload.pk).update(
             counts=counts.as_json(), skipped=counts.omissions(), stored_at=START
         )
-    ingest._mark(upload, ingest._Lease(upload))
+    ingest._mark(upload, jobs.Lease(upload))
     return upload
 
 

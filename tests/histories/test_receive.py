@@ -12,6 +12,7 @@ from django.db import connection
 from django.urls import reverse
 
 from annotation.accounts.models import Consent
+from annotation.core import jobs
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.models import AuditEvent
 from annotation.histories import files, ingest, receive
@@ -223,7 +224,7 @@ def test_a_second_worker_finds_the_upload_taken(ann, contents, monkeypatch):
 
 def test_an_upload_that_kills_its_worker_is_given_up_after_some_attempts(ann, settings):
     upload = requested(ann)
-    for attempt in range(1, ingest.ATTEMPTS + 1):
+    for attempt in range(1, jobs.TRIES + 1):
         assert ingest.due() == [upload.pk]
         assert ingest._claim(upload.pk).attempts == attempt
         Upload.objects.update(lease_expires_at="2020-01-01T00:00Z")

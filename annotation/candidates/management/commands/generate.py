@@ -7,7 +7,7 @@ import time
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from annotation.candidates import generate, jobs
+from annotation.candidates import calls, generate
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.models import Study
@@ -61,8 +61,8 @@ class Command(BaseCommand):
                 if not said:
                     self.stderr.write("No worker is running: the answers are written here.")
                     said = True
-                jobs.reap()
-                written = [generate.write_one(pk) for pk in jobs.due(study)[:1]]
+                calls.reap()
+                written = [generate.write_one(pk) for pk in calls.due(study)[:1]]
                 if not any(written):
                     time.sleep(POLL_SECONDS)
 

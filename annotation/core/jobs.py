@@ -1,0 +1,181 @@
+"""A job is a row: its status, its lease, and how often it was tried.
+
+A worker takes a row by one conditional update and renews the lease from a thread while it works.
+Only the attempt that holds the lease may store anything: ``held`` is the row for as long as it
+does. The broker only notifies workers; a row whose notification or worker was lost is found by
+``waiting`` once its lease has run out. A row that was tried TRIES times is closed by ``exhausted``.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import redis
+from django.db import InterfaceError, OperationalError, connection, models
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+from kombu.exceptions import OperationalError as BrokerError
+
+from annotation.core import heartbeat
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+# A killed worker's row is back in work within a lease and one turn of the periodic task.
+LEASE = timedelta(seconds=30)
+RENEW_SECONDS = 10
+
+
+class TakenOver(Exception):  # noqa: N818 - not an error: the work is somebody else's or nobody's
+    """This attempt no longer holds the row: its lease ran out, or the job was cancelled."""
+
+
+class Job(models.Model):
+    """The columns of a job. A table may declare a ``status`` of its own with further values."""
+
+    class Status(models.TextChoices):
+        REQUESTED = "requested"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    status = models.CharField(max_length=15, choices=Status, default=Status.REQUESTED)
+    # Attempts are never numbered anew: a late one must not pass for the one that holds the row.
+    attempts = models.PositiveSmallIntegerField(default=0)
+    # Attempts that do not count as tries: before somebody asked again, or asked to wait.
+    tries_from = models.PositiveSmallIntegerField(default=0)
+    lease_expires_at = models.DateTimeField(null=True)
+    next_try_at = models.DateTimeField(null=True)
+    error_code = models.CharField(max_length=40, blank=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def tries(self) -> int:
+        """Attempts since the job was last asked for."""
+        return self.attempts - self.tries_from
+
+
+REQUESTED, RUNNING, FAILED = Job.Status.REQUESTED, Job.Status.RUNNING, Job.Status.FAILED
+
+
+def waiting(rows: QuerySet) -> QuerySet:
+    """Those of ``rows`` that nobody works at and that may start now, tried too often or not."""
+    due = Q(status=REQUESTED) & (Q(next_try_at=None) | Q(next_try_at__lte=Now()))
+    return rows.filter(due | Q(status=RUNNING, lease_expires_at__lt=Now()))
+
+
+def startable(rows: QuerySet) -> QuerySet:
+    """Those of ``rows`` that ``take`` would take."""
+    return waiting(rows).filter(attempts__lt=F("tries_from") + TRIES)
+
+
+def exhausted(rows: QuerySet) -> QuerySet:
+    """Those of ``rows`` that nobody works at and that had their TRIES: to be closed in words."""
+    return waiting(rows).filter(attempts__gte=F("tries_from") + TRIES)
+
+
+def lease(attempts: int | F) -> dict:
+    """Values of a row that is taken for the attempt of that number."""
+    return {"status": RUNNING, "attempts": attempts, "lease_expires_at": Now() + LEASE}
+
+
+def take(rows: QuerySet, pk) -> bool:
+    """Take the row ``pk`` for one attempt, where it is among ``rows`` and startable."""
+    return bool(startable(rows.filter(pk=pk)).update(**lease(F("attempts") + 1)))
+
+
+def held(job: Job) -> QuerySet:
+    """The row, as long as this very attempt holds it."""
+    rows = type(job)._base_manager
+    return rows.filter(pk=job.pk, status=RUNNING, attempts=job.attempts)
+
+
+def end(job: Job, status: str, **fields) -> bool:
+    """Give the row back with ``status`` and ``fields``; False where the attempt came too late."""
+    fields = {"lease_expires_at": None, "next_try_at": None, **fields}
+    return bool(held(job).update(status=status, **fields))
+
+
+def again(rows: QuerySet) -> int:
+    """Ask once more for ``rows``, whatever became of them; how many."""
+    return rows.update(
+        status=REQUESTED, tries_from=F("attempts"), next_try_at=None, error_code="", error=""
+    )
+
+
+def notify(task, pk) -> bool:
+    """Send ``task`` for the row ``pk``; without a broker the row waits for the periodic task."""
+    try:
+        task.delay(str(pk))
+    except (BrokerError, redis.RedisError) as error:
+        log.warning("no broker (%s): %s waits for the next turn", type(error).__name__, pk)
+        return False
+    return True
+
+
+class Lease:
+    """The lease of one attempt while it works."""
+
+    def __init__(self, job: Job, **fields):
+        # ``fields`` are written at each renewal: what the work says of its progress.
+        self.job, self.fields, self.lost = job, fields, False
+
+    def check(self) -> None:
+        """Raise TakenOver where the last renewal did not find the row held."""
+        if self.lost:
+            raise TakenOver
+
+    def renew(self) -> None:
+        """Renew now; ``lost`` says afterwards whether somebody else has the row."""
+        kept = held(self.job).update(lease_expires_at=Now() + LEASE, **self.fields)
+        # A row that is not there yet is one whose transaction is still open.
+        self.lost = not kept and type(self.job)._base_manager.filter(pk=self.job.pk).exists()
+
+    def confirm(self) -> None:
+        """Renew now, and raise TakenOver where somebody else has the row."""
+        self.renew()
+        self.check()
+
+
+@contextmanager
+def renewed(job: Job, *, every: float = RENEW_SECONDS, longest: float = 0, **fields) -> Iterator:
+    """A Lease of ``job`` that a thread renews ``every`` so many seconds while the block runs.
+
+    In a worker's task each renewal is a sign of life of the worker, too, and so is the beginning.
+
+    After ``longest`` seconds (0: never) it is renewed no more: what hangs is given to another.
+    """
+    held_lease, stop, pulse = Lease(job, **fields), threading.Event(), heartbeat.pulse()
+    pulse()
+    rounds = int(longest / every) + 1 if longest else None
+    arguments = (held_lease, stop, pulse, every, rounds)
+    thread = threading.Thread(target=_renew_until, args=arguments, daemon=True)
+    thread.start()
+    try:
+        yield held_lease
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _renew_until(held_lease: Lease, stop, pulse, every: float, rounds: int | None) -> None:
+    try:
+        while rounds is None or rounds > 0:
+            if stop.wait(every):
+                return
+            rounds = rounds and rounds - 1
+            try:
+                held_lease.renew()
+                pulse()
+            except (OperationalError, InterfaceError) as error:
+                name = type(error).__name__
+                log.warning("%s: lease not renewed (%s)", held_lease.job.pk, name)
+                connection.close()
+    finally:
+        connection.close()  # this thread's own

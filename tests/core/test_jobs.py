@@ -1,0 +1,112 @@
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+from redis import ConnectionError
+
+from annotation.core import jobs
+from annotation.core.jobs import TakenOver
+from annotation.datasets.models import Release
+
+ROWS = Release.objects.all
+
+
+@pytest.fixture
+def job(cast):
+    return Release.objects.create(
+        study=cast.study("tea"), version=1, layout="long", salt="s", as_of=Now(), frozen={}
+    )
+
+
+def taken(job) -> Release:
+    assert jobs.take(ROWS(), job.pk)
+    return Release.objects.get(pk=job.pk)
+
+
+def lapse(job):
+    ROWS().filter(pk=job.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
+
+
+def test_a_row_is_taken_once_and_again_only_after_its_lease(job):
+    attempt = taken(job)
+    assert (attempt.status, attempt.attempts, attempt.tries) == ("running", 1, 1)
+    assert not jobs.take(ROWS(), job.pk)
+    lapse(job)
+    assert taken(job).attempts == 2
+
+
+def test_a_row_waits_for_its_next_try(job):
+    ROWS().update(next_try_at=Now() + timedelta(seconds=60))
+    assert not jobs.take(ROWS(), job.pk)
+    ROWS().update(next_try_at=Now())
+    assert jobs.take(ROWS(), job.pk)
+
+
+def test_only_the_attempt_that_holds_the_row_ends_it(job):
+    late = taken(job)
+    lapse(job)
+    holder = taken(job)
+    assert not jobs.end(late, "done")
+    assert jobs.end(holder, "failed", error_code="disk")
+    job.refresh_from_db()
+    assert (job.status, job.error_code, job.lease_expires_at) == ("failed", "disk", None)
+
+
+def test_three_lost_workers_exhaust_a_row_until_somebody_asks_again(job):
+    for _attempt in range(jobs.TRIES):
+        assert list(jobs.exhausted(ROWS())) == []
+        taken(job)
+        lapse(job)
+    assert list(jobs.exhausted(ROWS())) == [job]
+    assert not jobs.take(ROWS(), job.pk)
+    assert jobs.again(ROWS()) == 1
+    attempt = taken(job)
+    assert (attempt.attempts, attempt.tries) == (4, 1)
+
+
+def test_a_renewal_writes_progress_and_notices_another_holder(job):
+    attempt = taken(job)
+    with jobs.renewed(attempt, error="half") as lease:
+        lease.confirm()
+        job.refresh_from_db()
+        assert job.error == "half"
+        ROWS().update(attempts=2)
+        with pytest.raises(TakenOver):
+            lease.confirm()
+        with pytest.raises(TakenOver):
+            lease.check()
+
+
+class Broker:
+    def delay(self, pk):
+        raise ConnectionError("away")
+
+
+def test_without_a_broker_the_row_waits(job, caplog):
+    assert not jobs.notify(Broker(), job.pk)
+    assert "no broker" in caplog.text
+    assert list(jobs.startable(ROWS())) == [job]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_workers_at_once_one_takes_the_row(cast):
+    job = Release.objects.create(
+        study=cast.study("tea"), version=1, layout="long", salt="s", as_of=Now(), frozen={}
+    )
+    start, got = threading.Barrier(4), []
+
+    def race():
+        try:
+            start.wait()
+            got.append(jobs.take(ROWS(), job.pk))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=race) for _worker in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == [False, False, False, True]
