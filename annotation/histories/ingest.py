@@ -12,7 +12,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import translation
