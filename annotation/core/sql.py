@@ -5,7 +5,7 @@ answer it, and planning such a join takes longer than running it: these are writ
 prepared once a connection.
 """
 
-from django.db import connection
+from django.db import connection, models
 from django.db.backends.postgresql.base import ServerBindingCursor
 
 
@@ -18,3 +18,14 @@ def first(statement: str, values: dict) -> tuple | None:
     with wrap(bare) as cursor:
         cursor.execute(statement, values)
         return cursor.fetchone()
+
+
+def analyze(*tables: type[models.Model]) -> None:
+    """Let PostgreSQL count the rows of the tables of these models anew, after many rows came.
+
+    Autovacuum waits for fifty changed rows a table: tables of few rows (batches, tasks, studies)
+    would keep the estimates of empty ones, and joins with them run as nested loops.
+    """
+    names = ", ".join(connection.ops.quote_name(table._meta.db_table) for table in tables)
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {names}")

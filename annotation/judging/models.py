@@ -184,8 +184,8 @@ class Slot(models.Model):
             ),
             models.Index(
                 fields=["reserved_for", "study"],
-                condition=Q(status="open", reserved_for__isnull=False),
-                name="slot_reserved",
+                condition=Q(reserved_for__isnull=False),
+                name="slot_of_owner",
             ),
             models.Index(
                 fields=["lease_expires_at"], condition=Q(status="held"), name="slot_lease"
@@ -209,6 +209,9 @@ class Desk(models.Model):
     # Every position up to here was offered to this person since the last lap, or had no open slot.
     cursor = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
+    # When a whole lap gave this person nothing. New work comes as a returned slot or as a batch,
+    # and a batch clears this: until then only returned slots are looked at (queue.take).
+    exhausted_at = models.DateTimeField(null=True)
     # Names of the tasks whose tour this person has seen.
     toured = models.JSONField(default=list)
     # Given no work: since when, and the sentence that the person reads.

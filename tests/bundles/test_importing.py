@@ -2,6 +2,8 @@ import json
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from annotation.core.models import AuditEvent
 from annotation.judging.imports import bundles
@@ -197,3 +199,20 @@ def test_large_imports_open_several_batches(folder, monkeypatch):
     assert bundles.import_study(folder.write())["items"] == 8
     assert sorted(Batch.objects.values_list("size", flat=True)) == [1, 1, 2, 2, 2]
     assert sorted(Item.objects.values_list("position", flat=True)) == list(range(1, 9))
+
+
+def test_three_items_take_as_many_statements_as_one(folder, db):
+    def statements(slug, items):
+        folder.study["slug"] = slug
+        folder.files["items"] = items
+        checked = bundles.read(folder.write())
+        with CaptureQueriesContext(connection) as captured:
+            bundles.store(checked)
+        return len(captured)
+
+    rows = [
+        {"id": f"i{n}", "task": "better", "query": "q1", "candidates": ["q1-c1", f"q1-c{n}"]}
+        for n in (2, 3)
+    ]
+    rows.append({"id": "i4", "task": "better", "query": "q2", "candidates": ["q2-c1", "q2-c2"]})
+    assert statements("one-item", rows[:1]) == statements("three-items", rows)

@@ -301,3 +301,36 @@ def test_an_item_shows_the_persona_its_answers_were_written_for(cast, tea):
     persona.versions.create(version=2, profile={"Name": "Somebody else"})
     open_batch(tea, cast.task(tea))
     assert Item.objects.get().persona_version == old
+
+
+def test_a_lap_that_gave_nothing_is_noted_and_a_new_batch_ends_the_note(cast, tea):
+    cast.open(tea, items=1, overlap=2)
+    ann = cast.person("Ann")
+    assert judge(tea, ann) is not None
+    assert queue.claim(tea, ann) is None
+    desk = Desk.objects.get(study=tea, annotator=ann)
+    assert desk.exhausted_at is not None
+    cast.open(tea, items=1, overlap=2, options=2)
+    desk.refresh_from_db()
+    assert desk.exhausted_at is None
+    assert queue.claim(tea, ann) is not None
+
+
+def test_who_had_nothing_left_gets_a_slot_that_comes_back(cast, tea):
+    cast.open(tea, items=1, overlap=1)
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    slot = queue.claim(tea, bo)
+    assert queue.claim(tea, ann) is None
+    assert Desk.objects.get(study=tea, annotator=ann).exhausted_at is not None
+    queue.hand_back(slot, bo, Handback.Cause.SKIPPED)
+    assert queue.claim(tea, ann) == slot
+
+
+def test_a_noted_lap_is_repeated_after_a_quarter_of_an_hour(cast, tea):
+    """A slot that somebody's undone claim had locked is met then."""
+    cast.open(tea, items=1, overlap=1)
+    ann = cast.person("Ann")
+    Desk.objects.create(study=tea, annotator=ann, exhausted_at=Now() - timedelta(minutes=14))
+    assert queue.claim(tea, ann) is None
+    Desk.objects.update(exhausted_at=Now() - timedelta(minutes=16))
+    assert queue.claim(tea, ann) is not None

@@ -5,12 +5,12 @@ from django.db.models import Max
 from django.db.models.functions import Now
 
 from annotation.candidates.models import Candidate
-from annotation.core import audit
+from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches import plan
-from annotation.judging.models import Batch, Checks, Item, ItemOption, Slot
+from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
 from annotation.personas.models import PersonaVersion
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import Membership, Study, TaskDefinition
 
 
 @transaction.atomic
@@ -64,6 +64,8 @@ def add_items(
         Checks.objects.get_or_create(study=study)
     else:
         _insert_slots(batch, bound)
+        # Who had nothing left looks again. A claim under way holds its desk: it ends before this.
+        Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
         if study.status == Study.Status.DRAFT:
             study.status = Study.Status.OPEN
             study.save(update_fields=["status"])
@@ -138,5 +140,5 @@ def _insert_slots(batch: Batch, bound: bool) -> None:
                WHERE i.batch_id = %(batch)s""",
             {"batch": batch.pk, "bound": bound},
         )
-        # The hand-out reads these tables at once; the planner must not take them for empty.
-        cursor.execute("ANALYZE judging_slot, judging_item")
+    # The hand-out reads these tables at once; the planner must not take them for empty.
+    sql.analyze(Slot, Item, ItemOption, Batch, Candidate, TaskDefinition, Study, Membership)

@@ -228,8 +228,8 @@ def _unknown_items(study, chunk, tasks, report) -> Iterator[tuple[int, dict]]:
         for candidate in study.candidates.filter(
             external_id__in={id for _, row in chunk for id in row["candidates"]}
         )
-        .only("pk", "external_id", "query__persona_id", "query__owner_id")
         .select_related("query")
+        .defer("text", "prompt", "parameters", "query__text", "query__need")
     }
     for line, row in chunk:
         there = known.get(row["id"])

@@ -12,10 +12,11 @@ from django.contrib.auth.hashers import make_password
 from django.db import connection, transaction
 
 from annotation.accounts.models import User
+from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
 from annotation.judging.imports import votes_file
-from annotation.judging.models import Batch, Item, ItemOption, Judgment, Selection, Slot
+from annotation.judging.models import Batch, Desk, Item, ItemOption, Judgment, Selection, Slot
 from annotation.judging.work.submit import KEY_LIMIT
 from annotation.studies.models import Study
 
@@ -45,6 +46,7 @@ def import_votes(study, path, progress: Callable = silent) -> dict:
                 good.append((line, row))
         rejected += votes.store(good)
     votes.count()
+    sql.analyze(Slot, Judgment, Selection, Desk, User)
     rejected.sort(key=lambda one: one["line"])
     items, workers = {item for item, _ in votes.stored}, {who for _, who in votes.stored}
     return {

@@ -33,28 +33,35 @@ _OPEN = """
 
 # Returned slots first, then onwards from where this person is, then one lap from the start. A lap
 # takes the cursor along: from its end, every claim would pass again by all that this person judged.
+# A lap that gives nothing has walked over every open slot of the study: it is not repeated for some
+# minutes (a slot that another person's undone claim had locked is met by the next one).
 _TAKE = f"""
     WITH back AS ({_OPEN.format(where="s.returned")}), taken AS (
         UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
                claimed_at = now(), lease_expires_at = now() + %(lease)s
         WHERE id = COALESCE((SELECT id FROM back),
-                            ({_OPEN.format(where="s.position > %(cursor)s")}),
-                            ({_OPEN.format(where="s.position <= %(cursor)s")}))
+                            ({_OPEN.format(where="%(lap)s AND s.position > %(cursor)s")}),
+                            ({_OPEN.format(where="%(lap)s AND s.position <= %(cursor)s")}))
         RETURNING id, position)
     UPDATE judging_desk
     SET done = done + %(finished)s,
+        exhausted_at = CASE WHEN %(lap)s AND NOT EXISTS (SELECT FROM taken) THEN now()
+                            ELSE exhausted_at END,
         cursor = COALESCE((SELECT position FROM taken WHERE NOT EXISTS (SELECT FROM back)), cursor)
     WHERE id = %(desk)s
     RETURNING (SELECT id FROM taken)"""  # noqa: S608 - constants only
 
 
 _DESK = """
-    SELECT d.id, d.cursor, d.done, d.stopped_at, d.excluded_at, d.qualified_at, d.training_since,
+    SELECT d.id, d.cursor, d.done,
+           coalesce(d.exhausted_at > now() - interval '15 minutes', false),
+           d.stopped_at, d.excluded_at, d.qualified_at, d.training_since,
            d.next_gold, d.next_repeat, c.pass_mark, c.gold_every, c.repeat_every
     FROM judging_desk d LEFT JOIN judging_checks c ON c.study_id = d.study_id
     WHERE d.study_id = %(study)s AND d.annotator_id = %(annotator)s FOR UPDATE OF d"""
 _FIELDS = (
-    *("pk", "cursor", "done", "stopped_at", "excluded_at", "qualified_at", "training_since"),
+    *("pk", "cursor", "done", "exhausted"),
+    *("stopped_at", "excluded_at", "qualified_at", "training_since"),
     *("next_gold", "next_repeat"),
 )
 
@@ -62,7 +69,8 @@ _FIELDS = (
 def lock_desk(study, annotator) -> Desk:
     """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing.
 
-    ``rates`` on it are those of the study's checks, None where it has none.
+    ``rates`` on it are those of the study's checks, None where it has none; ``exhausted`` tells
+    that a lap gave this person nothing a short while ago.
     """
     whose = {"study": study.pk, "annotator": annotator.pk}
     row = sql.first(_DESK, whose)
@@ -71,7 +79,9 @@ def lock_desk(study, annotator) -> Desk:
         row = sql.first(_DESK, whose)
     own, rates = row[: len(_FIELDS)], row[len(_FIELDS) :]
     fields = dict(zip(_FIELDS, own, strict=True))
+    exhausted = fields.pop("exhausted")
     desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **fields)
+    desk.exhausted = exhausted
     desk.rates = None if rates[0] is None else hidden_checks.Rates(*rates)
     return desk
 
@@ -93,6 +103,7 @@ def take(desk: Desk, finished: int = 0):
         "me": desk.annotator_id,
         "lease": timedelta(minutes=settings.LEASE_MINUTES),
         "cursor": desk.cursor,
+        "lap": not desk.exhausted,
         "desk": desk.pk,
         "finished": finished,
     }
