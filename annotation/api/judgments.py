@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import F, Q, QuerySet
 
-from annotation.agreement.reading import worker_name
+from annotation.agreement.reading import withdrawn_from, worker_name
 from annotation.datasets.answers import SAID, read
 from annotation.judging.curator import labels
 from annotation.judging.kinds import config_of, kind_of
@@ -30,11 +30,13 @@ NAMED = {
 def long_form(study, *, every: bool) -> QuerySet:
     """The judgments of ``study`` that count, as dictionaries for ``told``.
 
-    ``every``: also what was revised, and what was taken out. Checks are never among them.
+    ``every``: also what was revised, and what a curator took out. Checks are never among them, nor
+    what somebody judged who has withdrawn.
     """
-    found = Judgment.objects.all() if every else Judgment.objects.standing()
-    found = found.filter(slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK)
-    return found.values(*OWN, *SAID, **NAMED)
+    rows = Judgment.objects.all() if every else Judgment.objects.standing()
+    rows = rows.filter(slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK)
+    rows = rows.exclude(annotator__in=withdrawn_from(study))
+    return rows.values(*OWN, *SAID, **NAMED)
 
 
 def told(rows: list[dict]) -> list[dict]:

@@ -34,6 +34,8 @@ class ReleaseStatus(serializers.Serializer):
     created_at = serializers.DateTimeField(source="as_of")
     status = serializers.ChoiceField(choices=Release.Status.values)
     error = serializers.CharField()
+    fetched_at = serializers.DateTimeField(allow_null=True)
+    withdrawals = serializers.ListField(child=serializers.DateField())
     manifest = serializers.JSONField(allow_null=True)
     url = serializers.SerializerMethodField()
     download_url = serializers.SerializerMethodField()

@@ -31,6 +31,11 @@ class Release(Job):
     # being stored at that moment, or is imported later with an old date, changes nothing.
     frozen = models.JSONField()
     manifest = models.JSONField(null=True)
+    # When its files first left the server, and the days on which people in it withdrew since.
+    fetched_at = models.DateTimeField(null=True)
+    withdrawals = models.JSONField(
+        default=list, db_default=models.Value([], output_field=models.JSONField())
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "version"], name="release_version")]

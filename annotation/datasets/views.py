@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
-from annotation.datasets import folders, freeze, tasks
+from annotation.datasets import folders, freeze, tasks, withdrawals
 from annotation.datasets.forms import ReleaseForm
 from annotation.datasets.models import Release
 from annotation.studies.access import READERS, study_for
@@ -59,6 +59,8 @@ def download(request, slug, version):
 
 def zip_response(release) -> FileResponse:
     """Stream a finished release's zip; Http404 where its files are not on this machine."""
+    if not withdrawals.note_fetch(release):
+        raise Http404
     try:
         file = folders.zip_of(release).open("rb")
     except FileNotFoundError as error:

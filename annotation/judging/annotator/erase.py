@@ -1,15 +1,43 @@
-"""Takes out of a study what somebody asked and wrote there of their own, when they withdraw."""
+"""Takes out of a study what somebody asked and wrote there, when they withdraw."""
 
-from django.db import transaction
+from collections.abc import Iterator
+
+from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from annotation.candidates.models import Candidate
 from annotation.core import audit
-from annotation.judging.models import ClaimVerdict, Judgment, Score
+from annotation.judging.models import ClaimVerdict, Handback, Judgment, Score
 from annotation.queries.models import GoldClaim, GoldResponse, Ground, Query, Rubric
 
 EMPTY = {"text": "", "prompt": None, "parameters": {}, "urls": []}
+
+
+@transaction.atomic
+def written_words(study, annotator) -> None:
+    """Erase every free text that ``annotator`` wrote in ``study``; choices and scores stay."""
+    judgments = Judgment.objects.filter(slot__study=study, annotator=annotator)
+    judgments.update(reason="", marks=[])
+    for model, path in _tables():
+        texts = {field.name: "" for field in model._meta.local_fields if _is_free_text(field)}
+        if texts:
+            model._base_manager.filter(**{f"{path}__in": judgments}).update(**texts)
+    Handback.objects.filter(slot__study=study, annotator=annotator).update(reason="")
+    study.messages.filter(sender=annotator).delete()
+
+
+def _tables() -> Iterator[tuple[type[models.Model], str]]:
+    """Each kind's own table and the tables that hang on it, with the path to the judgment."""
+    for kind in Judgment.__subclasses__():
+        yield kind, "judgment_ptr"
+        for relation in kind._meta.get_fields():
+            if relation.one_to_many and relation.related_model is not Judgment:
+                yield relation.related_model, relation.field.name
+
+
+def _is_free_text(field: models.Field) -> bool:
+    return isinstance(field, models.TextField) and not field.choices
 
 
 @transaction.atomic

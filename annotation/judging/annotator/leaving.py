@@ -1,6 +1,7 @@
 """Ways out of a study: take one's consent and judgments back, or only stop taking part."""
 
 from django.db import transaction
+from django.dispatch import Signal
 
 from annotation.accounts import consent
 from annotation.core import audit
@@ -10,14 +11,18 @@ from annotation.judging.work import queue
 from annotation.judging.work.voids import void
 from annotation.studies import crowd, members
 
+# Sent in the transaction of a withdrawal with ``study`` and ``annotator``.
+withdrawn = Signal()
+
 
 @transaction.atomic
 def withdraw(study, annotator) -> int:
     """Take back ``annotator``'s consent and all that they judged; how many judgments that were.
 
     The one way of withdrawing, whichever page it begins on. Judgments leave the results and every
-    later release; own queries with all that was made of them, comments, and what was typed and not
-    submitted, are erased. Whoever agrees again later begins anew: what was taken out stays out.
+    later release; own queries with all that was made of them, reasons, messages, comments, and what
+    was typed and not submitted, are erased. Whoever agrees again later begins anew: what was taken
+    out stays out.
     """
     if study.consent_text:
         consent.withdraw(annotator, study.consent_text)
@@ -26,6 +31,8 @@ def withdraw(study, annotator) -> int:
     erase.own_queries(study, annotator)
     Draft.objects.filter(slot__study=study, annotator=annotator).delete()
     ItemComment.objects.filter(slot__study=study, author=annotator).delete()
+    erase.written_words(study, annotator)
+    withdrawn.send(sender=None, study=study, annotator=annotator)
     return taken
 
 

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.agreement.forms import FractionField
 from annotation.core.errors import DomainError
-from annotation.datasets import folders, freeze
+from annotation.datasets import folders, freeze, withdrawals
 from annotation.datasets.check import read_manifest
 from annotation.datasets.models import Release
 from annotation.studies.models import Study
@@ -92,6 +92,8 @@ def _new(study, out: Path, options) -> dict:
     manifest = freeze.build(release.pk, started=True)
     if manifest is None:
         raise DomainError(f"Another process writes release {release.version}; it goes on there.")
+    if not withdrawals.note_fetch(release):
+        raise DomainError("Somebody in the release withdrew just now. Ask for it again.")
     source = folders.folder_of(release)
     folders.place(out, lambda folder: shutil.copytree(source, folder, dirs_exist_ok=True))
     return manifest

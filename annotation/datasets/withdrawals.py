@@ -1,0 +1,63 @@
+"""What a withdrawal does to existing releases: unfetched ones are written anew without the person.
+
+A release that somebody has fetched cannot be called back: it stays as it is, and says when it was
+first fetched and when people withdrew since.
+"""
+
+from functools import partial
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.dispatch import receiver
+from django.utils import timezone
+
+from annotation.accounts.models import User
+from annotation.core import audit, jobs
+from annotation.datasets import folders, tasks
+from annotation.datasets.models import Release
+from annotation.judging.annotator.leaving import withdrawn
+from annotation.judging.models import Batch, Judgment
+from annotation.studies.models import Study
+
+WRITTEN_OR_DUE = (Release.Status.REQUESTED, Release.Status.RUNNING, Release.Status.DONE)
+
+
+def note_fetch(release: Release) -> bool:
+    """Record that the files leave the server; False where the release is not written any more."""
+    rows = Release.objects.filter(pk=release.pk, status=Release.Status.DONE)
+    return rows.filter(fetched_at=None).update(fetched_at=timezone.now()) > 0 or rows.exists()
+
+
+@receiver(withdrawn)
+@transaction.atomic
+def take_out(sender, study: Study, annotator: User, **kwargs) -> None:
+    """Take ``annotator`` out of the study's unfetched releases; note the day in fetched ones."""
+    for release in _holding(study, annotator).select_for_update().order_by("pk"):
+        if release.fetched_at:
+            release.withdrawals = [*release.withdrawals, timezone.now().date().isoformat()]
+            release.save(update_fields=["withdrawals"])
+            continue
+        people = {*release.frozen["withdrawn"], annotator.pk}
+        release.frozen["withdrawn"] = sorted(people)
+        release.save(update_fields=["frozen"])
+        jobs.again(Release.objects.filter(pk=release.pk))
+        audit.record(None, "release.rewrite", release, version=release.version)
+        transaction.on_commit(partial(_write_anew, release))
+
+
+def _holding(study: Study, annotator: User) -> QuerySet[Release]:
+    """Releases of ``study``, written or to be, that hold something of ``annotator``."""
+    judgments = Judgment.objects.filter(annotator=annotator, slot__study=study)
+    first = judgments.filter(slot__item__batch__purpose=Batch.Purpose.WORK).order_by("pk")
+    number = first.values_list("pk", flat=True).first()
+    holds = Q(frozen__owners__contains=annotator.pk)
+    if number is not None:
+        holds |= Q(frozen__judgment__gte=number)
+    releases = Release.objects.filter(holds, study=study, status__in=WRITTEN_OR_DUE)
+    return releases.exclude(frozen__withdrawn__contains=annotator.pk)
+
+
+def _write_anew(release: Release) -> None:
+    folders.delete(folders.zip_of(release))
+    folders.delete(folders.folder_of(release))
+    tasks.soon(release.pk)
