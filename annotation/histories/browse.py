@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.core.errors import DomainError
 from annotation.histories import consent, redact
 from annotation.histories.marks import passages, shown_text
-from annotation.histories.models import Mark, Message, Session
+from annotation.histories.models import Mark, Message, Session, Upload
 
 Kind, State = Session.Kind, Session.State
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
@@ -154,6 +154,12 @@ def tally(owner) -> dict[str, int]:
         pending=Count("pk", Q(state=State.PENDING)),
         unmarked=Count("pk", Q(marked_at=None)),
     )
+
+
+def is_being_read(owner) -> bool:
+    """Whether a file of ``owner`` has arrived and is not read to its end."""
+    waiting = (Upload.Status.REQUESTED, Upload.Status.RUNNING)
+    return Upload.objects.filter(owner=owner, status__in=waiting).exists()
 
 
 def choose(owner, which: QuerySet | Iterable, state: str) -> int:

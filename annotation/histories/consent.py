@@ -1,5 +1,6 @@
 """For what a person's kept sessions may be used: one study and one purpose at a time."""
 
+from collections import Counter
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -141,6 +142,17 @@ def choices(user) -> list[dict]:
         }
         for study in sorted((one.study for one in memberships), key=lambda study: study.title)
     ]
+
+
+def allowed_purposes(user) -> dict[int, int]:
+    """{study's id: how many uses ``user`` allows in it}, in the wordings that count now."""
+    standing = HistoryConsent.objects.filter(user=user, withdrawn_at=None)
+    counts = Counter(
+        row.study_id
+        for row in standing.select_related("text")
+        if row.text.body == WORDS[row.purpose]
+    )
+    return dict(counts)
 
 
 def text_of(purpose: str) -> ConsentText:

@@ -1,5 +1,6 @@
 from annotation.celery import app
 from annotation.judging.gold import claims
+from annotation.judging.owner import notices
 from annotation.judging.work import queue
 
 
@@ -14,3 +15,9 @@ def expire_leases():
 def pull_gold():
     """Take over the claims and rubrics that models have written."""
     claims.pull()
+
+
+@app.task
+def mail_owners(batch_id: int):
+    """Mail to the owners of a batch's queries that items wait for them."""
+    notices.mail(batch_id)

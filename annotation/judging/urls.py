@@ -4,6 +4,7 @@ from annotation.judging.annotator import leaving
 from annotation.judging.annotator import views as annotator_views
 from annotation.judging.curator import adjudication, check_views, sanction_views, task_views
 from annotation.judging.gold import views as gold_views
+from annotation.judging.owner import views as owner_views
 from annotation.judging.work import views
 from annotation.studies import arrive
 from annotation.studies import views as studies
@@ -20,6 +21,7 @@ urlpatterns = [
         gold_views.rubric,
         name="gold-rubric",
     ),
+    path("studies/<slug:slug>/steps/", owner_views.steps, name="owner-steps"),
     path("", annotator_views.home, name="home"),
     path("studies/<slug:slug>/mine/", annotator_views.past, name="mine"),
     path("studies/<slug:slug>/mine/download/", annotator_views.download, name="mine-download"),

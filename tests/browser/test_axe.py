@@ -186,8 +186,9 @@ def test_an_administrators_pages_have_no_violation(page, check, cast, log_in, bu
 def test_the_pages_of_own_queries_and_sources_have_no_violation(page, check, cast, let_in, bespoke):  # noqa: F811
     ann = cast.person("Ann")
     let_in(page, ann)
-    check(page, "/", "/studies/tea/my-queries/")
+    check(page, "/", "/studies/tea/steps/", "/studies/tea/my-queries/")
     query = ask(bespoke, ann)
+    check(page, "/studies/tea/steps/")
     check(page, "/studies/tea/my-queries/", f"/studies/tea/my-queries/{query.external_id}/")
     page.get_by_label("Find in what you keep").fill("trains")
     page.locator("#hits label").wait_for()

@@ -572,6 +572,7 @@ TABLE = {
     "queries": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
     "query-add": page(MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}),
     "query": page(MANAGERS, **_thing(pk="query.pk"), GET=200, POST=302, data=lambda w: WORDS),
+    "owner-steps": page(ANNOTATORS, GET=200, HEAD=200, but=_fresh("GET", "HEAD")),
     "own-queries": page(ANNOTATORS, GET=200, POST=302, but=_fresh("GET", "POST")),
     "own-query": page(
         ANNOTATORS,

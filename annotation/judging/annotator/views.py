@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
+from annotation.judging.owner import checklist
 from annotation.queries import own
 from annotation.studies import crowd
 from annotation.studies.access import MANAGERS, may_create, study_for
@@ -32,15 +33,19 @@ def home(request):
     places = overview.places(request.user, judged) if judged else {}
     completion = _hold_to_quota(request.user, places) if request.user.worker else None
     asking = own.asking([study for study in judged if study.consented]) if judged else set()
+    steps = checklist.checklists(request.user, [one for one in judged if one.pk in asking])
     reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
     unread = overview.unread(request.user, reading)
     rows = [
-        (study, places.get(study.pk), unread.get(study.pk), study.pk in asking) for study in studies
+        (study, places.get(study.pk), unread.get(study.pk), steps.get(study.pk))
+        for study in studies
     ]
     left = list(overview.left(request.user))
     context = {
         # What one can go on with comes first; otherwise by title.
-        "rows": sorted(rows, key=lambda row: not (row[1] and row[1].calls)),
+        "rows": sorted(
+            rows, key=lambda row: not ((row[1] and row[1].calls) or (row[3] and row[3].is_due))
+        ),
         # Who annotates or has left may have a history; studies that ask for one lead there. A
         # participant's account would be closed by one (crowd.enter).
         "history": not asking and bool(judged or left) and not request.user.worker,

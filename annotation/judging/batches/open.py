@@ -9,6 +9,7 @@ from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches import plan
 from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
+from annotation.judging.owner import notices
 from annotation.personas.models import PersonaVersion
 from annotation.studies.models import Membership, Study, TaskDefinition
 
@@ -66,6 +67,8 @@ def add_items(
         _insert_slots(batch, bound)
         # Who had nothing left looks again. A claim under way holds its desk: it ends before this.
         Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
+        if bound:
+            notices.announce(batch, by)
         if study.status == Study.Status.DRAFT:
             study.status = Study.Status.OPEN
             study.save(update_fields=["status"])

@@ -19,6 +19,7 @@ from annotation.judging.curator import labels
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Desk, Slot
 from annotation.judging.work import drafts, hidden_checks, present, queue, submit
+from annotation.queries import own
 from annotation.studies import crowd
 from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study, TaskDefinition
@@ -37,8 +38,11 @@ def judge(request, slug):
         return _go(request, reverse("consent", args=[slug]))
     if request.method == "POST":
         return _store(request, study)
-    last = submit.last_answered(study, request.user)
-    return _page(request, study, _next(study, request.user), last=last)
+    slot, last = _next(study, request.user), submit.last_answered(study, request.user)
+    if not (slot or last) and study.status != Study.Status.CLOSED and own.asked_for(study):
+        # Whoever judges answers to own questions has other steps to take before.
+        return _go(request, reverse("owner-steps", args=[slug]))
+    return _page(request, study, slot, last=last)
 
 
 def _next(study, annotator):
@@ -263,6 +267,7 @@ def _page(request, study, slot_id, refusal=None, last=None):
         context |= {
             "done": desk.done,
             "stopped": desk.stopped_at and desk.stop_reason,
+            "asks": own.asked_for(study),
             "completion": request.user.worker
             and crowd.completion(request.user, study, desk.done, nothing_left=True),
         }

@@ -1,0 +1,144 @@
+"""The owner's checklist: every step with its state, the same on its page and on the desk."""
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.histories import consent
+from annotation.histories.models import Session, Upload
+from annotation.judging.batches.open import open_batch
+from annotation.judging.owner import notices
+from annotation.judging.owner.checklist import checklist, checklists
+from annotation.queries import gold
+from annotation.studies.models import Message, Study
+from tests.bespoke.conftest import SEND, answered, ask
+
+
+@pytest.fixture
+def ann(cast):
+    return cast.person("Ann")
+
+
+def current(user, study) -> tuple[str, str]:
+    step = checklist(user, study).current
+    return step.name, step.state
+
+
+def states(user, study) -> dict:
+    return {step.name: step.state for step in checklist(user, study).steps}
+
+
+def test_the_steps_follow_each_other_from_the_history_to_judging(bespoke, ann, fake):
+    sessions = Session.objects.filter(owner=ann)
+    Session.objects.filter(owner=ann).update(state="pending")
+    consent.withdraw(ann, bespoke, SEND, "fake")
+    assert current(ann, bespoke) == ("decide", "now")
+    sessions.update(state="kept")
+    assert current(ann, bespoke) == ("allow", "now")
+    consent.grant(ann, bespoke, SEND, "fake")
+    assert current(ann, bespoke) == ("queries", "now")
+    ask(bespoke, ann)
+    assert current(ann, bespoke) == ("answers", "waits")
+    answered(bespoke, fake, "A profile.", "The first.", "The second.")
+    assert current(ann, bespoke) == ("answers", "waits")
+    assert "All answers are written" in checklist(ann, bespoke).current.note
+    open_batch(bespoke, bespoke.tasks.get(name="score"))
+    bespoke.refresh_from_db()
+    assert current(ann, bespoke) == ("judge", "now")
+    assert checklist(ann, bespoke).current.note == "0 judged, 2 waiting."
+    assert list(states(ann, bespoke).values()) == ["done"] * 5 + ["now"] + ["later"] * 3
+
+
+def test_the_first_step_without_a_history_is_to_send_it_and_to_wait_while_it_is_read(bespoke, ann):
+    Session.objects.filter(owner=ann).delete()
+    assert current(ann, bespoke) == ("history", "now")
+    Upload.objects.create(owner=ann, size=1, status="running")
+    step = checklist(ann, bespoke).current
+    assert (step.name, step.state, step.note) == ("history", "waits", "A file is being read now.")
+    assert checklist(ann, bespoke).changes_by_itself
+
+
+def test_after_judging_come_the_gold_response_and_the_rubric(judged, bespoke, ann):
+    assert current(ann, bespoke) == ("gold", "now")
+    response = gold.save(judged, ann, "The answer I wanted.")
+    assert current(ann, bespoke) == ("claims", "now")
+    gold.set_claims(response, ["It is calm."])
+    gold.save_rubric(judged, "Calm.", author=ann)
+    assert current(ann, bespoke) == ("claims", "now")
+    assert states(ann, bespoke)["rubric"] == "done"
+
+
+def test_who_allows_nothing_can_go_on(bespoke, ann):
+    consent.withdraw(ann, bespoke, SEND, "fake")
+    ask(bespoke, ann)
+    assert current(ann, bespoke) == ("answers", "waits")
+    notes = {step.name: step.note for step in checklist(ann, bespoke).steps}
+    assert notes["allow"] == "Nothing is allowed: answers rest on your questions alone."
+
+
+def test_what_somebody_else_did_is_not_counted(bespoke, cast, ann, fake):
+    ask(bespoke, ann)
+    answered(bespoke, fake, "A profile.", "The first.", "The second.")
+    open_batch(bespoke, bespoke.tasks.get(name="score"))
+    assert states(cast.person("Bo"), bespoke)["queries"] == "later"
+
+
+def test_the_page_and_the_desk_show_the_same_step_and_never_that_nothing_waits(bespoke, ann, login):
+    Study.objects.filter(pk=bespoke.pk).update(status="open")
+    page = login(ann)
+    assert page.get(f"/studies/{bespoke.slug}/judge/").url == f"/studies/{bespoke.slug}/steps/"
+    for address in ("/", f"/studies/{bespoke.slug}/steps/"):
+        text = page.get(address).content.decode()
+        assert "Step 4 of 9" in text
+        assert "Write questions of your own" in text
+        assert "Nothing is waiting for you" not in text
+
+
+def test_htmx_gets_the_steps_alone_and_asks_again_only_while_something_is_awaited(
+    bespoke, ann, login
+):
+    page, address = login(ann), f"/studies/{bespoke.slug}/steps/"
+    answer = page.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert answer.lstrip().startswith('<div id="steps"')
+    assert "hx-get" not in answer
+    ask(bespoke, ann)
+    assert "hx-get" in page.get(address, headers={"HX-Request": "true"}).content.decode()
+
+
+def test_a_study_in_which_nobody_asks_has_no_steps(tea, cast, login):
+    assert login(cast.person("Ann")).get(f"/studies/{tea.slug}/steps/").status_code == 404
+
+
+def test_the_checklists_of_three_studies_take_as_many_statements_as_one(bespoke, ann, cast):
+    def statements(studies):
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            checklists(ann, studies)
+        return len(captured)
+
+    others = [Study.objects.create(slug=f"s{n}", title=f"S{n}") for n in range(2)]
+    assert statements([bespoke]) == statements([bespoke, *others])
+
+
+def test_owners_get_a_message_when_their_items_are_opened(bespoke, cast, ann, fake):
+    ask(bespoke, ann)
+    answered(bespoke, fake, "A profile.", "The first.", "The second.")
+    ann.language = "ko"
+    ann.save()
+    open_batch(bespoke, bespoke.tasks.get(name="score"), by=cast.person("Cleo"))
+    message = Message.objects.get(study=bespoke)
+    assert (message.recipient, message.audience) == (ann, "person")
+    assert "2" in message.body
+
+
+def test_the_mail_says_the_same_as_the_message(bespoke, cast, ann, fake):
+    ask(bespoke, ann)
+    answered(bespoke, fake, "A profile.", "The first.", "The second.")
+    batch = open_batch(bespoke, bespoke.tasks.get(name="score"), by=cast.person("Cleo"))
+    assert notices.mail(batch.pk) == 1
+    assert mail.outbox[0].to == [ann.email]
+    body = Message.objects.get(study=bespoke).body
+    assert mail.outbox[0].body.startswith(body)
+    assert f"/studies/{bespoke.slug}/steps/" in mail.outbox[0].body
