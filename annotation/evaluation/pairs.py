@@ -1,0 +1,152 @@
+"""The pairs of a release in the `personafeedback` layout, ours or as published. Pure.
+
+A pair is one test case: a person, a question, the answer that people chose and the other one.
+"""
+
+import hashlib
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotation.core import records
+from annotation.core.errors import DomainError
+
+# The public copy of the benchmark spells the folder of the specific half otherwise.
+HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
+TIERS = ("easy", "medium", "hard")
+CELLS = tuple((half, tier) for half in HALVES for tier in TIERS)
+PERSONAS = "persona/all_personas.jsonl"
+MEMORIES = "persona/memories.jsonl"
+TEXTS = ("user_id", "question", "chosen", "reject")
+SEED = 20250
+
+
+class BenchmarkError(DomainError):
+    """The folder holds no pairs that can be read; the sentence names file and line."""
+
+    code = "benchmark"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One test case. ``place`` is its number in the release, from 0; the ids are unique in it."""
+
+    place: int
+    half: str
+    tier: str
+    user_id: str
+    question: str
+    chosen: str
+    reject: str
+    item: str
+    chosen_id: str
+    reject_id: str
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A release's pairs, its personas by user id, and the texts that stand for their history.
+
+    ``digest`` is the SHA-256 of all that a model may be asked about.
+    """
+
+    pairs: list[Pair]
+    personas: dict[str, dict]
+    memories: dict[str, list[str]]
+    digest: str
+    release: str
+
+
+def read(folder: Path) -> Benchmark:
+    """Read a release's folder. Raises BenchmarkError with file and line of the first fault."""
+    folder = Path(folder)
+    files = _files(folder)
+    if not files:
+        raise BenchmarkError(f"{folder} holds no data/specific or data/general: no pairs to ask.")
+    pairs: list[Pair] = []
+    for (half, tier), path in files.items():
+        for line, row in _rows(path, folder):
+            pairs.append(_pair(row, half, tier, len(pairs), f"{path.relative_to(folder)}", line))
+    if not pairs:
+        raise BenchmarkError(f"{folder} holds no pair.")
+    personas = {str(n): row for n, (_, row) in enumerate(_rows(folder / PERSONAS, folder), 1)}
+    memories = defaultdict(list)
+    if (folder / MEMORIES).is_file():
+        for line, row in _rows(folder / MEMORIES, folder):
+            user = row.get("user_id", row.get("persona"))
+            if not isinstance(row.get("text"), str) or not isinstance(user, str | int):
+                raise BenchmarkError(f"{MEMORIES}, line {line}: “user_id” and “text” are needed.")
+            memories[str(user)].append(row["text"])
+    read_files = [*files.values(), folder / PERSONAS, folder / MEMORIES]
+    return Benchmark(pairs, personas, dict(memories), _digest(read_files), _release(folder))
+
+
+def sample(pairs: list[Pair], limit: int | None) -> list[Pair]:
+    """``limit`` of the pairs, always the same at random, in the release's order; None: all."""
+    if limit is None or limit >= len(pairs):
+        return pairs
+    places = random.Random(SEED).sample(range(len(pairs)), limit)  # noqa: S311 - no secret
+    return [pairs[place] for place in sorted(places)]
+
+
+def _files(folder: Path) -> dict[tuple[str, str], Path]:
+    found_in = {}
+    for half, tier in CELLS:
+        for name in HALVES[half]:
+            path = folder / "data" / name / f"{tier}.jsonl"
+            if path.is_file():
+                found_in[half, tier] = path
+    return found_in
+
+
+def _rows(path: Path, folder: Path) -> Iterator[tuple[int, dict]]:
+    name = path.relative_to(folder)
+    try:
+        with path.open("rb") as stream:
+            for line, row in records.json_lines(stream):
+                if isinstance(row, str):
+                    raise BenchmarkError(f"{name}, line {line}: {row}.")
+                yield line, row
+    except OSError as error:
+        reason = (error.strerror or "it cannot be read").lower()
+        raise BenchmarkError(f"{name}: {reason}.") from error
+
+
+def _pair(row: dict, half: str, tier: str, place: int, name: str, line: int) -> Pair:
+    if isinstance(row.get("user_id"), int):  # some copies hold numbers
+        row = row | {"user_id": str(row["user_id"])}
+    for key in TEXTS:
+        if not isinstance(row.get(key), str):
+            raise BenchmarkError(f"{name}, line {line}: “{key}” is missing or no text.")
+    number = f"{half}/{tier}/{line}"
+    return Pair(
+        place,
+        half,
+        tier,
+        *(row[key] for key in TEXTS),
+        str(row.get("item_id") or number),
+        str(row.get("chosen_id") or f"{number}/chosen"),
+        str(row.get("reject_id") or f"{number}/reject"),
+    )
+
+
+def _digest(paths: list[Path]) -> str:
+    total = hashlib.sha256()
+    for path in paths:
+        if path.is_file():
+            with path.open("rb") as stream:
+                total.update(hashlib.file_digest(stream, "sha256").digest())
+    return total.hexdigest()
+
+
+def _release(folder: Path) -> str:
+    """The release's id by its manifest; "" where it has none."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    identity = manifest.get("release") if isinstance(manifest, dict) else ""
+    return identity if isinstance(identity, str) else ""

@@ -1,0 +1,97 @@
+"""What a model is asked about a pair of answers, and how its verdict is read. Pure.
+
+Wordings are ours: the paper's prompt for the choice is not published. Any change of one makes a new
+version, which a run stores.
+"""
+
+import re
+
+VERSION = "choice/1"
+SETTINGS = ("persona", "rag", "rag-filter", "none")
+# Memories that are retrieved for a question; the paper gives no number.
+NEAREST = 5
+# What follows an end of thinking counts, and a verdict inside an unfinished thought does not.
+_THOUGHT = re.compile(r"<(think|thinking)>.*?(</\1>|\Z)", re.S | re.I)
+_THOUGHT_END = re.compile(r".*</(think|thinking)>", re.S | re.I)
+_VERDICT = re.compile(
+    r"(?:verdict|choice|answer|选择|答案|판정)\W{0,12}?(?:is\W{0,4})?(?:answer\s*)?\b([12])\b"
+    r"(?!\s*(?:or|and|/|vs))",
+    re.I,
+)
+_ALONE = re.compile(r"\W*(?:answer\s*)?([12])\W*", re.I)
+_NUMBER = re.compile(r"\d+")
+
+_SYSTEM = (
+    "You compare two answers to a user's question. Choose the answer that serves this user better: "
+    "it must be helpful, that is precise and to the point, and fit this user, that is take up what "
+    "matters for the question without forcing in facts about the user. Length alone is no merit."
+)
+_END = "Which answer is better for this user? End with one line: Verdict: 1 or Verdict: 2."
+
+
+def choice(question: str, first: str, second: str, about: str) -> list[dict]:
+    """Messages that ask which of two answers is better; ``about`` is what is shown of the user."""
+    shown = f"{about}\n\n" if about else ""
+    return [
+        {"role": "system", "content": _SYSTEM},
+        {
+            "role": "user",
+            "content": f"{shown}Question:\n{question}\n\nAnswer 1:\n{first}\n\n"
+            f"Answer 2:\n{second}\n\n{_END}",
+        },
+    ]
+
+
+def about_profile(profile: str) -> str:
+    """The user by their profile."""
+    return f"The user's profile:\n{profile}"
+
+
+def about_memories(memories: list[str]) -> str:
+    """The user by texts they read or wrote; "" where there are none."""
+    listed = "\n".join(f"- {text}" for text in memories)
+    return f"Texts from the user's past, which may tell about them:\n{listed}" if listed else ""
+
+
+def memory_filter(question: str, profile: str, memories: list[str]) -> list[dict]:
+    """Messages that ask which memories bear on the question."""
+    listed = "\n".join(f"{n}. {text}" for n, text in enumerate(memories, 1))
+    return [
+        {
+            "role": "system",
+            "content": "You choose which notes about a user help to answer their question well.",
+        },
+        {
+            "role": "user",
+            "content": f"{about_profile(profile)}\n\nQuestion:\n{question}\n\nNotes:\n{listed}\n\n"
+            "End with one line that names the notes that bear on the question by their numbers, "
+            "separated by commas: Notes: 1, 3. Where none does: Notes: none.",
+        },
+    ]
+
+
+def read_choice(text: str) -> int | None:
+    """1 or 2, the answer that the text ends up choosing; None where it names none clearly."""
+    text = _answered(text)
+    if alone := _ALONE.fullmatch(text):
+        return int(alone.group(1))
+    for line in reversed(text.splitlines()):
+        numbers = {int(number) for number in _VERDICT.findall(line)}
+        if numbers:
+            return numbers.pop() if len(numbers) == 1 else None
+    return None
+
+
+def read_filter(text: str, count: int) -> list[int] | None:
+    """Places from 0 of the notes that were named, of ``count``; None where no line names them."""
+    for line in reversed(_answered(text).splitlines()):
+        name, colon, rest = line.strip(" *").partition(":")
+        if colon and name.strip(" *").lower() == "notes":
+            places = [int(number) - 1 for number in _NUMBER.findall(rest)[:count]]
+            return [place for place in dict.fromkeys(places) if 0 <= place < count]
+    return None
+
+
+def _answered(text: str) -> str:
+    """What a model says after it has thought."""
+    return _THOUGHT_END.sub("", _THOUGHT.sub("", text)).strip()
