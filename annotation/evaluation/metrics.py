@@ -143,9 +143,7 @@ def differences(scores: np.ndarray, item: np.ndarray) -> list[list[Difference]]:
 
 def ranks(table: list[list[Difference]]) -> list[int]:
     """A rank for each row: 1 plus the rows that are better beyond chance; equal ranks are ties."""
-    return [
-        1 + sum(other.high is not None and other.high < 0 for other in row) for row in table
-    ]
+    return [1 + sum(other.high is not None and other.high < 0 for other in row) for row in table]
 
 
 def _ratios(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -1,5 +1,10 @@
+import uuid
+
+from django.conf import settings
 from django.db import models
 
+from annotation.core.jobs import Job
+from annotation.datasets.models import Release
 from annotation.judging.models import Item
 
 
@@ -22,3 +27,92 @@ class Verdict(models.Model):
 
     def __str__(self):
         return f"{self.model} on {self.item}: {self.label}"
+
+
+class Benchmark(models.Model):
+    """What models are measured on: a release's files, by their digest, wherever the folder lies.
+
+    ``facts`` holds what figures need of each pair, in the release's order: "cell" (place in
+    pairs.CELLS), "item" (a number for each item) and "length" (log length of the chosen answer less
+    that of the other). It is {} where the release holds no pairs.
+    """
+
+    digest = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=200)
+    layout = models.CharField(max_length=20)
+    release = models.ForeignKey(
+        Release, on_delete=models.SET_NULL, null=True, related_name="benchmarks"
+    )
+    facts = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self):
+        return self.name
+
+
+class Run(Job):
+    """One model in one setting on one benchmark. The row is the job."""
+
+    class Kind(models.TextChoices):
+        CHOICE = "choice"
+        SCORES = "scores"
+        LEARNED = "learned"
+        JUDGE = "judge"
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="runs")
+    kind = models.CharField(max_length=10, choices=Kind)
+    # What tables call it; ``group`` is a heading of tables, such as "chat" or "reward".
+    model = models.CharField(max_length=200)
+    group = models.CharField(max_length=40, blank=True)
+    endpoint = models.CharField(max_length=60, blank=True)
+    setting = models.CharField(max_length=20)
+    limit = models.PositiveIntegerField(null=True)
+    prompt = models.CharField(max_length=40, blank=True)
+    # Where the release lay when it was asked for; a resumed run may name another copy.
+    folder = models.TextField(blank=True)
+    calls = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    result = models.JSONField(null=True)
+    # Of a run on pairs: "place" and "score" of each pair that was asked about.
+    outcomes = models.JSONField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["lease_expires_at"],
+                condition=models.Q(status__in=["requested", "running"]),
+                name="evaluation_run_due",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.model} ({self.setting}) on {self.benchmark}"
+
+
+class Reply(models.Model):
+    """What a model answered to one question of a run; rows are only ever added by the run.
+
+    ``value`` is what was read from the text, null where nothing could be; ``code`` says why there
+    is no text (see endpoints.sentence).
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="replies")
+    unit = models.CharField(max_length=80)
+    value = models.JSONField(null=True)
+    text = models.TextField(blank=True)
+    code = models.CharField(max_length=40, blank=True)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "unit"], name="one_reply_to_a_question")
+        ]
+
+    def __str__(self):
+        return f"{self.run_id} {self.unit}"

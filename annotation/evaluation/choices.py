@@ -1,0 +1,208 @@
+"""What a model is asked about each pair of a benchmark, in both orders, and what that amounts to.
+
+Knows no database. A question's unit is the pair's place and "1" (the chosen answer stands first),
+"2" (second) or "notes" (which memories to show).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from annotation.core.embed import embed
+from annotation.evaluation import prompts
+from annotation.evaluation.asking import Question
+from annotation.evaluation.metrics import Accuracy, accuracy, consistency, controlled
+from annotation.evaluation.pairs import (
+    CELLS,
+    HALVES,
+    MEMORIES,
+    TIERS,
+    Benchmark,
+    BenchmarkError,
+    Pair,
+)
+from annotation.personas.profile import as_text
+
+ORDERS = ("1", "2")
+NOTES = "notes"
+BY_CHANCE = 50
+# Signs a token, and tokens a verdict: for the estimate of the cost alone.
+SIGNS, VERDICT_TOKENS = 4, 60
+
+
+class About:
+    """What is shown of a pair's user in one setting.
+
+    Raises BenchmarkError where the release lacks what the setting needs.
+    """
+
+    def __init__(self, benchmark: Benchmark, pairs: list[Pair], setting: str):
+        self.setting = setting
+        self.profiles = {user: as_text(profile) for user, profile in benchmark.personas.items()}
+        self.nearest: dict[int, list[str]] = {}
+        self.notes: dict[int, list[str]] = {}
+        if setting in ("persona", "rag-filter"):
+            for pair in pairs:
+                if pair.user_id not in self.profiles:
+                    raise BenchmarkError(f"There is no persona {pair.user_id[:40]} in the release.")
+        if setting.startswith("rag"):
+            if not benchmark.memories:
+                raise BenchmarkError(
+                    f"The setting {setting} needs {MEMORIES}, and the release has none."
+                )
+            self.nearest = retrieved(pairs, benchmark.memories)
+
+    def text(self, pair: Pair) -> str:
+        """What stands before the question."""
+        if self.setting == "persona":
+            return prompts.about_profile(self.profiles[pair.user_id])
+        if self.setting == "none":
+            return ""
+        shown = self.notes if self.setting == "rag-filter" else self.nearest
+        return prompts.about_memories(shown.get(pair.place, []))
+
+    def filters(self, pairs: list[Pair]) -> Iterator[Question]:
+        """The questions that must be answered before the pairs: which memories to show."""
+        for pair in pairs if self.setting == "rag-filter" else ():
+            if memories := self.nearest[pair.place]:
+                profile = self.profiles[pair.user_id]
+                yield Question(
+                    f"{pair.place}:{NOTES}",
+                    partial(prompts.memory_filter, pair.question, profile, memories),
+                    partial(prompts.read_filter, count=len(memories)),
+                )
+
+    def take_notes(self, chosen: dict[int, list[int] | None]) -> None:
+        """``chosen`` names the memories to show, by place of the pair; None shows all of them."""
+        for place, numbers in chosen.items():
+            memories = self.nearest[place]
+            self.notes[place] = (
+                memories if numbers is None else [memories[number] for number in numbers]
+            )
+
+
+def retrieved(pairs: list[Pair], memories: dict[str, list[str]]) -> dict[int, list[str]]:
+    """By place of the pair, the user's memories that come nearest to the question, best first."""
+    by_user = defaultdict(list)
+    for pair in pairs:
+        by_user[pair.user_id].append(pair)
+    nearest = {}
+    for user, asked in by_user.items():
+        texts = memories.get(user, [])
+        near = embed([pair.question for pair in asked]) @ embed(texts).T
+        order = np.argsort(-near, axis=1, kind="stable")[:, : prompts.NEAREST]
+        for pair, row in zip(asked, order, strict=True):
+            nearest[pair.place] = [texts[place] for place in row]
+    return nearest
+
+
+def questions(pairs: list[Pair], about: About) -> Iterator[Question]:
+    """Two questions a pair: the chosen answer first, and second."""
+    for pair in pairs:
+        for order in ORDERS:
+            yield Question(
+                f"{pair.place}:{order}",
+                partial(_messages, pair, order, about),
+                partial(_right, int(order)),
+            )
+
+
+def _messages(pair: Pair, order: str, about: About) -> list[dict]:
+    answers = (pair.chosen, pair.reject) if order == "1" else (pair.reject, pair.chosen)
+    return prompts.choice(pair.question, *answers, about.text(pair))
+
+
+def _right(place: int, text: str) -> int | None:
+    """1 where the text chooses the answer that stands at ``place``, 0 the other, None neither."""
+    choice = prompts.read_choice(text)
+    return None if choice is None else int(choice == place)
+
+
+def estimate(pairs: list[Pair], about: About) -> dict:
+    """Calls and tokens of a run, before it: {"calls", "tokens_in", "tokens_out"}."""
+    drawn = [*about.filters(pairs), *questions(pairs, about)]
+    step = max(1, len(drawn) // 200)  # texts differ little: some are measured for all
+    measured = drawn[::step]
+    signs = sum(
+        len(message["content"].encode()) for question in measured for message in question.messages()
+    )
+    tokens = round(signs / SIGNS / max(len(measured), 1) * len(drawn))
+    return {
+        "calls": len(drawn),
+        "tokens_in": tokens,
+        "tokens_out": VERDICT_TOKENS * len(drawn),
+    }
+
+
+def facts(pairs: list[Pair]) -> dict:
+    """What figures need of each pair: see models.Benchmark."""
+    numbers: dict[tuple, int] = {}
+    return {
+        "cell": [CELLS.index((pair.half, pair.tier)) for pair in pairs],
+        "item": [
+            numbers.setdefault((pair.half, pair.tier, pair.item), len(numbers)) for pair in pairs
+        ],
+        "length": [
+            float(np.log1p(len(pair.chosen)) - np.log1p(len(pair.reject))) for pair in pairs
+        ],
+    }
+
+
+def verdicts(places: list[int], values: dict[str, int | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Verdicts (pairs,) in the first and the second order: 1 right, 0 wrong, -1 none."""
+    columns = [
+        [-1 if (value := values.get(f"{place}:{order}")) is None else value for place in places]
+        for order in ORDERS
+    ]
+    first, second = np.array(columns, dtype=int).reshape(2, -1)
+    return first, second
+
+
+def of_verdicts(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Scores (pairs,) of verdicts in both orders: an order without a verdict is not right."""
+    return (np.maximum(first, 0) + np.maximum(second, 0)) / 2
+
+
+def of_scores(chosen: np.ndarray, reject: np.ndarray) -> np.ndarray:
+    """Scores (pairs,) of answers' scores: 1 where the chosen has more, half where both are equal.
+
+    NaN, no score, is not right.
+    """
+    return np.where(chosen > reject, 1.0, np.where(chosen == reject, 0.5, 0.0))
+
+
+def summary(places: np.ndarray, score: np.ndarray, about_pairs: dict) -> dict:
+    """Accuracies by half and tier, of each half and of all, plain and length-controlled.
+
+    ``about_pairs`` are the facts of all pairs; ``places`` says which ``score`` is about.
+    """
+    places = np.asarray(places, int)
+    cell, item, length = (
+        np.asarray(about_pairs[key])[places] for key in ("cell", "item", "length")
+    )
+
+    def of(cells) -> Accuracy:
+        at = np.isin(cell, cells)
+        return accuracy(score[at], item[at], cell[at])
+
+    table = {}
+    for half in HALVES:
+        cells = [CELLS.index((half, tier)) for tier in TIERS]
+        tiers = {tier: of([place]).as_json() for tier, place in zip(TIERS, cells, strict=True)}
+        table[half] = tiers | {"average": of(cells).as_json()}
+    return {
+        "accuracy": table,
+        "average": of(range(len(CELLS))).as_json(),
+        "length_controlled": controlled(score, length, item).as_json(),
+        "by_chance": BY_CHANCE,
+    }
+
+
+def agreement_of_orders(first: np.ndarray, second: np.ndarray) -> dict:
+    """How often verdicts lack, and how often both orders name the same answer."""
+    return {
+        "unparsed": int((first < 0).sum() + (second < 0).sum()),
+        "position_consistency": consistency(first, second),
+    }

@@ -1,0 +1,290 @@
+"""Runs of models on benchmarks: asked for, worked at, resumed, and closed with their result."""
+
+import uuid
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+from django.core.exceptions import ValidationError
+from django.db.models import Count, F, Q, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.candidates import endpoints
+from annotation.core import audit, jobs
+from annotation.core.errors import DomainError, NotFound
+from annotation.core.rows import silent
+from annotation.datasets.check import check
+from annotation.datasets.models import Release
+from annotation.evaluation import choices, pairs, prompts, scores_file
+from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
+from annotation.evaluation.models import Benchmark, Reply, Run
+
+# Answers that a killed run asks for again: those of so many calls, or seconds.
+FLUSH_ROWS, FLUSH_SECONDS = 200, 1.0
+TEXT_LIMIT = 4_000
+DONE, FAILED, REQUESTED = Run.Status.DONE, Run.Status.FAILED, Run.Status.REQUESTED
+GROUPS = {Run.Kind.CHOICE: "chat", Run.Kind.SCORES: "reward", Run.Kind.LEARNED: "trained"}
+
+
+def opened(folder: Path) -> pairs.Benchmark:
+    """The pairs of a release's folder.
+
+    Raises DomainError where it holds none, or where a file that models are asked about is not the
+    one that its manifest lists.
+    """
+    folder = Path(folder)
+    if (folder / "manifest.json").is_file():
+        asked = [
+            fault for fault in check(folder) if fault["path"].startswith(("data/", "persona/"))
+        ]
+        if asked:
+            faults = "; ".join(f"{fault['path']} {fault['reason']}" for fault in asked)
+            raise DomainError(f"The release is not as its manifest says: {faults}.")
+    return pairs.read(folder)
+
+
+def register(benchmark: pairs.Benchmark, folder: Path) -> Benchmark:
+    """The row of a benchmark; made where there is none."""
+    release = _release(benchmark.release)
+    name = f"{release.study.slug} v{release.version}" if release else Path(folder).resolve().name
+    row, _created = Benchmark.objects.get_or_create(
+        digest=benchmark.digest,
+        defaults={
+            "name": name[:200],
+            "layout": "personafeedback",
+            "release": release,
+            "facts": choices.facts(benchmark.pairs),
+        },
+    )
+    return row
+
+
+def _release(identity: str) -> Release | None:
+    try:
+        wanted = uuid.UUID(identity)
+    except ValueError:
+        return None
+    return Release.objects.select_related("study").filter(public_id=wanted).first()
+
+
+def cost(endpoint: endpoints.Endpoint, estimate: dict) -> Decimal:
+    """What a run of that ``estimate`` costs at the endpoint, in the currency of its prices."""
+    return endpoint.cost(estimate["tokens_in"], estimate["tokens_out"])
+
+
+def request(benchmark: Benchmark, kind: str, *, by=None, start: bool = False, **fields) -> Run:
+    """A new run; with ``start`` this process holds it at once."""
+    fields.setdefault("group", GROUPS.get(kind, ""))
+    if start:
+        fields |= {"status": Run.Status.RUNNING, "attempts": 1, **_lease()}
+    run = Run.objects.create(benchmark=benchmark, kind=kind, created_by=by, **fields)
+    if benchmark.release:
+        audit.record(by, "evaluation.request", benchmark.release.study, run=str(run.public_id))
+    run.refresh_from_db()
+    return run
+
+
+def _lease() -> dict:
+    lease = jobs.lease(1)
+    return {"lease_expires_at": lease["lease_expires_at"]}
+
+
+def resume(public_id: str, benchmark: Benchmark, **expected) -> Run:
+    """Take an unfinished run again, on the same release with the same settings.
+
+    Answers that came are not asked for again; those that failed are. Raises DomainError.
+    """
+    try:
+        run = Run.objects.filter(public_id=public_id).first()
+    except ValidationError:
+        run = None
+    if run is None:
+        raise NotFound(f"There is no run {public_id[:40]}.")
+    if run.benchmark_id != benchmark.pk:
+        raise DomainError("That run is about another release, or its files have changed since.")
+    for name, value in expected.items():
+        if getattr(run, name) != value:
+            raise DomainError(f"That run has {name} {getattr(run, name)}, not {value}.")
+    if run.status == DONE:
+        return run
+    rows = Run.objects.filter(pk=run.pk)
+    if run.status == FAILED:
+        jobs.again(rows)
+    rows.filter(status=Run.Status.RUNNING, lease_expires_at__lt=timezone.now()).update(
+        tries_from=F("attempts")
+    )
+    if not jobs.take(Run.objects.all(), run.pk):
+        raise DomainError("Another process works at that run: wait until it ends, or stop it.")
+    run.refresh_from_db()
+    run.replies.exclude(code="").delete()
+    return run
+
+
+def work(run: Run, benchmark: pairs.Benchmark, *, progress: Callable = silent) -> Run:
+    """Ask the run's endpoint what is still unanswered, and close the run with its result.
+
+    The attempt must hold the run. Where the endpoint stops the run becomes FAILED with the reason
+    and can be resumed; raises jobs.TakenOver where another process has it.
+    """
+    asked = pairs.sample(benchmark.pairs, run.limit)
+    with jobs.renewed(run) as lease:
+        try:
+            about = choices.About(benchmark, asked, run.setting)
+            filters = list(about.filters(asked))
+            _ask(run, filters, lease, progress, "notes")
+            about.take_notes(_notes(run) if filters else {})
+            _ask(run, list(choices.questions(asked, about)), lease, progress, "verdicts")
+        except Stopped as stopped:
+            _stop(run, endpoints.sentence(stopped.code, run.endpoint), stopped.code)
+        except DomainError as refusal:
+            _stop(run, refusal.sentence, refusal.code)
+            raise
+        else:
+            _close_choices(run, asked)
+    run.refresh_from_db()
+    return run
+
+
+def _ask(run: Run, questions: list[Question], lease, progress: Callable, name: str) -> None:
+    """Ask what has no reply yet, and store what comes."""
+    answered = set(run.replies.values_list("unit", flat=True))
+    left = [question for question in questions if question.unit not in answered]
+    if not left:
+        return
+    _store(run, progress(ask_all(endpoints.get(run.endpoint), left), name, len(left)), lease)
+
+
+def _store(run: Run, outcomes: Iterable[Outcome], lease) -> None:
+    rows: list[Reply] = []
+    since = timezone.now()
+
+    def flush() -> None:
+        lease.check()
+        Reply.objects.bulk_create(rows, ignore_conflicts=True)
+        rows.clear()
+
+    try:
+        for outcome in outcomes:
+            rows.append(_reply(run, outcome))
+            if len(rows) >= FLUSH_ROWS or (timezone.now() - since).total_seconds() > FLUSH_SECONDS:
+                flush()
+                since = timezone.now()
+    finally:
+        flush()
+
+
+def _reply(run: Run, outcome: Outcome) -> Reply:
+    return Reply(
+        run=run,
+        unit=outcome.unit,
+        value=outcome.value,
+        text=outcome.text[-TEXT_LIMIT:],
+        code=outcome.code,
+        tokens_in=outcome.tokens_in,
+        tokens_out=outcome.tokens_out,
+    )
+
+
+def _stop(run: Run, sentence: str, code: str) -> None:
+    jobs.end(run, FAILED, error=sentence, error_code=code[:40])
+
+
+def _notes(run: Run) -> dict[int, list[int] | None]:
+    rows = run.replies.filter(unit__endswith=f":{choices.NOTES}").values_list("unit", "value")
+    return {int(unit.partition(":")[0]): value for unit, value in rows}
+
+
+def _close_choices(run: Run, asked: list[pairs.Pair]) -> None:
+    places = [pair.place for pair in asked]
+    first, second = choices.verdicts(places, dict(run.replies.values_list("unit", "value")))
+    score = choices.of_verdicts(first, second)
+    close(run, places, score, choices.agreement_of_orders(first, second))
+
+
+def close(run: Run, places: list[int], score: np.ndarray, more: dict) -> None:
+    """Store the result of a run: ``score`` (pairs,) at ``places`` of the benchmark."""
+    result = {
+        "run": str(run.public_id),
+        "setting": run.setting,
+        "model": run.model,
+        "n": len(places),
+        **more,
+        **choices.summary(places, score, run.benchmark.facts),
+        "failures": failures(run),
+        **spent(run),
+    }
+    outcomes = {"place": places, "score": score.tolist()}
+    _finish(run, result, outcomes)
+
+
+def _finish(run: Run, result: dict, outcomes: dict | None) -> None:
+    if not jobs.end(run, DONE, result=result, outcomes=outcomes, finished_at=timezone.now(),
+                    error="", error_code=""):  # fmt: skip
+        raise jobs.TakenOver
+    run.refresh_from_db()
+
+
+def failures(run: Run) -> dict[str, int]:
+    """How many questions have no answer at all, by the class of the cause."""
+    rows = run.replies.exclude(code="").values_list("code")
+    return dict(rows.annotate(n=Count("pk")).order_by("code"))
+
+
+def spent(run: Run) -> dict:
+    """Calls answered, tokens and cost of a run so far."""
+    total = run.replies.aggregate(
+        calls=Count("pk", filter=Q(code="")), read=Sum("tokens_in"), written=Sum("tokens_out")
+    )
+    read, written = total["read"] or 0, total["written"] or 0
+    server = endpoints.configured(run.endpoint) if run.endpoint else None
+    price = float(server.cost(read, written)) if server else 0.0
+    return {"calls": total["calls"], "tokens": read + written, "cost": price}
+
+
+def progress_of(run: Run) -> dict:
+    """How far an unfinished run is: answers there, and answers wanted."""
+    return {"answered": run.replies.count(), "calls": run.calls}
+
+
+def score_run(run: Run, benchmark: pairs.Benchmark, scores: dict[str, float]) -> Run:
+    """Close a run whose model gave each answer a score, by the answer's id. Raises DomainError."""
+    asked = pairs.sample(benchmark.pairs, run.limit)
+    try:
+        chosen, reject = scores_file.of_pairs(asked, scores)
+    except DomainError as refusal:
+        _stop(run, refusal.sentence, refusal.code)
+        raise
+    missing = int((np.isnan(chosen) | np.isnan(reject)).sum())
+    more = {"unparsed": missing, "position_consistency": None}
+    close(run, [pair.place for pair in asked], choices.of_scores(chosen, reject), more)
+    return run
+
+
+def prepare(folder: Path, endpoint_name: str, setting: str, limit: int | None) -> tuple:
+    """What a run would ask: the benchmark, the endpoint, and the estimate with its cost."""
+    benchmark, endpoint = opened(folder), endpoints.get(endpoint_name)
+    asked = pairs.sample(benchmark.pairs, limit)
+    estimate = choices.estimate(asked, choices.About(benchmark, asked, setting))
+    estimate["cost"] = float(cost(endpoint, estimate))
+    return benchmark, endpoint, estimate
+
+
+def fields_of(endpoint: endpoints.Endpoint, estimate: dict, setting: str, limit, folder) -> dict:
+    """Values of a run that asks ``endpoint`` for choices."""
+    return {
+        "model": endpoint.model[:200],
+        "endpoint": endpoint.name,
+        "setting": setting,
+        "limit": limit,
+        "prompt": prompts.VERSION,
+        "folder": str(folder),
+        "calls": estimate["calls"],
+    }
+
+
+def check_limit(limit: int | None) -> None:
+    """DomainError where ``limit`` is no number of pairs."""
+    if limit is not None and not 1 <= limit < 2**31:
+        raise DomainError(_("The limit must be a whole number from 1 on."))

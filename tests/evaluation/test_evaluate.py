@@ -1,0 +1,267 @@
+"""`evaluate`: a model of known confusion has the accuracies that are computed by hand."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from annotation.evaluation import asking
+from annotation.evaluation.models import Reply, Run
+from benchmarks.scripted_endpoint import GARBAGE, NO_CREDIT, ScriptedEndpoint, prompt_of
+from tests.evaluation.conftest import make_release, scripted, write_lines
+
+pytestmark = pytest.mark.django_db
+
+
+def evaluate(capsys, folder, *more, **options):
+    """What the command prints as JSON."""
+    call_command("evaluate", "--release", str(folder), *more, "--json", **options)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_accuracies_are_those_computed_by_hand_in_both_orders(capsys, folder, server):
+    result = evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "persona")
+    values = {
+        half: {tier: (cell["n"], cell["value"]) for tier, cell in tiers.items()}
+        for half, tiers in result["accuracy"].items()
+    }
+    # Who always names the first or the second place is right in one order of two.
+    assert values == {
+        "specific": {
+            "easy": (4, 100), "medium": (4, 75), "hard": (4, 37.5),
+            "average": (12, pytest.approx(850 / 12)),
+        },
+        "general": {
+            "easy": (3, pytest.approx(200 / 3)), "medium": (2, 75), "hard": (1, 0),
+            "average": (6, pytest.approx(350 / 6)),
+        },
+    }  # fmt: skip
+    assert (result["n"], result["unparsed"]) == (18, 2)
+    assert result["average"]["value"] == pytest.approx(1200 / 18)
+    # Of 17 pairs with two verdicts four name one place whatever stands there.
+    assert result["position_consistency"] == pytest.approx(1300 / 17)
+    assert (result["setting"], result["model"]) == ("persona", "scripted-1")
+    assert (server.calls, result["calls"], result["tokens"]) == (36, 36, 36 * 12)
+    assert result["cost"] == pytest.approx(36 * (7 * 2 + 5 * 8) / 1e6)
+    for tiers in result["accuracy"].values():
+        assert all(cell["low"] <= cell["value"] <= cell["high"] for cell in tiers.values())
+
+
+@pytest.mark.parametrize(
+    ("setting", "profile", "memories", "calls"),
+    [("persona", True, 0, 36), ("rag", False, 5, 36), ("rag-filter", False, 2, 54),
+     ("none", False, 0, 36)],
+)  # fmt: skip
+def test_each_setting_shows_what_it_may_and_counts_alike(
+    capsys, folder, server, setting, profile, memories, calls
+):
+    result = evaluate(capsys, folder, "--endpoint", "scripted", "--setting", setting)
+    assert result["average"]["value"] == pytest.approx(1200 / 18)
+    assert server.calls == calls
+    shown = [text for text in map(prompt_of, server.requests) if "Answer 1:" in text]
+    assert all(("tea 1" in text or "tea 2" in text) == profile for text in shown)
+    assert {text.count("Note ") for text in shown} == {memories}
+
+
+def test_the_concurrency_of_the_endpoint_is_used_and_not_exceeded(capsys, folder, server):
+    server.latency = 0.1
+    evaluate(capsys, folder, "--endpoint", "scripted")
+    assert server.most_at_once == 4
+
+
+def test_the_limit_draws_the_same_pairs_each_time(capsys, folder, server):
+    asked = []
+    for _ in range(2):
+        begin = server.calls
+        assert evaluate(capsys, folder, "--endpoint", "scripted", limit=5)["n"] == 5
+        asked.append(sorted(map(prompt_of, server.requests[begin:])))
+    assert asked[0] == asked[1]
+    with pytest.raises(CommandError, match="from 1 on"):
+        evaluate(capsys, folder, "--endpoint", "scripted", limit=0)
+
+
+def test_the_cost_is_named_before_anything_is_asked(capsys, folder, server):
+    call_command("evaluate", release=folder, endpoint="scripted", estimate=True, json=True)
+    cost = json.loads(capsys.readouterr().out)
+    assert server.calls == 0
+    assert cost["calls"] == 36
+    assert cost["cost"] == pytest.approx((cost["tokens_in"] * 2 + cost["tokens_out"] * 8) / 1e6)
+    assert Run.objects.count() == 0
+
+
+def test_answers_that_are_none_are_counted_by_their_cause(capsys, tmp_path, server, monkeypatch):
+    monkeypatch.setattr(asking, "PAUSE_SECONDS", 0)
+    folder = make_release(tmp_path / "r", {("specific", "easy"): "rrrb"})
+    result = evaluate(capsys, folder, "--endpoint", "scripted")
+    assert result["accuracy"]["specific"]["easy"]["value"] == 75
+    assert (result["unparsed"], result["failures"]) == (2, {"unparsable": 2})
+    assert Reply.objects.filter(value__isnull=True).count() == 2
+
+
+def test_a_run_without_credit_stops_with_words_and_goes_on_where_it_was(capsys, folder, server):
+    server.answer = lambda request, n: NO_CREDIT if n > 9 else scripted(request, n)
+    with pytest.raises(CommandError, match="no credit") as caught:
+        evaluate(capsys, folder, "--endpoint", "scripted")
+    run = Run.objects.get()
+    assert (run.status, run.result) == ("failed", None)
+    assert str(run.public_id) in str(caught.value)
+    stored = run.replies.count()
+    assert 0 < stored <= 10
+    server.answer, before = scripted, server.calls
+    resume = str(run.public_id)
+    result = evaluate(capsys, folder, "--endpoint", "scripted", resume=resume)
+    assert server.calls - before == 36 - stored
+    assert result["average"]["value"] == pytest.approx(1200 / 18)
+    # Resumed once more it asks nothing and says the same.
+    assert evaluate(capsys, folder, "--endpoint", "scripted", resume=resume) == result
+    assert server.calls - before == 36 - stored
+
+
+def test_a_server_that_sends_garbage_alone_stops_the_run(capsys, tmp_path, server, monkeypatch):
+    monkeypatch.setattr(asking, "PAUSE_SECONDS", 0)
+    server.answer = lambda request, n: GARBAGE
+    folder = make_release(tmp_path / "r", {("specific", "easy"): "r" * 40})
+    with pytest.raises(CommandError, match="no chat completion"):
+        evaluate(capsys, folder, "--endpoint", "scripted")
+    server.answer = scripted
+    run = Run.objects.get()
+    result = evaluate(capsys, folder, "--endpoint", "scripted", resume=str(run.public_id))
+    assert (result["average"]["value"], result["failures"]) == (100, {})
+
+
+def test_a_run_resumes_only_on_its_own_release_and_setting(capsys, folder, tmp_path, server):
+    server.answer = lambda request, n: NO_CREDIT
+    with pytest.raises(CommandError):
+        evaluate(capsys, folder, "--endpoint", "scripted")
+    resume = str(Run.objects.get().public_id)
+    other = make_release(tmp_path / "other", {("specific", "easy"): "r"})
+    with pytest.raises(CommandError, match="another release"):
+        evaluate(capsys, other, "--endpoint", "scripted", resume=resume)
+    with pytest.raises(CommandError, match="setting persona, not none"):
+        evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "none", resume=resume)
+    for wrong in ("x", "00000000-0000-0000-0000-000000000000"):
+        with pytest.raises(CommandError, match="no run"):
+            evaluate(capsys, folder, "--endpoint", "scripted", resume=wrong)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_killed_run_resumes_and_asks_nothing_twice(capsys, tmp_path, settings):
+    folder = make_release(tmp_path / "r", {("specific", "easy"): "r" * 100})
+    with ScriptedEndpoint(scripted, latency=0.1) as server:
+        settings.ENDPOINTS = [server.config(concurrency=2)]
+        process = _start(folder, settings.ENDPOINTS)
+        try:
+            _until(lambda: Reply.objects.count() > 10)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        _until(lambda: server.running == 0)
+        stored, run, before = Reply.objects.count(), Run.objects.get(), server.calls
+        assert (run.status, stored < 200) == ("running", True)
+        # Nobody waits for the lease in a test.
+        Run.objects.update(lease_expires_at=run.created_at)
+        server.latency = 0
+        resume = str(run.public_id)
+        result = evaluate(capsys, folder, "--endpoint", "scripted", resume=resume)
+    assert result["average"]["value"] == 100
+    assert server.calls - before == 200 - stored
+    assert Reply.objects.count() == 200
+
+
+def _start(folder, servers):
+    database = connection.settings_dict
+    address = "{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**database)
+    if str(database["HOST"]).startswith("/"):
+        address = "{USER}:{PASSWORD}@/{NAME}?host={HOST}".format(**database)
+    environment = os.environ | {
+        "DATABASE_URL": f"postgres://{address}",
+        "ATTUNE_ENDPOINTS": json.dumps(servers),
+    }
+    command = [sys.executable, "manage.py", "evaluate", "--release", str(folder)]
+    return subprocess.Popen([*command, "--endpoint", "scripted"], env=environment)
+
+
+def _until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def test_scores_of_a_reward_model_are_compared(capsys, tmp_path, server):
+    folder = make_release(tmp_path / "r", {("specific", "easy"): "rrrr"})
+    scores = tmp_path / "rm.csv"
+    rows = [f"specific-easy-{n}-{side},{value}" for n, pair in
+            enumerate(((2, 1), (1, 2), (3, 3), (5, -1e9))) for side, value in
+            zip("cr", pair, strict=True)]  # fmt: skip
+    scores.write_text("candidate,score\n" + "\n".join(rows[:-1]) + "\n")
+    result = evaluate(capsys, folder, "--scores", str(scores))
+    # Right, wrong, equal, and one without a score.
+    assert (result["average"]["value"], result["unparsed"]) == (37.5, 1)
+    assert (result["model"], result["position_consistency"]) == ("rm", None)
+    assert Run.objects.get().group == "reward"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "line 1: the file is empty"),
+        ("candidate,points\na,1\n", "column score"),
+        ("candidate,score\na,high\n", "line 2: “score” is no number"),
+        ("candidate,score\na,nan\n", "line 2: “score” is no number"),
+        ("candidate,score\na,1\na,2\n", "line 3: “a” has another score above"),
+        ("candidate,score\nnobody,1\n", "No pair has a score"),
+    ],
+)
+def test_a_scores_file_that_is_none_is_refused_with_its_line(
+    capsys, tmp_path, folder, content, words
+):
+    scores = tmp_path / "s.csv"
+    scores.write_text(content)
+    with pytest.raises(CommandError, match=words):
+        evaluate(capsys, folder, "--scores", str(scores))
+
+
+def test_a_published_copy_is_read_with_numbers_for_ids(capsys, tmp_path, server):
+    folder = make_release(tmp_path / "r", ids=False, memories=False)
+    (folder / "data/specific").rename(folder / "data/spedific")
+    result = evaluate(capsys, folder, "--endpoint", "scripted")
+    assert result["average"]["value"] == pytest.approx(1200 / 18)
+    with pytest.raises(CommandError, match=r"needs persona/memories\.jsonl"):
+        evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "rag")
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "words"),
+    [
+        ("data/specific/easy.jsonl", "{", r"easy\.jsonl, line 1"),
+        ("data/specific/easy.jsonl", '{"user_id": "1"}', "“question” is missing"),
+        ("data/general/hard.jsonl", '{"user_id": 3.5}', "“user_id” is missing or no text"),
+        ("persona/all_personas.jsonl", "[]", r"all_personas\.jsonl, line 1"),
+        ("persona/memories.jsonl", '{"user_id": "1", "text": 4}', r"memories\.jsonl, line 1"),
+    ],
+)
+def test_a_broken_release_is_named_with_file_and_line(capsys, folder, server, path, content, words):
+    (folder / path).write_text(content + "\n")
+    with pytest.raises(CommandError, match=words):
+        evaluate(capsys, folder, "--endpoint", "scripted")
+    assert server.calls == 0
+
+
+def test_a_changed_file_of_a_release_is_named(capsys, folder, server):
+    listed = [{"path": "data/specific/easy.jsonl", "rows": 4, "bytes": 1, "sha256": "0"}]
+    (folder / "manifest.json").write_text(json.dumps({"files": listed}))
+    with pytest.raises(CommandError, match=r"easy\.jsonl has changed"):
+        evaluate(capsys, folder, "--endpoint", "scripted")
+
+
+def test_a_persona_that_is_missing_is_named(capsys, folder, server):
+    write_lines(folder / "persona/all_personas.jsonl", [{"Name": "One"}])
+    with pytest.raises(CommandError, match="no persona 2"):
+        evaluate(capsys, folder, "--endpoint", "scripted")

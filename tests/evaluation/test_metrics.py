@@ -1,0 +1,117 @@
+"""Accuracies, their intervals and differences, against published rows and simulation."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies
+
+from annotation.evaluation import metrics, prompts
+
+
+def test_averages_are_weighted_by_items_as_published():
+    """o3-mini on the specific half, PersonaFeedback Table 3."""
+    assert round(metrics.weighted([91.8, 77.5, 68.6], [1108, 1667, 1682]), 1) == 77.7
+
+
+def test_pairs_of_one_item_widen_the_interval():
+    score = np.tile([1.0, 1.0, 0.0, 0.0], 25)
+    alone = metrics.accuracy(score, np.arange(100))
+    doubled = metrics.accuracy(score, np.arange(100) // 2)
+    assert alone.value == doubled.value == 50
+    assert (doubled.high - doubled.low) / (alone.high - alone.low) == pytest.approx(2**0.5, 0.02)
+
+
+def test_nothing_that_varies_has_wilsons_interval():
+    whole = metrics.accuracy(np.ones(10), np.arange(10))
+    assert (whole.value, whole.high) == (100, 100)
+    assert whole.low == pytest.approx(72.25, abs=0.01)
+    assert metrics.accuracy(np.zeros(0), np.zeros(0)).value is None
+
+
+def test_the_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        right = np.repeat(rng.random(60) < 0.7, 2).astype(float)
+        interval = metrics.accuracy(right, np.repeat(np.arange(60), 2))
+        covered += interval.low <= 70 <= interval.high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_accuracy_at_equal_length_takes_a_taste_for_length_out():
+    rng = np.random.default_rng(2)
+    longer = rng.normal(0.5, 1, 4000)
+    score = (longer > 0).astype(float)  # chooses the longer answer and knows nothing
+    assert metrics.accuracy(score, np.arange(4000)).value > 65
+    assert metrics.controlled(score, longer, np.arange(4000)).value == pytest.approx(50, abs=6)
+    fair = (rng.random(4000) < 0.8).astype(float)
+    controlled = metrics.controlled(fair, longer, np.arange(4000))
+    assert controlled.value == pytest.approx(80, abs=2)
+    assert controlled.low < 80 < controlled.high
+
+
+def test_models_that_differ_by_chance_share_a_rank():
+    rng = np.random.default_rng(3)
+    base = rng.random(500)
+    scores = np.array([base < 0.9, base < 0.6, (base < 0.59), base < 0.2], dtype=float)
+    table = metrics.differences(scores, np.arange(500))
+    assert table[0][1].value == pytest.approx(100 * (scores[0] - scores[1]).mean())
+    assert table[1][0].value == -table[0][1].value
+    assert table[0][1].low > 0
+    small = metrics.differences(scores[:, :20], np.arange(20))
+    assert metrics.ranks(table)[0] == 1
+    assert metrics.ranks(table)[3] == 4
+    assert metrics.ranks(small)[1] == metrics.ranks(small)[2]
+
+
+def test_rows_without_common_pairs_have_no_difference():
+    nan = np.nan
+    table = metrics.differences(np.array([[1, nan], [nan, 0.0]]), np.arange(2))
+    assert (table[0][1].n, table[0][1].value) == (0, None)
+    assert metrics.ranks(table) == [1, 1]
+
+
+@given(strategies.lists(strategies.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=40))
+def test_an_interval_holds_its_value_and_stays_between_0_and_100(values):
+    score, item = np.array(values), np.arange(len(values))
+    for found in (metrics.accuracy(score, item), metrics.controlled(score, item % 3, item)):
+        assert 0 <= found.low <= found.value + 1e-9
+        assert found.value - 1e-9 <= found.high <= 100
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("Verdict: 1", 1),
+        ("2", 2),
+        ("Answer 2.", 2),
+        ("I weigh them.\n\n**Verdict:** 2", 2),
+        ("Verdict: 1\nOn reflection:\nVerdict: 2", 2),
+        ("<think>Verdict: 1</think>\nVerdict: 2", 2),
+        ("Verdict: 1</think>Verdict: 2", 2),
+        ("<think>Verdict: 1", None),
+        ("Verdict: 1 or 2", None),
+        ("Verdict: 12", None),
+        ("Verdict: 3", None),
+        ("They are equal.", None),
+        ("", None),
+        ('{"verdict": 1}', 1),
+        ("My choice is 2", 2),
+        ("选择：1", 1),
+        ("판정: 2", 2),
+    ],
+)
+def test_a_verdict_is_read_or_is_none(text, choice):
+    assert prompts.read_choice(text) == choice
+
+
+@given(strategies.text())
+def test_any_text_is_a_verdict_or_none(text):
+    assert prompts.read_choice(text) in (1, 2, None)
+    named = prompts.read_filter(text, 3)
+    assert named is None or set(named) <= {0, 1, 2}
+
+
+def test_notes_that_are_named_are_shown_and_others_not():
+    assert prompts.read_filter("Notes: 1, 3, 9", 3) == [0, 2]
+    assert prompts.read_filter("so\n**Notes:** none", 3) == []
+    assert prompts.read_filter("none of them", 3) is None
