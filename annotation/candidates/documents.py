@@ -1,7 +1,7 @@
 """A study's document collection: taken in as JSON lines, HTML, PDF, Markdown or plain text."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePath
@@ -14,18 +14,22 @@ from django.utils.translation import gettext as _
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Document, DocumentPassage
 from annotation.core import audit, records
 from annotation.core import text as core_text
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
+from annotation.core.rows import chunks
 from annotation.histories import words
+from annotation.studies.models import Study
 
 FILE_LIMIT = 50 * 2**20
 TEXT_LIMIT = 2_000_000
 TITLE_LIMIT = 300
 PDF_PAGES = 2_000
 PASSAGE = 1_200
+EMBEDDED_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -38,26 +42,48 @@ class Text:
     text: str
 
 
-def add(study, name: str, data: bytes, *, by=None) -> dict:
+def too_large() -> DomainError:
+    """The refusal of a file beyond FILE_LIMIT."""
+    limit = FILE_LIMIT // 2**20
+    return DomainError(_("A file may have %(n)d MB.") % {"n": limit}, code="too_large", status=413)
+
+
+def _silent(done: int, total: int) -> None:
+    """Tell nobody of progress."""
+
+
+def add(
+    study: Study,
+    name: str,
+    data: bytes,
+    *,
+    by: User | None = None,
+    progress: Callable[[int, int], None] = _silent,
+) -> dict:
     """Add the documents of one file to ``study``; ``{"documents", "unchanged", "skipped"}``.
+
+    It takes a second for some hundred kilobytes: pages ask a worker (document_files). ``progress``
+    is called with the passages embedded and their number; what it raises ends the work.
 
     What the file is, is told by its bytes. A document with a known id and another text replaces the
     known one; answers keep the sources they were written from. ``skipped`` lists
     {"where", "reason"}. Raises DomainError with a sentence where the file holds no document at all.
     """
     if len(data) > FILE_LIMIT:
-        raise DomainError(
-            _("A file may have %(n)d MB.") % {"n": FILE_LIMIT // 2**20}, code="too_large"
-        )
+        raise too_large()
     skipped = []
-    texts = {one.id: one for one in _read(PurePath(name).name, data, skipped)}
+    texts = {text.id: text for text in _read(PurePath(name).name, data, skipped)}
     if not texts:
         raise DomainError(_("There is no readable text in this file."), code="no_text")
+    stored = {document.external_id: document for document in study.documents.all()}
+    fresh = [text for text in texts.values() if not _same(stored.get(text.id), text)]
+    # Before the transaction: an open one that only computes holds locks and is ended as idle.
+    passages = _passages(fresh, progress)
     with transaction.atomic():
-        stored = {one.external_id: one for one in study.documents.select_for_update()}
-        fresh = [one for one in texts.values() if not _same(stored.get(one.id), one)]
-        study.documents.filter(external_id__in=[one.id for one in fresh]).delete()
-        _store(study, fresh)
+        # Files of one study are stored one after the other.
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        study.documents.filter(external_id__in=[text.id for text in fresh]).delete()
+        _store(study, fresh, passages)
         audit.record(by, "documents.add", study, documents=len(fresh))
     return {"documents": len(fresh), "unchanged": len(texts) - len(fresh), "skipped": skipped}
 
@@ -70,27 +96,49 @@ def remove(study, *, by=None) -> int:
     return count
 
 
-def _same(stored, one: Text) -> bool:
+def _same(stored: Document | None, text: Text) -> bool:
     return stored is not None and (stored.title, stored.url, stored.text) == (
-        one.title,
-        one.url,
-        one.text,
+        text.title,
+        text.url,
+        text.text,
     )
 
 
-def _store(study, texts: list[Text]) -> None:
+@dataclass(frozen=True)
+class Passage:
+    """A part of a document as it is stored: where it begins, its text, its embedding as text."""
+
+    document: str
+    start: int
+    text: str
+    embedding: str
+
+
+def _passages(texts: list[Text], progress: Callable[[int, int], None]) -> list[Passage]:
+    cut = [(text.id, start, part) for text in texts for start, part in parts(text.text)]
+    passages = []
+    for some in chunks(cut, EMBEDDED_AT_ONCE):
+        vectors = embed([part for *_, part in some]).astype(np.float16)
+        passages += [
+            Passage(*place, f"[{','.join(map(str, vector.tolist()))}]")
+            for place, vector in zip(some, vectors, strict=True)
+        ]
+        progress(len(passages), len(cut))
+    return passages
+
+
+def _store(study: Study, texts: list[Text], passages: list[Passage]) -> None:
     documents = Document.objects.bulk_create(
-        Document(study=study, external_id=one.id, title=one.title, url=one.url, text=one.text)
-        for one in texts
+        Document(study=study, external_id=text.id, title=text.title, url=text.url, text=text.text)
+        for text in texts
     )
-    rows = [(study.pk, one.pk, start, part) for one in documents for start, part in parts(one.text)]
-    vectors = embed([part for *_, part in rows]).astype(np.float16)
+    ids = {document.external_id: document.pk for document in documents}
     columns = "study_id, document_id, start, length, words, embedding"
     table = DocumentPassage._meta.db_table
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
-        for (study_id, document, start, part), vector in zip(rows, vectors, strict=True):
-            place = f"[{','.join(map(str, vector.tolist()))}]"
-            copy.write_row((study_id, document, start, len(part), words.vector(part), place))
+        for passage in passages:
+            place = (study.pk, ids[passage.document], passage.start, len(passage.text))
+            copy.write_row((*place, words.vector(passage.text), passage.embedding))
 
 
 def parts(text: str) -> Iterator[tuple[int, str]]:

@@ -1,7 +1,9 @@
 import uuid
 
+from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
+from django.core.files.storage import Storage, storages
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -152,6 +154,41 @@ class Document(models.Model):
 
     def __str__(self):
         return self.title or self.external_id
+
+
+def document_storage() -> Storage:
+    """Where files of documents lie until they are read."""
+    return storages["documents"]
+
+
+def document_path(row: "DocumentFile", name: str) -> str:
+    """A name by chance: what the curator's file is called stays in the row."""
+    return uuid.uuid4().hex
+
+
+class DocumentFile(Job):
+    """A file that was added to a study's collection: the job of reading it, then its record."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="document_files")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    name = models.CharField(max_length=200)
+    size = models.PositiveBigIntegerField()
+    # Empty once the file was read or refused.
+    file = models.FileField(storage=document_storage, upload_to=document_path, blank=True)
+    requested_at = models.DateTimeField(auto_now_add=True)
+    # Passages embedded so far, and in all.
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    added = models.PositiveIntegerField(default=0)
+    unchanged = models.PositiveIntegerField(default=0)
+    # The first of what was left out, {"where", "reason"}, and how many there were.
+    skipped = models.JSONField(default=list)
+    skipped_count = models.PositiveIntegerField(default=0)
+
+    def __str__(self):
+        return self.name
 
 
 class DocumentPassage(models.Model):

@@ -5,18 +5,21 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.candidates import documents
+from annotation.candidates import document_files, documents
 from annotation.candidates.models import Retrieval
 from annotation.candidates.strategies import STRATEGIES
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.core.jobs import REQUESTED, RUNNING
 from annotation.studies.access import MANAGERS, study_for
 
 PAGE = 50
+FILES_SHOWN = 10
 ARMS = {
     "search": gettext_lazy("no context: the question and what is found"),
     "search-raw": gettext_lazy("raw history, the newest sessions"),
@@ -91,11 +94,11 @@ def upload(request, slug):
     if form.is_valid():
         file = form.cleaned_data["file"]
         try:
-            added = documents.add(study, file.name, file.read(), by=request.user)
+            document_files.request(study, file, request.user)
         except DomainError as refusal:
             form.add_error("file", refusal.sentence)
         else:
-            _say(request, added)
+            messages.success(request, _("The file is being read."))
             return redirect("sources", slug)
     stored = Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
     return _page(request, study, RetrievalForm(instance=stored), form)
@@ -113,16 +116,23 @@ def clear(request, slug):
     return redirect("sources", slug)
 
 
-def _say(request, added: dict) -> None:
-    words = ngettext("%(n)d document was added.", "%(n)d documents were added.", added["documents"])
-    messages.success(request, words % {"n": added["documents"]})
-    for one in added["skipped"][:10]:
-        messages.warning(request, f"{one['where']}: {one['reason']}")
-
-
 def _page(request, study, form, upload_form):
-    found = study.documents.defer("text").order_by("external_id")
-    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
-    context = {"study": study, "form": form, "upload": upload_form, "page": page}
+    rows = study.documents.defer("text").order_by("external_id")
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    files = list(study.document_files.order_by("-pk")[:FILES_SHOWN])
+    context = {
+        "study": study,
+        "form": form,
+        "upload": upload_form,
+        "page": page,
+        "files": files,
+        "under_way": any(file.status in (REQUESTED, RUNNING) for file in files),
+    }
     wrong = form.errors or upload_form.errors
-    return render(request, "candidates/sources.html", context, status=400 if wrong else 200)
+    # While a file is being read the page asks for the list of files alone.
+    part = "#files" if request.htmx and not wrong else ""
+    response = render(
+        request, f"candidates/sources.html{part}", context, status=400 if wrong else 200
+    )
+    patch_vary_headers(response, ["HX-Request"])
+    return response

@@ -1,4 +1,4 @@
-from annotation.candidates import calls, erase, generate
+from annotation.candidates import calls, document_files, erase, generate
 from annotation.celery import app
 
 
@@ -13,6 +13,13 @@ def write(candidate_id):
 def ring():
     """Every 20 s: rows that are due and nobody rang for, and those whose worker died."""
     calls.ring()
+    document_files.ring()
+
+
+@app.task(soft_time_limit=3_000, time_limit=3_060)
+def read_documents(file_id: str) -> None:
+    """Read one file of documents into its study's collection."""
+    document_files.run(int(file_id))
 
 
 @app.task

@@ -189,6 +189,8 @@ class World:
             as_of=timezone.now(),
             frozen={"about": {"slug": study.slug}},
             status="done",
+            # The first fetch is noted: here nothing may change.
+            fetched_at=timezone.now(),
         )
         path = folders.zip_of(release)
         path.parent.mkdir(parents=True, exist_ok=True)
