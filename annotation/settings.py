@@ -139,6 +139,7 @@ INSTALLED_APPS = [
     "annotation.agreement",
     "annotation.datasets",
     "annotation.evaluation",
+    "annotation.overview",
     "annotation.api",
 ]
 

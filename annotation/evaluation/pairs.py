@@ -18,6 +18,7 @@ from annotation.core.errors import DomainError
 HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
 TIERS = ("easy", "medium", "hard")
 CELLS = tuple((half, tier) for half in HALVES for tier in TIERS)
+LAYOUT = "personafeedback"
 PERSONAS = "persona/all_personas.jsonl"
 MEMORIES = "persona/memories.jsonl"
 TEXTS = ("user_id", "question", "chosen", "reject")
@@ -58,6 +59,7 @@ class Benchmark:
     memories: dict[str, list[str]]
     digest: str
     release: str
+    layout: str = LAYOUT
 
 
 def read(folder: Path) -> Benchmark:
@@ -81,7 +83,7 @@ def read(folder: Path) -> Benchmark:
                 raise BenchmarkError(f"{MEMORIES}, line {line}: “user_id” and “text” are needed.")
             memories[str(user)].append(row["text"])
     read_files = [*files.values(), folder / PERSONAS, folder / MEMORIES]
-    return Benchmark(pairs, personas, dict(memories), _digest(read_files), _release(folder))
+    return Benchmark(pairs, personas, dict(memories), digest_of(read_files), release_of(folder))
 
 
 def sample(pairs: list[Pair], limit: int | None) -> list[Pair]:
@@ -133,7 +135,8 @@ def _pair(row: dict, half: str, tier: str, place: int, name: str, line: int) -> 
     )
 
 
-def _digest(paths: list[Path]) -> str:
+def digest_of(paths: list[Path]) -> str:
+    """SHA-256 of the digests of those of the files that exist, hexadecimal."""
     total = hashlib.sha256()
     for path in paths:
         if path.is_file():
@@ -142,7 +145,7 @@ def _digest(paths: list[Path]) -> str:
     return total.hexdigest()
 
 
-def _release(folder: Path) -> str:
+def release_of(folder: Path) -> str:
     """The release's id by its manifest; "" where it has none."""
     try:
         manifest = json.loads((folder / "manifest.json").read_bytes())

@@ -72,7 +72,7 @@ def memory_filter(question: str, profile: str, memories: list[str]) -> list[dict
 
 def read_choice(text: str) -> int | None:
     """1 or 2, the answer that the text ends up choosing; None where it names none clearly."""
-    text = _answered(text)
+    text = answered(text)
     if alone := _ALONE.fullmatch(text):
         return int(alone.group(1))
     for line in reversed(text.splitlines()):
@@ -84,7 +84,7 @@ def read_choice(text: str) -> int | None:
 
 def read_filter(text: str, count: int) -> list[int] | None:
     """Places from 0 of the notes that were named, of ``count``; None where no line names them."""
-    for line in reversed(_answered(text).splitlines()):
+    for line in reversed(answered(text).splitlines()):
         name, colon, rest = line.strip(" *").partition(":")
         if colon and name.strip(" *").lower() == "notes":
             places = [int(number) - 1 for number in _NUMBER.findall(rest)[:count]]
@@ -92,6 +92,6 @@ def read_filter(text: str, count: int) -> list[int] | None:
     return None
 
 
-def _answered(text: str) -> str:
+def answered(text: str) -> str:
     """What a model says after it has thought."""
     return _THOUGHT_END.sub("", _THOUGHT.sub("", text)).strip()

@@ -1,9 +1,10 @@
 """Runs of models on benchmarks: asked for, worked at, resumed, and closed with their result."""
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from django.core.exceptions import ValidationError
@@ -17,7 +18,7 @@ from annotation.core.errors import DomainError, NotFound
 from annotation.core.rows import silent
 from annotation.datasets.check import check
 from annotation.datasets.models import Release
-from annotation.evaluation import choices, pairs, prompts, scores_file
+from annotation.evaluation import bespoke, choices, pairs, prompts, scores_file
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
 from annotation.evaluation.models import Benchmark, Reply, Run
 
@@ -45,7 +46,7 @@ def opened(folder: Path) -> pairs.Benchmark:
     return pairs.read(folder)
 
 
-def register(benchmark: pairs.Benchmark, folder: Path) -> Benchmark:
+def register(benchmark: pairs.Benchmark | bespoke.Judged, folder: Path) -> Benchmark:
     """The row of a benchmark; made where there is none."""
     release = _release(benchmark.release)
     name = f"{release.study.slug} v{release.version}" if release else Path(folder).resolve().name
@@ -53,9 +54,9 @@ def register(benchmark: pairs.Benchmark, folder: Path) -> Benchmark:
         digest=benchmark.digest,
         defaults={
             "name": name[:200],
-            "layout": "personafeedback",
+            "layout": benchmark.layout,
             "release": release,
-            "facts": choices.facts(benchmark.pairs),
+            "facts": choices.facts(benchmark.pairs) if benchmark.layout == pairs.LAYOUT else {},
         },
     )
     return row
@@ -122,29 +123,64 @@ def resume(public_id: str, benchmark: Benchmark, **expected) -> Run:
     return run
 
 
-def work(run: Run, benchmark: pairs.Benchmark, *, progress: Callable = silent) -> Run:
+class Plan(Protocol):
+    """What a run asks, phase by phase, and what its replies amount to."""
+
+    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
+        """Name and questions of each phase; ``values()`` are the replies so far, by unit."""
+
+    def result(self, run: Run) -> tuple[dict, dict | None]:
+        """Result and outcomes of the run once all is answered."""
+
+
+def work(run: Run, plan: Plan, *, progress: Callable = silent) -> Run:
     """Ask the run's endpoint what is still unanswered, and close the run with its result.
 
     The attempt must hold the run. Where the endpoint stops the run becomes FAILED with the reason
     and can be resumed; raises jobs.TakenOver where another process has it.
     """
-    asked = pairs.sample(benchmark.pairs, run.limit)
     with jobs.renewed(run) as lease:
         try:
-            about = choices.About(benchmark, asked, run.setting)
-            filters = list(about.filters(asked))
-            _ask(run, filters, lease, progress, "notes")
-            about.take_notes(_notes(run) if filters else {})
-            _ask(run, list(choices.questions(asked, about)), lease, progress, "verdicts")
+            for name, questions in plan.phases(lambda: values_of(run)):
+                _ask(run, questions, lease, progress, name)
         except Stopped as stopped:
             _stop(run, endpoints.sentence(stopped.code, run.endpoint), stopped.code)
         except DomainError as refusal:
             _stop(run, refusal.sentence, refusal.code)
             raise
         else:
-            _close_choices(run, asked)
+            _finish(run, *plan.result(run))
     run.refresh_from_db()
     return run
+
+
+class Choices:
+    """A run that asks which answer of each pair is better."""
+
+    def __init__(self, benchmark: pairs.Benchmark, setting: str, limit: int | None):
+        self.asked = pairs.sample(benchmark.pairs, limit)
+        self.about = choices.About(benchmark, self.asked, setting)
+
+    def phases(self, values):
+        """The filter of memories where there is one, then the pairs."""
+        if filters := list(self.about.filters(self.asked)):
+            yield "notes", filters
+            end = f":{choices.NOTES}"
+            notes = {unit: value for unit, value in values().items() if unit.endswith(end)}
+            self.about.take_notes({int(unit.split(":")[0]): v for unit, v in notes.items()})
+        yield "verdicts", list(choices.questions(self.asked, self.about))
+
+    def result(self, run):
+        """Accuracies, and a score for each pair."""
+        places = [pair.place for pair in self.asked]
+        first, second = choices.verdicts(places, values_of(run))
+        score = choices.of_verdicts(first, second)
+        return choice_result(run, places, score, choices.agreement_of_orders(first, second))
+
+
+def values_of(run: Run) -> dict:
+    """{unit: what was read from the reply} of all replies so far."""
+    return dict(run.replies.values_list("unit", "value"))
 
 
 def _ask(run: Run, questions: list[Question], lease, progress: Callable, name: str) -> None:
@@ -191,32 +227,21 @@ def _stop(run: Run, sentence: str, code: str) -> None:
     jobs.end(run, FAILED, error=sentence, error_code=code[:40])
 
 
-def _notes(run: Run) -> dict[int, list[int] | None]:
-    rows = run.replies.filter(unit__endswith=f":{choices.NOTES}").values_list("unit", "value")
-    return {int(unit.partition(":")[0]): value for unit, value in rows}
-
-
-def _close_choices(run: Run, asked: list[pairs.Pair]) -> None:
-    places = [pair.place for pair in asked]
-    first, second = choices.verdicts(places, dict(run.replies.values_list("unit", "value")))
-    score = choices.of_verdicts(first, second)
-    close(run, places, score, choices.agreement_of_orders(first, second))
-
-
-def close(run: Run, places: list[int], score: np.ndarray, more: dict) -> None:
-    """Store the result of a run: ``score`` (pairs,) at ``places`` of the benchmark."""
+def choice_result(run: Run, places: list[int], score: np.ndarray, more: dict) -> tuple:
+    """Result and outcomes of a run: ``score`` (pairs,) at ``places`` of the benchmark."""
     result = {
-        "run": str(run.public_id),
-        "setting": run.setting,
-        "model": run.model,
+        **begin_result(run),
         "n": len(places),
         **more,
         **choices.summary(places, score, run.benchmark.facts),
-        "failures": failures(run),
         **spent(run),
     }
-    outcomes = {"place": places, "score": score.tolist()}
-    _finish(run, result, outcomes)
+    return result, {"place": places, "score": score.tolist()}
+
+
+def begin_result(run: Run) -> dict:
+    """What every result begins with."""
+    return {"run": str(run.public_id), "setting": run.setting, "model": run.model}
 
 
 def _finish(run: Run, result: dict, outcomes: dict | None) -> None:
@@ -233,19 +258,27 @@ def failures(run: Run) -> dict[str, int]:
 
 
 def spent(run: Run) -> dict:
-    """Calls answered, tokens and cost of a run so far."""
+    """Failures by cause, calls answered, tokens and cost of a run so far."""
     total = run.replies.aggregate(
         calls=Count("pk", filter=Q(code="")), read=Sum("tokens_in"), written=Sum("tokens_out")
     )
     read, written = total["read"] or 0, total["written"] or 0
     server = endpoints.configured(run.endpoint) if run.endpoint else None
     price = float(server.cost(read, written)) if server else 0.0
-    return {"calls": total["calls"], "tokens": read + written, "cost": price}
+    return {
+        "failures": failures(run),
+        "calls": total["calls"],
+        "tokens": read + written,
+        "cost": price,
+    }
 
 
-def progress_of(run: Run) -> dict:
-    """How far an unfinished run is: answers there, and answers wanted."""
-    return {"answered": run.replies.count(), "calls": run.calls}
+def unfinished(run: Run) -> str:
+    """Why the run stopped, how far it came, and how it goes on."""
+    return (
+        f"{run.error} {run.replies.count():,} of {run.calls:,} answers are stored; go on with "
+        f"--resume {run.public_id}"
+    )
 
 
 def score_run(run: Run, benchmark: pairs.Benchmark, scores: dict[str, float]) -> Run:
@@ -258,20 +291,18 @@ def score_run(run: Run, benchmark: pairs.Benchmark, scores: dict[str, float]) ->
         raise
     missing = int((np.isnan(chosen) | np.isnan(reject)).sum())
     more = {"unparsed": missing, "position_consistency": None}
-    close(run, [pair.place for pair in asked], choices.of_scores(chosen, reject), more)
+    places = [pair.place for pair in asked]
+    _finish(run, *choice_result(run, places, choices.of_scores(chosen, reject), more))
     return run
 
 
-def prepare(folder: Path, endpoint_name: str, setting: str, limit: int | None) -> tuple:
-    """What a run would ask: the benchmark, the endpoint, and the estimate with its cost."""
-    benchmark, endpoint = opened(folder), endpoints.get(endpoint_name)
-    asked = pairs.sample(benchmark.pairs, limit)
-    estimate = choices.estimate(asked, choices.About(benchmark, asked, setting))
-    estimate["cost"] = float(cost(endpoint, estimate))
-    return benchmark, endpoint, estimate
+def estimate(plan: Choices, endpoint: endpoints.Endpoint) -> dict:
+    """Calls, tokens and cost of a run, before it."""
+    expected = choices.estimate(plan.asked, plan.about)
+    return expected | {"cost": float(cost(endpoint, expected))}
 
 
-def fields_of(endpoint: endpoints.Endpoint, estimate: dict, setting: str, limit, folder) -> dict:
+def fields_of(endpoint: endpoints.Endpoint, setting: str, limit, folder: Path, calls: int) -> dict:
     """Values of a run that asks ``endpoint`` for choices."""
     return {
         "model": endpoint.model[:200],
@@ -280,7 +311,7 @@ def fields_of(endpoint: endpoints.Endpoint, estimate: dict, setting: str, limit,
         "limit": limit,
         "prompt": prompts.VERSION,
         "folder": str(folder),
-        "calls": estimate["calls"],
+        "calls": calls,
     }
 
 
@@ -288,3 +319,20 @@ def check_limit(limit: int | None) -> None:
     """DomainError where ``limit`` is no number of pairs."""
     if limit is not None and not 1 <= limit < 2**31:
         raise DomainError(_("The limit must be a whole number from 1 on."))
+
+
+class Judgments:
+    """A run in which a judge scores the responses of a BESPOKE release."""
+
+    def __init__(self, judged: bespoke.Judged, arm: str, limit: int | None):
+        self.asked, self.arm, self.limit = bespoke.tests(judged)[:limit], arm, limit
+
+    def phases(self, values):
+        """One: a judgment a response, a question a claim."""
+        yield "judgments", list(bespoke.questions(self.asked, self.arm))
+
+    def result(self, run):
+        """The paper's row, and the agreement with the persons."""
+        rows = run.replies.values_list("unit", "value", "text")
+        replies = {unit: (value, text) for unit, value, text in rows}
+        return {**begin_result(run), **bespoke.summary(self.asked, replies), **spent(run)}, None

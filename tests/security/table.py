@@ -539,6 +539,7 @@ TABLE = {
     "rater-requalify": page(MANAGERS, **_rater(), POST=302),
     "rater-bonus": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"text": "5 euros"}),
     "study": page(READERS, GET=200, HEAD=200),
+    "overview": page(READERS, GET=200, HEAD=200),
     "planner": page(READERS, GET=200, HEAD=200),
     "gap": page(READERS, GET=200, HEAD=200),
     "audit": page(READERS, GET=200, HEAD=200),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
@@ -62,7 +63,9 @@ class Command(BaseCommand):
 
     def _ask(self, release, endpoint, setting, limit, resume, estimate, **options) -> Run | None:
         """Say what it costs, then ask. None where only the cost was wanted."""
-        benchmark, server, expected = runs.prepare(release, endpoint, setting, limit)
+        benchmark, server = runs.opened(release), endpoints.get(endpoint)
+        plan = runs.Choices(benchmark, setting, limit)
+        expected = runs.estimate(plan, server)
         self.stderr.write(
             f"{expected['calls']:,} calls, about {expected['tokens_in']:,} tokens to read and "
             f"{expected['tokens_out']:,} to write: about {expected['cost']:.2f} at {server.name}"
@@ -79,20 +82,16 @@ class Command(BaseCommand):
                 checked["limit"] = limit
             run = runs.resume(resume, row, **checked)
         else:
-            fields = runs.fields_of(server, expected, setting, limit, release.resolve())
+            fields = runs.fields_of(server, setting, limit, release.resolve(), expected["calls"])
             run = runs.request(row, Run.Kind.CHOICE, start=True, **fields | _named(options))
         if run.status == Run.Status.DONE:
             return run
         self.stderr.write(f"Run {run.public_id}")
-        return runs.work(run, benchmark, progress=bar)
+        return runs.work(run, plan, progress=bar)
 
     def _report(self, run: Run, as_json: bool) -> None:
         if run.status != Run.Status.DONE:
-            done = runs.progress_of(run)
-            raise CommandError(
-                f"{run.error} {done['answered']:,} of {done['calls']:,} answers are stored; go on "
-                f"with --resume {run.public_id}"
-            )
+            raise CommandError(runs.unfinished(run))
         result = run.result
         self.stdout.write(json.dumps(result, ensure_ascii=False) if as_json else _words(result))
 

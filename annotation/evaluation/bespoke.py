@@ -1,0 +1,333 @@
+"""A BESPOKE release as a judge model needs it, and how far the judge is from the person. Pure.
+
+The judge scores each response of `meta_test` on four criteria, with the person's rubric, query and
+need, and with judged responses to the same query as examples. Another prompt asks, claim by claim,
+whether the response holds the gold information.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from annotation.agreement.statistics import correlation
+from annotation.agreement.statistics.coefficient import Coefficient, undefined
+from annotation.core import records
+from annotation.core.errors import DomainError
+from annotation.evaluation.asking import Question
+from annotation.evaluation.pairs import digest_of, release_of
+from annotation.evaluation.prompts import answered
+
+LAYOUT = "bespoke"
+VERSION = "judge/1"
+CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
+KEYS = tuple(name.lower().replace(" ", "_") for name in CRITERIA)
+ARMS = ("feedback", "scores", "none")
+TABLES = ("meta_test", "evaluation_shot", "personalized_rubric", "gold_information")
+SHOTS = 5
+TRIES = 3
+FULL = 20  # a mean of 1 to 5 in the papers' tables, out of 100
+JUDGE, CLAIM = "judge", "claim"
+_FIRST_LINE = re.compile(rf"^\W*{CRITERIA[0]}\W+score", re.I | re.M)
+_YES_NO = re.compile(r"\b(yes|no)\b", re.I)
+
+
+class JudgedError(DomainError):
+    """The folder is no BESPOKE release that a judge can be asked about."""
+
+    code = "benchmark"
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response with the person's scores and feedback by key; a score may be None."""
+
+    text: str
+    scores: dict[str, int | None]
+    feedback: dict[str, str]
+
+
+@dataclass
+class Query:
+    """A person's query with what is known of it."""
+
+    user: str
+    id: str
+    text: str = ""
+    need: str = ""
+    rubric: str = ""
+    claims: list[str] = field(default_factory=list)
+    shots: list[Response] = field(default_factory=list)
+    tests: list[Response] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All queries with a response to test."""
+
+    queries: list[Query]
+    digest: str
+    release: str
+    layout: str = LAYOUT
+
+
+def read(folder: Path) -> Judged:
+    """Read a release's folder. Raises JudgedError with the file and row of the first fault."""
+    folder, queries = Path(folder), {}
+    files = {name: _files(folder, name) for name in TABLES}
+    if not files["meta_test"]:
+        raise JudgedError(f"{folder} holds no meta_test: it is no BESPOKE release.")
+    for name, paths in files.items():
+        for path in paths:
+            for number, row in enumerate(_rows(path), 1):
+                try:
+                    _take(queries, name, row)
+                except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                    raise JudgedError(f"{name}/{path.name}, row {number}: {_why(error)}") from error
+    tested = [query for query in queries.values() if query.tests]
+    if not tested:
+        raise JudgedError(f"{folder} holds no response to test.")
+    paths = [path for listed in files.values() for path in listed]
+    return Judged(tested, digest_of(paths), release_of(folder))
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    inside = folder / name
+    return sorted([*inside.glob("*.parquet"), *inside.glob("*.jsonl")])
+
+
+def _rows(path: Path) -> Iterator[dict]:
+    name = f"{path.parent.name}/{path.name}"
+    try:
+        if path.suffix == ".parquet":
+            yield from pq.read_table(path).to_pylist()
+            return
+        with path.open("rb") as stream:
+            for line, row in records.json_lines(stream):
+                if isinstance(row, str):
+                    raise JudgedError(f"{name}, line {line}: {row}.")
+                yield row
+    except (OSError, pa.ArrowInvalid) as error:
+        raise JudgedError(f"{name} cannot be read.") from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing."
+    return "the value is not what the layout asks for."
+
+
+def _take(queries: dict, name: str, row: dict) -> None:
+    """Put one row of a table where it belongs; rows of one query are merged."""
+    key = (str(row["user"]), str(row["query-id"]))
+    query = queries.setdefault(key, Query(*key))
+    column = {"meta_test": "meta_test_set"}.get(name, name)
+    value = row[f"{column}_value"]
+    if name == "personalized_rubric":
+        query.rubric = f"{query.rubric}\n{value}".strip()
+    elif name == "gold_information":
+        query.claims += [str(claim) for claim in json.loads(value)["gold_information"]]
+    else:
+        judgment = json.loads(value)
+        query.text, query.need = judgment["query"], judgment["gold_information_need"]
+        taken = query.tests if name == "meta_test" else query.shots
+        taken += [_response(entry) for entry in judgment["response_list"]]
+
+
+def _response(entry: dict) -> Response:
+    scored = {key: entry.get(key) or {} for key in KEYS}
+    return Response(
+        str(entry["contents"]),
+        {key: _score(part.get("score")) for key, part in scored.items()},
+        {key: str(part.get("feedback") or "") for key, part in scored.items()},
+    )
+
+
+def _score(value) -> int | None:
+    whole = isinstance(value, int | float) and value in (1, 2, 3, 4, 5)
+    return int(value) if whole else None
+
+
+def tests(judged: Judged) -> list[tuple[Query, Response]]:
+    """Every response to judge with its query, in the release's order."""
+    return [(query, response) for query in judged.queries for response in query.tests]
+
+
+def questions(asked: list[tuple[Query, Response]], arm: str) -> Iterator[Question]:
+    """For each response its judgment, and a question a claim; units are "place:judge" and so on."""
+    for place, (query, response) in enumerate(asked):
+        messages = partial(judge_messages, query, response, arm)
+        yield Question(f"{place}:{JUDGE}", messages, whole_judgment, TRIES)
+        for number, claim in enumerate(query.claims):
+            asking = partial(claim_messages, query, response, claim)
+            yield Question(f"{place}:{CLAIM}:{number}", asking, read_claim)
+
+
+def judge_messages(query: Query, response: Response, arm: str) -> list[dict]:
+    """Ask for score and feedback on each criterion."""
+    lines = "\n".join(f"{name} Score: <1-5>\n{name} Feedback: <why>" for name in CRITERIA)
+    parts = [f"Query:\n{query.text}", f"The need behind it:\n{query.need}"]
+    if query.rubric:
+        parts.append(f"This person's rubric:\n{query.rubric}")
+    shots = query.shots[:SHOTS] if arm != "none" else []
+    parts += [_shot(number, shot, arm) for number, shot in enumerate(shots, 1)]
+    parts.append(f"Response to judge:\n{response.text}")
+    return [
+        {
+            "role": "system",
+            "content": "You judge a response as one particular person would. Scores are whole "
+            "numbers from 1 (does not fit this person at all) to 5 (fits fully). First think after "
+            f"the word THINK, then write exactly these eight lines:\n{lines}",
+        },
+        {"role": "user", "content": "\n\n".join(parts)},
+    ]
+
+
+def _shot(number: int, shot: Response, arm: str) -> str:
+    lines = [f"Response {number} that this person judged:", shot.text]
+    for name, key in zip(CRITERIA, KEYS, strict=True):
+        if shot.scores[key] is not None:
+            lines.append(f"{name} Score: {shot.scores[key]}")
+            if arm == "feedback" and shot.feedback[key]:
+                lines.append(f"{name} Feedback: {shot.feedback[key]}")
+    return "\n".join(lines)
+
+
+def claim_messages(query: Query, response: Response, claim: str) -> list[dict]:
+    """Ask whether the response holds the core meaning of one claim."""
+    return [
+        {
+            "role": "system",
+            "content": "Decide whether a response holds the core meaning of a claim; other words "
+            "for the same count. End with one line: yes or no.",
+        },
+        {
+            "role": "user",
+            "content": f"Query:\n{query.text}\n\nResponse:\n{response.text}\n\nClaim:\n{claim}",
+        },
+    ]
+
+
+def read_judgment(text: str) -> dict[str, dict]:
+    """{key: {"score": 1-5 or None, "feedback": text}} of the eight lines, as far as they are."""
+    text = answered(text)
+    # The eight lines come last: scores that a thought plays with stand before them.
+    text = text[max((m.start() for m in _FIRST_LINE.finditer(text)), default=0) :]
+    judgment = {}
+    for name, key in zip(CRITERIA, KEYS, strict=True):
+        line = rf"^\W*{name}\W+"
+        scores = re.findall(line + r"score\W{1,6}([1-5])(?!\.?\d)", text, re.I | re.M)
+        feedback = re.findall(line + r"feedback\W{1,6}(.*)$", text, re.I | re.M)
+        judgment[key] = {
+            "score": int(scores[-1]) if scores else None,
+            "feedback": feedback[-1].strip() if feedback else "",
+        }
+    return judgment
+
+
+def whole_judgment(text: str) -> dict | None:
+    """The judgment where no score is missing, else None."""
+    judgment = read_judgment(text)
+    return judgment if all(one["score"] is not None for one in judgment.values()) else None
+
+
+def read_claim(text: str) -> bool | None:
+    """Whether the last word of yes and no is yes; None where there is neither."""
+    words = _YES_NO.findall(answered(text))
+    return words[-1].lower() == "yes" if words else None
+
+
+def table(criteria: dict[str, float | None], recall: float | None) -> dict:
+    """The paper's row: each criterion's mean times 20, recall in per cent, and their plain mean."""
+    values = [*criteria.values(), recall]
+    whole = all(value is not None for value in values)
+    average = float(np.mean(values)) if whole else None
+    return {"criteria": criteria, "recall": recall, "average": average}
+
+
+def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
+    """The paper's row and the agreement with the persons.
+
+    ``replies`` is {unit: (value, text)}. Recall is 0 for a response without claims, and a claim
+    whose reply cannot be read is not matched; both are counted.
+    """
+    judgments = [
+        _judgment(*replies.get(f"{place}:{JUDGE}", (None, ""))) for place in range(len(asked))
+    ]
+    means = {name: _mean([one[key] for one in judgments])
+             for name, key in zip(CRITERIA, KEYS, strict=True)}  # fmt: skip
+    matched, unread = _recall(asked, replies)
+    return {
+        "n": len(asked),
+        **table(
+            {name: None if mean is None else FULL * mean for name, mean in means.items()},
+            100 * float(np.mean(matched)),
+        ),
+        "missing_scores": sum(score is None for one in judgments for score in one.values()),
+        "unparsed_claims": unread,
+        "agreement": agreement(asked, judgments),
+    }
+
+
+def _judgment(value: dict | None, text: str) -> dict[str, int | None]:
+    judgment = value or read_judgment(text)
+    return {key: judgment[key]["score"] for key in KEYS}
+
+
+def _mean(scores: list) -> float | None:
+    there = [score for score in scores if score is not None]
+    return float(np.mean(there)) if there else None
+
+
+def _recall(asked, replies) -> tuple[list[float], int]:
+    """The share of matched claims of each response; how many replies could not be read."""
+    shares, unread = [], 0
+    for place, (query, _) in enumerate(asked):
+        values = [
+            replies.get(f"{place}:{CLAIM}:{number}", (None, ""))[0]
+            for number in range(len(query.claims))
+        ]
+        unread += values.count(None)
+        shares.append(values.count(True) / len(values) if values else 0.0)
+    return shares, unread
+
+
+def agreement(asked, judgments: list[dict]) -> dict:
+    """Pearson's and Spearman's correlation of judge and person over all scores that both gave.
+
+    Intervals resample persons with all their scores; with one person there is none.
+    """
+    users: dict[str, int] = {}
+    rows = [
+        (users.setdefault(query.user, len(users)), judgment[key] - 1, response.scores[key] - 1)
+        for (query, response), judgment in zip(asked, judgments, strict=True)
+        for key in KEYS
+        if judgment[key] is not None and response.scores[key] is not None
+    ]
+    person, judge, mark = np.array(rows, dtype=int).reshape(-1, 3).T
+    statistics = {
+        "pearson": lambda cells: correlation.pearson(cells, range(5), range(5)),
+        "spearman": correlation.spearman,
+    }
+    values = {}
+    for name, statistic in statistics.items():
+        if len(rows) < 2:
+            values[name] = undefined("two scores of both are needed").as_json()
+            continue
+        value = correlation.item_bootstrap(person, judge, mark, (5, 5), statistic)
+        values[name] = _as_json(value, alone=len(users) == 1)
+    return values | {"n": len(rows), "persons": len(users)}
+
+
+def _as_json(coefficient, alone: bool) -> dict:
+    if coefficient.value is None:
+        return undefined(coefficient.reason).as_json()
+    if alone:
+        coefficient = Coefficient(coefficient.value, reason="one person has no interval")
+    return coefficient.as_json()

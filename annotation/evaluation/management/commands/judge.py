@@ -1,0 +1,85 @@
+"""`manage.py judge --release DIR --endpoint NAME --shots feedback`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.candidates import endpoints
+from annotation.core.errors import DomainError
+from annotation.core.jobs import TakenOver
+from annotation.core.rows import bar
+from annotation.evaluation import bespoke, runs
+from annotation.evaluation.models import Run
+
+
+class Command(BaseCommand):
+    """Let a model judge the responses of a BESPOKE release as each person would."""
+
+    help = (
+        "Ask a model to score the responses of meta_test on four criteria, with the person's "
+        "rubric, need and judged responses to the same query, and which claims of the gold "
+        "information they hold; print the means and the agreement with the persons."
+    )
+
+    def add_arguments(self, parser):
+        """--release, --endpoint, --shots and the rest."""
+        parser.add_argument("--release", metavar="DIR", type=Path, required=True)
+        parser.add_argument("--endpoint", metavar="NAME", required=True)
+        parser.add_argument(
+            "--shots",
+            choices=bespoke.ARMS,
+            default="feedback",
+            help="what examples show: scores and feedback, scores alone, or no examples",
+        )
+        parser.add_argument("--limit", metavar="N", type=int, help="the first N responses")
+        parser.add_argument("--resume", metavar="ID", help="go on with a run that was stopped")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, release, endpoint, shots, limit, resume, **options):
+        """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
+        try:
+            runs.check_limit(limit)
+            judged, server = bespoke.read(release), endpoints.get(endpoint)
+            plan = runs.Judgments(judged, shots, limit)
+            run = self._run(plan, runs.register(judged, release), server, release, resume)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        except TakenOver as error:
+            raise CommandError("Another process has taken this run over.") from error
+        if run.status != Run.Status.DONE:
+            raise CommandError(runs.unfinished(run))
+        result = run.result
+        self.stdout.write(
+            json.dumps(result, ensure_ascii=False) if options["json"] else _words(result)
+        )
+
+    def _run(self, plan, row, server, release, resume) -> Run:
+        calls = sum(len(questions) for _name, questions in plan.phases(dict))
+        self.stderr.write(f"{calls:,} calls to {server.name}")
+        if resume:
+            run = runs.resume(resume, row, endpoint=server.name, setting=plan.arm, limit=plan.limit)
+        else:
+            fields = runs.fields_of(server, plan.arm, plan.limit, release.resolve(), calls)
+            fields["prompt"] = bespoke.VERSION
+            run = runs.request(row, Run.Kind.JUDGE, start=True, **fields)
+        if run.status == Run.Status.DONE:
+            return run
+        self.stderr.write(f"Run {run.public_id}")
+        return runs.work(run, plan, progress=bar)
+
+
+def _words(result: dict) -> str:
+    cells = {**result["criteria"], "Recall": result["recall"], "Avg": result["average"]}
+    row = "  ".join(f"{name} {_number(value)}" for name, value in cells.items())
+    agreement = result["agreement"]
+    parts = [f"{name} {_number(agreement[name]['value'], 3)}" for name in ("pearson", "spearman")]
+    return (
+        f"{result['model']}: {row}\nwith the person: {', '.join(parts)} "
+        f"({agreement['n']} scores; {result['missing_scores']} scores missing, "
+        f"{result['unparsed_claims']} claims unread)"
+    )
+
+
+def _number(value: float | None, places: int = 2) -> str:
+    return "–" if value is None else f"{value:.{places}f}"

@@ -1,0 +1,148 @@
+"""A study's steps in the order of work: how far each is, what blocks it, and what to do next."""
+
+from dataclasses import dataclass, replace
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.overview.figures import Figures
+from annotation.studies.access import MANAGERS, READERS
+from annotation.studies.models import Role, Study
+
+ADMINISTRATORS = (Role.ADMINISTRATOR,)
+
+
+@dataclass(frozen=True)
+class Step:
+    """``state`` is done, running, next (what to do now), open (can be done) or blocked."""
+
+    name: str
+    title: str
+    state: str
+    # What is there, in words, and why it cannot go on.
+    figures: list[str]
+    action: str
+    # The name of the page where it is done, and who may open that.
+    page: str
+    roles: tuple
+    blocked: str = ""
+    part: tuple[int, int] | None = None
+    url: str = ""
+
+
+def steps_of(study: Study, figures: Figures, agreement: list[str], user) -> list[Step]:
+    """The steps of ``study`` for ``user``; ``agreement`` has a sentence a task that was computed.
+
+    The first one that is neither done, running nor blocked is what to do next.
+    """
+    steps = [
+        *(_people(figures), _questions(figures), _answers(figures), _tasks(figures)),
+        *(_invited(figures), _judging(study, figures)),
+        *(_agreement(figures, agreement), _release(figures)),
+    ]
+    shown, waiting = [], True
+    for step in steps:
+        if waiting and step.state == "open":
+            step, waiting = replace(step, state="next"), False
+        allowed = study.role in step.roles or user.is_superuser
+        shown.append(replace(step, url=reverse(step.page, args=[study.slug]) if allowed else ""))
+    return shown
+
+
+def _state(done: bool, *, running: bool = False, blocked: str = "") -> str:
+    if running:
+        return "running"
+    if done:
+        return "done"
+    return "blocked" if blocked else "open"
+
+
+def _people(n: Figures) -> Step:
+    owners = n.owned and not n.personas
+    figures = [ngettext("%(n)d persona", "%(n)d personas", n.personas) % {"n": n.personas}]
+    if owners:
+        figures = [_("Annotators bring their own history; personas are not needed.")]
+    state = _state(bool(n.personas or owners))
+    return Step("people", _("People described"), state, figures, _("Describe people"), "personas",
+                MANAGERS)  # fmt: skip
+
+
+def _questions(n: Figures) -> Step:
+    figures = [ngettext("%(n)d query", "%(n)d queries", n.queries) % {"n": n.queries}]
+    return Step("questions", _("Questions"), _state(bool(n.queries)), figures, _("Write queries"),
+                "queries", MANAGERS)  # fmt: skip
+
+
+def _answers(n: Figures) -> Step:
+    figures = [ngettext("%(n)d answer", "%(n)d answers", n.answers) % {"n": n.answers}]
+    without = ngettext("%(n)d query without an answer", "%(n)d queries without an answer",
+                       n.unanswered)  # fmt: skip
+    for number, words in (
+        (n.writing, _("%(n)d being written")),
+        (n.failed, _("%(n)d failed")),
+        (n.unanswered, without),
+    ):
+        if number:
+            figures.append(words % {"n": number})
+    blocked = "" if n.queries else _("Answers need queries first.")
+    state = _state(n.answers and not n.unanswered, running=bool(n.writing), blocked=blocked)
+    part = (n.answers, n.answers + n.writing) if n.writing else None
+    return Step("answers", _("Answers"), state, figures, _("Have answers written"), "candidates",
+                MANAGERS, blocked, part)  # fmt: skip
+
+
+def _tasks(n: Figures) -> Step:
+    figures = [ngettext("%(n)d task", "%(n)d tasks", n.tasks) % {"n": n.tasks}]
+    return Step("tasks", _("Tasks"), _state(bool(n.tasks)), figures, _("Define a task"), "tasks",
+                MANAGERS)  # fmt: skip
+
+
+def _invited(n: Figures) -> Step:
+    figures = [
+        ngettext("%(n)d annotator", "%(n)d annotators", n.annotators) % {"n": n.annotators},
+        ngettext("%(n)d invitation or code open", "%(n)d invitations or codes open", n.doors)
+        % {"n": n.doors},
+    ]
+    return Step("invited", _("People invited"), _state(bool(n.annotators)), figures,
+                _("Invite people"), "people", ADMINISTRATORS)  # fmt: skip
+
+
+def _judging(study: Study, n: Figures) -> Step:
+    figures = [
+        ngettext("%(n)d item", "%(n)d items", n.items) % {"n": n.items},
+        _("%(done)d of %(wanted)d judgments") % {"done": n.judgments, "wanted": n.wanted},
+    ]
+    if n.held:
+        figures.append(_("%(n)d in hand now") % {"n": n.held})
+    blocked = ""
+    if not n.tasks:
+        blocked = _("A batch needs a task first.")
+    elif n.items and study.status == Study.Status.CLOSED:
+        blocked = _("The study is closed: an administrator can open it in its settings.")
+    elif n.items and not n.annotators:
+        blocked = _("Nobody is there to judge yet.")
+    complete = bool(n.items) and n.judgments >= n.wanted
+    running = bool(n.items) and not complete and not blocked
+    state = _state(complete, running=running, blocked=blocked)
+    part = (n.judgments, n.wanted) if n.items else None
+    return Step("judging", _("Judging"), state, figures, _("Open a batch"), "tasks", MANAGERS,
+                blocked, part)  # fmt: skip
+
+
+def _agreement(n: Figures, sentences: list[str]) -> Step:
+    blocked = "" if n.judgments else _("Agreement needs judgments first.")
+    figures = sentences or ([] if blocked else [_("It is being computed.")])
+    state = _state(bool(sentences), running=bool(n.judgments) and not sentences, blocked=blocked)
+    return Step("agreement", _("Agreement"), state, figures, _("Look at the results"), "study",
+                READERS, blocked)  # fmt: skip
+
+
+def _release(n: Figures) -> Step:
+    blocked = "" if n.judgments else _("A release needs judgments first.")
+    figures = [ngettext("%(n)d release", "%(n)d releases", n.releases) % {"n": n.releases}]
+    if n.freezing:
+        figures.append(_("%(n)d being written") % {"n": n.freezing})
+    state = _state(bool(n.releases), running=bool(n.freezing), blocked=blocked)
+    return Step("release", _("Release"), state, figures, _("Freeze a release"), "releases",
+                READERS, blocked)  # fmt: skip

@@ -1,0 +1,37 @@
+"""The first page of a study for whoever runs it or reads its results."""
+
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation.core.heartbeat import worker_alive
+from annotation.overview.figures import figures_of
+from annotation.overview.steps import steps_of
+from annotation.studies.access import READERS, study_for
+
+
+@require_safe
+def overview(request, slug):
+    """The steps of the study; htmx fetches them alone while something runs."""
+    study = study_for(request.user, slug, READERS)
+    figures = figures_of(study)
+    steps = steps_of(study, figures, _agreement(study), request.user)
+    context = {
+        "study": study,
+        "steps": steps,
+        "running": any(step.state == "running" for step in steps),
+        "no_worker": bool(figures.writing or figures.freezing) and not worker_alive(),
+    }
+    template = "studies/overview.html#steps" if request.htmx else "studies/overview.html"
+    return render(request, template, context)
+
+
+def _agreement(study) -> list[str]:
+    """One sentence a task with votes: its first coefficient."""
+    sentences = []
+    for result in study.agreement_results.order_by("task"):
+        for criterion, _report, coefficients in result.parts[:1]:
+            _key, name, value = coefficients[0]
+            number = "–" if value["value"] is None else f"{value['value']:.2f}"
+            task = f"{result.task} ({criterion})" if criterion else result.task
+            sentences.append(f"{task}: {name} {number}")
+    return sentences

@@ -1,0 +1,192 @@
+"""`judge`: a model as judge of BESPOKE responses, against what the persons said."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.evaluation import bespoke
+from annotation.evaluation.models import Reply, Run
+from benchmarks.scripted_endpoint import NO_CREDIT, prompt_of
+
+pytestmark = pytest.mark.django_db
+SCORES = {"r1": (5, 4, 3, 2), "r2": (1, 2, 3, 4), "r3": (4, 4, 5, 5), "r4": (2, 1, 1, 2)}
+
+
+def entry(name, scores, feedback="Because it is calm."):
+    return {"contents": f"Response {name} tells of trains."} | {
+        key: {"score": score, "feedback": feedback}
+        for key, score in zip(bespoke.KEYS, scores, strict=True)
+    }
+
+
+def write(folder, name, rows, form):
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    file = {"meta_test": "meta_test_set"}.get(name, name)
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), folder / name / f"{file}.parquet")
+    else:
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / name / f"{file}.jsonl").write_text(lines)
+
+
+def judged(user, query, responses):
+    return {
+        "query": f"Which train, {query}?",
+        "gold_information_need": f"A calm one, {user}.",
+        "response_list": responses,
+    }
+
+
+def make(folder, form="parquet"):
+    """Two persons with a query each: two responses to test and one shot; the first has claims."""
+    tests, shots = [], []
+    for user, query, names in (("user1", "1", ("r1", "r2")), ("user2", "2", ("r3", "r4"))):
+        row = {"user": user, "query-id": query}
+        for number, name in enumerate(names):  # two rows of one query are merged
+            value = json.dumps(judged(user, query, [entry(name, SCORES[name])]))
+            tests.append(row | {"id": f"{query}-{number}", "meta_test_set_value": value})
+        shot = json.dumps(judged(user, query, [entry("shot", (3, 3, 3, 3), "SHOT-FEEDBACK")]))
+        shots.append(row | {"id": f"s{query}", "evaluation_shot_value": shot})
+    key = {"user": "user1", "query-id": "1", "id": "g"}
+    write(folder, "meta_test", tests, form)
+    write(folder, "evaluation_shot", shots, form)
+    gold = json.dumps({"gold_information": ["It is calm.", "It is slow.", "It is red."]})
+    write(folder, "gold_information", [key | {"gold_information_value": gold}], form)
+    write(
+        folder,
+        "personalized_rubric",
+        [key | {"personalized_rubric_value": "RUBRIC: calm first."}],
+        form,
+    )
+    return folder
+
+
+def lines_of(scores):
+    rows = zip(bespoke.CRITERIA, scores, strict=True)
+    return "THINK\nTone Score: 1 at first sight.\n" + "\n".join(
+        f"{name} Score: {score}\n{name} Feedback: So." for name, score in rows
+    )
+
+
+def perfect(request, number):
+    """Scores as the person; of the claims it finds "calm" and "slow", of r1 alone."""
+    text = prompt_of(request)
+    name = next(n for n in SCORES if f"Response {n} tells" in text)
+    if "Claim:\n" in text:
+        return "So:\nyes" if name == "r1" and "red" not in text else "no"
+    return lines_of(SCORES[name])
+
+
+@pytest.fixture
+def release(tmp_path):
+    return make(tmp_path / "bespoke")
+
+
+def judge(capsys, folder, *more):
+    call_command("judge", "--release", str(folder), "--endpoint", "scripted", "--json", *more)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_row_of_the_paper_is_the_plain_mean_of_five():
+    row = bespoke.table(
+        dict(zip(bespoke.CRITERIA, (59.07, 63.73, 85.20, 73.87), strict=True)), 30.53
+    )
+    assert round(row["average"], 2) == 62.48
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_a_judge_that_agrees_has_the_persons_own_means(capsys, tmp_path, server, form):
+    server.answer = perfect
+    result = judge(capsys, make(tmp_path / form, form))
+    assert result["criteria"] == {
+        "Need Alignment": 60, "Content Depth": 55, "Tone": 60, "Explanation Style": 65,
+    }  # fmt: skip
+    # r1 holds two of three claims, r2 none; user2's query has no claims.
+    assert result["recall"] == pytest.approx(100 * (2 / 3) / 4)
+    assert result["average"] == pytest.approx((60 + 55 + 60 + 65 + 50 / 3) / 5)
+    agreement = result["agreement"]
+    assert (agreement["n"], agreement["persons"]) == (16, 2)
+    for name in ("pearson", "spearman"):
+        assert agreement[name]["value"] == pytest.approx(1)
+        assert agreement[name]["low"] == pytest.approx(1)
+    assert (server.calls, result["missing_scores"], result["unparsed_claims"]) == (10, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("arm", "shown", "feedback"), [("feedback", 1, 1), ("scores", 1, 0), ("none", 0, 0)]
+)
+def test_each_arm_shows_its_shots_of_the_same_query_only(
+    capsys, release, server, arm, shown, feedback
+):
+    server.answer = perfect
+    judge(capsys, release, "--shots", arm)
+    asked = [text for text in map(prompt_of, server.requests) if "Response to judge" in text]
+    assert {text.count("Response shot tells") for text in asked} == {shown}
+    assert {"SHOT-FEEDBACK" in text for text in asked} == {bool(feedback)}
+    of_one = [text for text in asked if "Response r1" in text or "Response r2" in text]
+    assert all("RUBRIC" in text and "user2" not in text for text in of_one)
+    assert len(of_one) == 2
+
+
+def test_a_score_that_is_missing_is_asked_for_three_times_and_stays_null(capsys, release, server):
+    def forgets_tone(request, number):
+        text = perfect(request, number)
+        return text if "Tone Feedback" not in text else text.rpartition("\nTone Score")[0]
+
+    server.answer = forgets_tone
+    result = judge(capsys, release)
+    # What stood after the cut is missing, too; the score in the thought is none.
+    assert list(result["criteria"].values()) == [60, 55, None, None]
+    assert (result["average"], result["missing_scores"]) == (None, 8)
+    assert result["agreement"]["n"] == 8
+    assert server.calls == 4 * 3 + 6
+    assert Reply.objects.filter(unit__endswith="judge", value__isnull=True).count() == 4
+
+
+def test_a_claim_without_yes_or_no_is_not_matched_and_counted(capsys, release, server):
+    server.answer = lambda request, n: (
+        "Perhaps." if "Claim:" in prompt_of(request) else perfect(request, n)
+    )
+    result = judge(capsys, release)
+    assert (result["recall"], result["unparsed_claims"]) == (0, 6)
+
+
+def test_a_judge_that_stops_goes_on_where_it_was(capsys, release, server):
+    server.answer = lambda request, n: NO_CREDIT if n > 3 else perfect(request, n)
+    with pytest.raises(CommandError, match="no credit"):
+        judge(capsys, release)
+    stored, before = Reply.objects.count(), server.calls
+    server.answer = perfect
+    result = judge(capsys, release, "--resume", str(Run.objects.get().public_id))
+    assert server.calls - before == 10 - stored
+    assert result["agreement"]["pearson"]["value"] == pytest.approx(1)
+
+
+def test_one_person_has_no_interval():
+    query = bespoke.Query("user1", "1")
+    response = bespoke.Response("a", dict(zip(bespoke.KEYS, (1, 2, 3, 4), strict=True)), {})
+    found = bespoke.agreement([(query, response)], [dict(response.scores)])
+    assert found["pearson"]["value"] == pytest.approx(1)
+    assert (found["pearson"]["low"], found["pearson"]["reason"]) == (
+        None,
+        "one person has no interval",
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"user": "u", "query-id": "1"}, "'meta_test_set_value' is missing"),
+        ({"user": "u", "query-id": "1", "meta_test_set_value": "[]"}, "row 1: the value"),
+        ({"user": "u", "query-id": "1", "meta_test_set_value": "{"}, "row 1: the value"),
+    ],
+)
+def test_a_release_that_is_none_is_named_with_its_row(capsys, tmp_path, server, row, words):
+    write(tmp_path, "meta_test", [row], "jsonl")
+    with pytest.raises(CommandError, match=words):
+        judge(capsys, tmp_path)
+    with pytest.raises(CommandError, match="no meta_test"):
+        judge(capsys, tmp_path / "nowhere")
