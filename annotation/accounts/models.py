@@ -1,5 +1,6 @@
 import hashlib
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
@@ -47,8 +48,23 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.name or self.email or self.worker or f"user {self.pk}"
 
 
+def all_scopes() -> list[str]:
+    """What a token may do unless it is limited."""
+    return list(ApiToken.SCOPES)
+
+
 class ApiToken(models.Model):
-    """A key to the API, stored as a digest: the key itself is shown once."""
+    """A key to the API, stored as a digest: the key itself is shown once.
+
+    It acts for its person, within ``scopes`` and, where ``study`` is set, in that study alone.
+    """
+
+    SCOPES = {
+        "read": _("read"),
+        "judge": _("judge and send one's history"),
+        "curate": _("add, generate, open, release"),
+        "admin": _("studies and people"),
+    }
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     digest = models.CharField(max_length=64, unique=True)
@@ -57,6 +73,10 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
+    scopes = models.JSONField(default=all_scopes)
+    study = models.ForeignKey(
+        "studies.Study", on_delete=models.CASCADE, null=True, related_name="+"
+    )
 
     def __str__(self):
         return f"{self.hint}… of {self.user}"
@@ -67,14 +87,21 @@ class ApiToken(models.Model):
         return hashlib.sha256(key.encode()).hexdigest()
 
     @classmethod
-    def issue(cls, user: User, days: int | None = None) -> tuple["ApiToken", str]:
-        """Make a token for ``user``, valid ``days`` days (None: until revoked), and its key."""
+    def issue(
+        cls, user: User, days: int | None = None, *, scopes: Iterable[str] = (), study=None
+    ) -> tuple["ApiToken", str]:
+        """Make a token for ``user``, valid ``days`` days (None: until revoked), and its key.
+
+        ``scopes`` are some of SCOPES (none named: all), ``study`` limits it to one study.
+        """
         key = "att_" + secrets.token_urlsafe(32)
         token = cls.objects.create(
             user=user,
             digest=cls.digest_of(key),
             hint=key[:8],
             expires_at=timezone.now() + timedelta(days=days) if days else None,
+            scopes=list(scopes) or all_scopes(),
+            study=study,
         )
         return token, key
 

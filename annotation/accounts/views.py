@@ -40,20 +40,39 @@ class TokenForm(forms.Form):
     days = forms.IntegerField(
         label=gettext_lazy("Valid for how many days"), min_value=1, max_value=3650, initial=90
     )
+    scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("What it may do"),
+        choices=list(ApiToken.SCOPES.items()),
+        initial=list(ApiToken.SCOPES),
+        widget=forms.CheckboxSelectMultiple,
+    )
+    study = forms.ModelChoiceField(
+        label=gettext_lazy("In which study"),
+        queryset=None,
+        to_field_name="slug",
+        required=False,
+        empty_label=gettext_lazy("all of mine"),
+    )
+
+    def __init__(self, user: User, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        studies = ApiToken._meta.get_field("study").related_model.objects
+        self.fields["study"].queryset = studies.visible_to(user).order_by("title")
 
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
 def tokens(request):
     """One's own API tokens; a new one's key is shown this once."""
-    form = TokenForm(request.POST or None)
+    form = TokenForm(request.user, request.POST or None)
     key = ""
     if request.method == "POST" and form.is_valid():
-        token, key = ApiToken.issue(request.user, form.cleaned_data["days"])
-        audit.record(request.user, "token.issue", token)
-        form = TokenForm()
+        token, key = ApiToken.issue(request.user, **form.cleaned_data)
+        audit.record(request.user, "token.issue", token, scopes=token.scopes)
+        form = TokenForm(request.user)
     old = timezone.now() - timedelta(days=30)
     shown = request.user.tokens.filter(Q(revoked_at=None) | Q(revoked_at__gt=old)).order_by("-pk")
+    shown = shown.select_related("study")
     context = {"form": form, "key": key, "tokens": shown}
     return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
 

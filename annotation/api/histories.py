@@ -73,6 +73,7 @@ class PieceParser(BaseParser):
 
 class Histories(APIView):
     permission_classes = [IsAuthenticated]
+    scope = "judge"
     parser_classes = [MultiPartParser, StrictJSONParser]
 
     @extend_schema(
@@ -104,6 +105,7 @@ class Histories(APIView):
 
 class History(APIView):
     permission_classes = [IsAuthenticated]
+    scope = "judge"
     parser_classes = [PieceParser]
 
     @extend_schema(responses=UploadStatus, operation_id="history_status")

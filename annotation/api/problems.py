@@ -18,9 +18,10 @@ class ProblemRenderer(JSONRenderer):
 
 def handle(error, context) -> Response | None:
     """Turn a refusal into a problem document; anything else is a fault of ours and goes on."""
-    headers = {}
+    headers, members = {}, {}
     if isinstance(error, DomainError):
         status, code, detail = error.status, error.code, error.sentence
+        members = getattr(error, "members", {})
     elif isinstance(error, Http404):
         status, code, detail = 404, "not_found", "There is no such thing, or it is not yours."
     elif isinstance(error, PermissionDenied):
@@ -34,12 +35,16 @@ def handle(error, context) -> Response | None:
     else:
         return None
     set_rollback()
-    return problem(context["request"], status, code, detail, headers)
+    return problem(context["request"], status, code, detail, headers, members)
 
 
-def problem(request, status, code, detail, headers=None) -> Response:
-    """A problem document; ``code`` is the machine's name for what happened."""
+def problem(request, status, code, detail, headers=None, members=None) -> Response:
+    """A problem document; ``code`` is the machine's name for what happened.
+
+    ``members`` are further ones of the document (RFC 9457, section 3.2).
+    """
     body = {"type": "about:blank", "title": code, "status": status, "code": code, "detail": detail}
+    body |= members or {}
     response = Response(body, status=status, headers=headers)
     response.content_type = ProblemRenderer.media_type
     # The view may have failed before it chose a renderer.

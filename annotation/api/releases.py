@@ -69,8 +69,14 @@ class ReleasesOfStudy(APIView):
         return Response(body, status=202, headers={"Location": body["url"]})
 
 
+def slug_of_release(pk) -> str | None:
+    """The study's address of the release ``pk``; None where there is no such release."""
+    return Release.objects.filter(public_id=pk).values_list("study__slug", flat=True).first()
+
+
 class ReleaseDetail(APIView):
     permission_classes = [IsAuthenticated]
+    slug_of = staticmethod(slug_of_release)
 
     @extend_schema(responses=ReleaseStatus, operation_id="release_status")
     def get(self, request, pk):
@@ -81,6 +87,7 @@ class ReleaseDetail(APIView):
 
 class ReleaseDownload(APIView):
     permission_classes = [IsAuthenticated]
+    slug_of = staticmethod(slug_of_release)
 
     @extend_schema(
         responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},

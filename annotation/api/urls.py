@@ -2,7 +2,7 @@ from csp.decorators import csp_update
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from annotation.api import histories, releases, views
+from annotation.api import histories, releases, rows, studies, views
 
 # Swagger UI draws its signs from data: addresses; the style block of its page is named by digest.
 relaxed = csp_update(
@@ -20,10 +20,31 @@ urlpatterns = [
     path("v1/", views.Root.as_view(), name="api-root"),
     path("v1/studies/", views.Studies.as_view(), name="api-studies"),
     path("v1/studies/<slug:slug>/", views.OneStudy.as_view(), name="api-study"),
-    path("v1/studies/<slug:slug>/claim/", views.Claim.as_view(), name="api-claim"),
+    path("v1/studies/<slug:slug>/tasks/", studies.Tasks.as_view(), name="api-tasks"),
+    path("v1/studies/<slug:slug>/members/", studies.Members.as_view(), name="api-members"),
+    path(
+        "v1/studies/<slug:slug>/invitations/",
+        studies.Invitations.as_view(),
+        name="api-invitations",
+    ),
+    path("v1/studies/<slug:slug>/batches/", studies.Batches.as_view(), name="api-batches"),
+    path(
+        "v1/studies/<slug:slug>/batches/<int:batch>/close/",
+        studies.CloseBatch.as_view(),
+        name="api-batch-close",
+    ),
+    *(
+        path(
+            f"v1/studies/<slug:slug>/{name}/",
+            rows.RowsOfStudy.as_view(resource=name),
+            name=f"api-{name}",
+        )
+        for name in rows.RESOURCES
+    ),
+    path("v1/studies/<slug:slug>/claim/", views.ClaimSlot.as_view(), name="api-claim"),
     path("v1/studies/<slug:slug>/judgments/", views.Judgments.as_view(), name="api-judgments"),
-    path("v1/slots/<uuid:pk>/judgment/", views.Judgment.as_view(), name="api-judgment"),
-    path("v1/slots/<uuid:pk>/release/", views.Release.as_view(), name="api-release"),
+    path("v1/slots/<uuid:pk>/judgment/", views.SubmitJudgment.as_view(), name="api-judgment"),
+    path("v1/slots/<uuid:pk>/release/", views.HandBackSlot.as_view(), name="api-release"),
     path(
         "v1/studies/<slug:slug>/releases/",
         releases.ReleasesOfStudy.as_view(),

@@ -14,7 +14,7 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api import judgments, serializers
+from annotation.api import base, judgments, serializers, studies
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.models import Slot
 from annotation.judging.work import present, queue, submit
@@ -41,10 +41,16 @@ class Studies(generics.ListAPIView):
     """The studies you are a member of."""
 
     permission_classes = [IsAuthenticated]
+    scope = "admin"
     serializer_class = serializers.StudySerializer
 
     def get_queryset(self):
         return Study.objects.visible_to(self.request.user).with_standing(self.request.user)
+
+    @extend_schema(parameters=[base.KEY], request=studies.StudyBody)
+    def post(self, request):
+        """Make a study; whoever asks becomes its administrator."""
+        return studies.create_study(request)
 
 
 class OneStudy(generics.GenericAPIView):
@@ -55,10 +61,11 @@ class OneStudy(generics.GenericAPIView):
         return Response(self.get_serializer(study_for(request.user, slug)).data)
 
 
-class Claim(APIView):
+class ClaimSlot(APIView):
     """Take the next slot to judge, or get again the one you hold, its lease renewed."""
 
     permission_classes = [IsAuthenticated]
+    scope = "judge"
 
     @extend_schema(
         request=None,
@@ -79,10 +86,12 @@ class Claim(APIView):
         return Response(serializers.SlotSerializer(shown).data)
 
 
-class Judgment(APIView):
+class SubmitJudgment(APIView):
     """Store your judgment of a slot you hold."""
 
     permission_classes = [IsAuthenticated]
+    scope = "judge"
+    slug_of = staticmethod(lambda pk: slug_of_slot(pk))
 
     @extend_schema(
         parameters=[KEY],
@@ -108,10 +117,12 @@ class Judgment(APIView):
         return Response(stored.data, status=200 if done.repeated else 201)
 
 
-class Release(APIView):
+class HandBackSlot(APIView):
     """Hand a slot back unjudged."""
 
     permission_classes = [IsAuthenticated]
+    scope = "judge"
+    slug_of = staticmethod(lambda pk: slug_of_slot(pk))
 
     @extend_schema(request=None, responses={204: None})
     def post(self, request, pk):
@@ -139,9 +150,14 @@ class Judgments(generics.GenericAPIView):
         return self.get_paginated_response(rows.data)
 
 
+def slug_of_slot(pk) -> str | None:
+    """The study's address of the slot ``pk``; None where there is no such slot."""
+    return Slot.objects.filter(pk=pk).values_list("study__slug", flat=True).first()
+
+
 def _study_of(user, slot_id) -> Study:
     """The study of a slot in which ``user`` is an annotator; 404 for any other slot."""
-    slug = Slot.objects.filter(pk=slot_id).values_list("study__slug", flat=True).first()
+    slug = slug_of_slot(slot_id)
     if slug is None:
         raise Http404
     try:

@@ -347,6 +347,22 @@ def read_bundle(
     return bundle
 
 
+def check_rows(name: str, values: dict[int, object], report: Report) -> list[tuple[int, dict]]:
+    """The records of numbered rows of the file ``name``, read by its fields.
+
+    What is wrong goes to ``report``, at the place "row N"; references are not looked at.
+    """
+    _file, fields = _FILES[name]
+    rows = []
+    for number, value in values.items():
+        place = f"row {number}"
+        if not isinstance(value, dict):
+            report.fault(place, "must be a JSON object")
+        elif record := _record(value, fields, name, lambda key, place=place: place, report):
+            rows.append((number, record))
+    return rows
+
+
 def read_personas(stream, name: str) -> list[dict]:
     """Records of an uploaded personas file (binary ``stream``); BundleError with its faults."""
     report = Report()

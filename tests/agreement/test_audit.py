@@ -90,7 +90,7 @@ def test_a_pair_whose_ground_truth_is_not_clear_is_dropped(triples, people):
 
 
 def test_the_draw_is_seeded_and_takes_a_tenth(triples, monkeypatch):
-    monkeypatch.setattr(easy_audit.tiers, "audit_size", lambda n: 2)
+    monkeypatch.setattr(easy_audit.rules, "audit_size", lambda n: 2)
     easy_audit.open_audit(triples)
     drawn = sorted(audits(triples).values_list("external_id", flat=True))
     names = sorted(pair.name for pair in easy_audit._pairs(triples))

@@ -11,15 +11,14 @@ from annotation.agreement.figures.wording import SENTENCES, _patterns, said
 FOLDER = Path(agreement.__file__).parent
 # The pure modules whose sentences a page may show.
 PURE = (
-    *("bootstrap", "bradley_terry", "coefficient", "correlation", "dawid_skene", "flags", "icc"),
-    *("intervals", "krippendorff", "pairwise", "planner", "position", "ratings", "report"),
-    *("stats", "tiers", "easy"),
+    *(f"statistics.{path.stem}" for path in sorted((FOLDER / "statistics").glob("[a-z]*.py"))),
+    *("tiers.rules", "tiers.easy_audit", "ratings", "report"),
 )
 
 
 def sentences(module):
     """Texts that a module gives as a reason, a note or an error, its constants included."""
-    tree = ast.parse((FOLDER / f"{module}.py").read_text())
+    tree = ast.parse(FOLDER.joinpath(*module.split(".")).with_suffix(".py").read_text())
     constants = {
         target.id: node.value
         for node in tree.body
@@ -65,9 +64,9 @@ def test_every_sentence_of_a_pure_module_is_marked(module):
 
 
 def test_the_scan_finds_the_sentences_it_looks_for():
-    assert "no item has two votes" in set(sentences("stats"))
-    assert "7 items are too few to check" in set(sentences("tiers"))
-    assert "7 votes an item need 7 raters or more" in set(sentences("planner"))
+    assert "no item has two votes" in set(sentences("statistics.kappas"))
+    assert "7 items are too few to check" in set(sentences("tiers.rules"))
+    assert "7 votes an item need 7 raters or more" in set(sentences("statistics.sample_size"))
 
 
 def test_sentences_are_said_in_the_readers_language_with_their_numbers(monkeypatch):

@@ -239,7 +239,7 @@ def test_a_training_answer_is_explained_with_and_without_javascript(cast, tea, l
     client = login(ann)
     page = client.get(URL)
     slot = Slot.objects.get(pk=hidden(page, "slot"))
-    place = submit.plan.shown_order(slot.item_id, slot.ordinal, 3).index(number) + 1
+    place = submit.ordering.shown_order(slot.item_id, slot.ordinal, 3).index(number) + 1
     answer = client.post(URL, filled(page, place), **HTMX)
     assert answer.status_code == 200
     text = answer.content.decode()
@@ -252,7 +252,7 @@ def test_a_training_answer_is_explained_with_and_without_javascript(cast, tea, l
     assert said in client.post(URL, filled(page, place), **HTMX).content.decode()
     page = client.get(URL)
     slot = Slot.objects.get(pk=hidden(page, "slot"))
-    place = submit.plan.shown_order(slot.item_id, slot.ordinal, 3).index(number) + 1
+    place = submit.ordering.shown_order(slot.item_id, slot.ordinal, 3).index(number) + 1
     answer = client.post(URL, filled(page, place))
     assert answer.status_code == 302
     text = client.get(answer["Location"]).content.decode()

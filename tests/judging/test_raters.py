@@ -55,7 +55,9 @@ def test_fifty_votes_are_needed_for_a_sign_of_disagreement(cast, tea):
 def place_of(slot_id, place) -> int:
     """The number of the answer shown at ``place`` of a slot."""
     slot = Slot.objects.get(pk=slot_id)
-    return submit.plan.shown_order(slot.item_id, slot.ordinal, slot.item.options.count())[place - 1]
+    return submit.ordering.shown_order(slot.item_id, slot.ordinal, slot.item.options.count())[
+        place - 1
+    ]
 
 
 @pytest.mark.parametrize("options", [2, 3])

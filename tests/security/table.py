@@ -76,6 +76,22 @@ def api(allow, *, args=_slug, **kwargs) -> Row:
     return page(allow, args=args, api=True, **kwargs)
 
 
+def api_rows(row) -> Row:
+    """A list of a study to which ``row(world)`` can be added."""
+    return api(
+        READERS,
+        GET=200,
+        HEAD=200,
+        POST=201,
+        data=lambda w: {"rows": [row(w)]},
+        but={("POST", "researcher"): 403},
+    )
+
+
+def _external(w, name: str) -> str:
+    return getattr(w.mine, name).external_id
+
+
 def account(unknown: str, known: str, *, restless=False, **args) -> Row:
     """A page of allauth's: the statuses in the order of ``METHODS``, logged out and logged in.
 
@@ -252,7 +268,13 @@ TABLE = {
     "ready": page(set(), args=_none, public=True, GET=200, HEAD=200),
     # --- One's own -----------------------------------------------------------------------------
     "home": page(LOGGED_IN, args=_none, GET=200, HEAD=200),
-    "tokens": page(LOGGED_IN, args=_none, GET=200, POST=200, data=lambda w: {"days": 9}),
+    "tokens": page(
+        LOGGED_IN,
+        args=_none,
+        GET=200,
+        POST=200,
+        data=lambda w: {"days": 9, "scopes": ["read"]},
+    ),
     "language": page(
         LOGGED_IN, args=_none, public=True, POST=302, data=lambda w: {"language": "ko"}, leads="/"
     ),
@@ -616,7 +638,54 @@ TABLE = {
     "release_download": page(READERS, **_thing(version="release.version"), GET=200, HEAD=200),
     # --- API -----------------------------------------------------------------------------------
     "api-root": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
-    "api-studies": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
+    "api-studies": api(
+        LOGGED_IN,
+        args=_none,
+        GET=200,
+        HEAD=200,
+        POST=201,
+        data=lambda w: {"slug": "newly-made", "title": "Newly made"},
+        # Who curates another study may make one, too.
+        but={("POST", role): 403 for role in LOGGED_IN - MANAGERS - {"outsider"}},
+    ),
+    "api-personas": api_rows(lambda w: {"id": "p9", "profile": {"Name": "Ida"}}),
+    "api-memories": api_rows(lambda w: {"persona": _external(w, "persona"), "text": "Tea."}),
+    "api-queries": api_rows(lambda w: {"id": "q9", "text": "Which tea?"}),
+    "api-candidates": api_rows(
+        lambda w: {"id": "c9", "query": _external(w, "query"), "text": "Green tea."}
+    ),
+    "api-attributes": api_rows(
+        lambda w: {"id": "a9", "persona": _external(w, "persona"), "text": "Drinks tea."}
+    ),
+    "api-items": api_rows(
+        lambda w: {
+            "id": "i9",
+            "task": w.mine.batch.task.name,
+            "query": _external(w, "query"),
+            "candidates": list(
+                w.tea.candidates.filter(query=w.mine.query).values_list("external_id", flat=True)
+            )[: w.mine.batch.task.config["options"]],
+        }
+    ),
+    "api-tasks": api(
+        READERS,
+        GET=200,
+        HEAD=200,
+        POST=201,
+        data=lambda w: {"name": "nine", "kind": "relevance"},
+        but={("POST", "researcher"): 403},
+    ),
+    "api-members": api(ADMINISTRATORS, GET=200, HEAD=200),
+    "api-invitations": api(ADMINISTRATORS, POST=201, data=lambda w: {"role": "annotator"}),
+    "api-batches": api(
+        READERS,
+        GET=200,
+        HEAD=200,
+        POST=201,
+        data=lambda w: {"task": w.mine.batch.task.name},
+        but={("POST", "researcher"): 403},
+    ),
+    "api-batch-close": api(MANAGERS, **_thing(batch="batch.pk"), POST=204),
     "api-study": api(MEMBERS, GET=200, HEAD=200),
     "api-claim": api(ANNOTATORS, POST=200, but={("POST", "fresh"): 403}),
     "api-judgments": api(READERS, GET=200, HEAD=200),

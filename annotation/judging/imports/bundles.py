@@ -65,7 +65,7 @@ def store(bundle: Bundle, by=None, progress: Callable = silent) -> dict:
     """
     study = _store_study(bundle, by)
     report = Report()
-    for name, keep in _STEPS.items():
+    for name, keep in STEPS.items():
         rows = progress(bundle.rows(name), name, bundle.counts[name])
         keep(study, rows, report, by)
         report.finish()
@@ -104,11 +104,12 @@ def _store_study(bundle: Bundle, by) -> Study:
     if made or changed:
         audit.record(by, "study.import", study, made=made, changed=changed)
     for task in bundle.tasks:
-        _store_task(study, task)
+        store_task(study, task)
     return study
 
 
-def _store_task(study, task) -> None:
+def store_task(study, task) -> None:
+    """Add ``task`` (bundle.Task), or a new version of it where it says something else."""
     said = {name: getattr(task, name) for name in ("kind", "overlap", "guideline", "config")}
     if task.translations:
         said["translations"] = task.translations
@@ -282,7 +283,7 @@ def _same_item(there: dict, row: dict, task) -> bool:
     return there == said | {"overlap": overlap, "expected": item_rows.expected(task, row)}
 
 
-_STEPS = {
+STEPS = {
     "personas": _store_personas,
     "memories": _store_memories,
     "queries": _store_queries,

@@ -20,14 +20,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--days", type=days, metavar="N", help="how long it works (default: until revoked)"
         )
+        parser.add_argument(
+            "--scope",
+            action="append",
+            choices=list(ApiToken.SCOPES),
+            default=[],
+            help="what it may do; repeat for several (default: everything its person may)",
+        )
 
-    def handle(self, *args, email, days, **options):
+    def handle(self, *args, email, days, scope, **options):
         """Print the token alone."""
         user = User.objects.filter(email__iexact=email.strip(), is_active=True).first()
         if user is None:
             raise CommandError(f"There is no account {email}.")
         with transaction.atomic():
-            token, key = ApiToken.issue(user, days)
+            token, key = ApiToken.issue(user, days, scopes=scope)
             audit.record(None, "token.make", token, user=user.pk)
         self.stdout.write(key)
 

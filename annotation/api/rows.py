@@ -1,0 +1,163 @@
+"""What a study is made of, over HTTP: lists to pull, and rows to add as in a bundle's files."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from django.db.models import Prefetch, QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotation.api.base import KEY, StudyView, once
+from annotation.api.pagination import Since
+from annotation.judging.imports import rows
+from annotation.judging.models import Batch, Item, ItemOption
+from annotation.personas.models import Attribute, Memory, PersonaVersion
+from annotation.studies.access import MANAGERS, READERS, study_for
+
+LIMIT = 1000
+PAGES = [
+    OpenApiParameter("since", str, description="Go on after this place of the list."),
+    OpenApiParameter("page_size", int, description="Rows a page, up to 1000."),
+]
+
+
+class RowsBody(serializers.Serializer):
+    """Rows of a bundle's file, at most 1000; their fields are those of the file."""
+
+    rows = serializers.ListField(child=serializers.JSONField(), min_length=1, max_length=LIMIT)
+    skip_faulty = serializers.BooleanField(
+        default=False, help_text="Store the others where some are faulty; else nothing is stored."
+    )
+
+
+class RowFault(serializers.Serializer):
+    row = serializers.IntegerField(help_text="Counted from 0.")
+    detail = serializers.CharField()
+
+
+class Added(serializers.Serializer):
+    stored = serializers.IntegerField(help_text="How many of the rows the study has now.")
+    faults = RowFault(many=True)
+
+
+class RowsPage(serializers.Serializer):
+    results = serializers.ListField(child=serializers.DictField())
+    since = serializers.CharField(help_text="Ask with it later for what came after this page.")
+    more = serializers.BooleanField(help_text="Whether there are more rows already.")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A list of a study: its rows in the order of ``order``, and a row's JSON."""
+
+    listed: Callable[[object], QuerySet]
+    fields: Callable[[object], dict]
+    order: tuple[str, ...] = ("pk",)
+
+
+def _persona(persona) -> dict:
+    version = persona.versions.all()[0]
+    return {
+        "id": persona.external_id,
+        "profile": version.profile,
+        "version": version.version,
+        "dropped": persona.dropped_because or None,
+    }
+
+
+def _query(query) -> dict:
+    names = ("text", "need", "type", "scenario", "language", "version")
+    persona = query.persona and query.persona.external_id
+    fields = {name: getattr(query, name) for name in names}
+    return {"id": query.external_id, "persona": persona, **fields, "owned": bool(query.owner_id)}
+
+
+def _candidate(candidate) -> dict:
+    names = ("text", "model", "strategy", "urls", "status", "created_at")
+    fields = {name: getattr(candidate, name) for name in names}
+    return {"id": candidate.external_id, "query": candidate.query.external_id, **fields}
+
+
+def _attribute(attribute) -> dict:
+    fields = {name: getattr(attribute, name) for name in ("text", "confidence", "model")}
+    return {"id": attribute.external_id, "persona": attribute.persona.external_id, **fields}
+
+
+def _item(item) -> dict:
+    return {
+        "id": item.external_id,
+        "task": item.batch.task.name,
+        "query": item.query and item.query.external_id,
+        "attribute": item.attribute and item.attribute.external_id,
+        "candidates": [option.candidate.external_id for option in item.options.all()],
+        "overlap": item.overlap,
+        "done": item.done,
+    }
+
+
+def _personas(study) -> QuerySet:
+    newest = PersonaVersion.objects.order_by("-version")
+    return study.personas.prefetch_related(Prefetch("versions", newest))
+
+
+def _items(study) -> QuerySet:
+    options = ItemOption.objects.select_related("candidate").order_by("number")
+    work = Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK, position__gt=0)
+    related = work.select_related("batch__task", "query", "attribute")
+    return related.prefetch_related(Prefetch("options", options))
+
+
+RESOURCES = {
+    "personas": Resource(_personas, _persona),
+    "memories": Resource(
+        lambda study: Memory.objects.filter(persona__study=study).select_related("persona"),
+        lambda memory: {"persona": memory.persona.external_id, "text": memory.text},
+    ),
+    # An owner's question is the owner's until it is released.
+    "queries": Resource(
+        lambda study: study.queries.filter(replaced_at=None, owner=None).select_related("persona"),
+        _query,
+    ),
+    "candidates": Resource(
+        lambda study: study.candidates.filter(query__owner=None).select_related("query"),
+        _candidate,
+        ("created_at", "pk"),
+    ),
+    "attributes": Resource(
+        lambda study: Attribute.objects.filter(persona__study=study).select_related("persona"),
+        _attribute,
+    ),
+    "items": Resource(_items, _item, ("position",)),
+}
+
+
+class RowsOfStudy(StudyView):
+    """One of ``RESOURCES``: what the study has, and rows to add."""
+
+    parameters = Since.PARAMETERS
+    resource = ""
+
+    @extend_schema(parameters=PAGES, responses=RowsPage)
+    def get(self, request, slug):
+        """The study's rows, oldest first. `since` of an answer leads to what came after it."""
+        study = study_for(request.user, slug, READERS)
+        resource = RESOURCES[self.resource]
+        page, place = Since(resource.order).page(request, resource.listed(study))
+        return Response({"results": [resource.fields(row) for row in page], **place})
+
+    @extend_schema(parameters=[KEY], request=RowsBody, responses={201: Added})
+    def post(self, request, slug):
+        """Add rows; one the study has already changes nothing, a faulty one is named."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = RowsBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        values, skip = body.validated_data["rows"], body.validated_data["skip_faulty"]
+
+        def add() -> tuple[int, dict]:
+            faults = rows.add(study, self.resource, values, skip_faulty=skip, by=request.user)
+            faulty = {fault.row for fault in faults}
+            listed = [asdict(fault) for fault in faults]
+            return 201, {"stored": len(values) - len(faulty), "faults": listed}
+
+        return once(request, add)

@@ -1,0 +1,195 @@
+"""Studies and their people, tasks and batches over HTTP."""
+
+from django.db import transaction
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.response import Response
+
+from annotation.api.base import KEY, StudyView, once
+from annotation.api.pagination import Since
+from annotation.api.rows import PAGES, RowsPage
+from annotation.api.serializers import StudySerializer
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.judging.batches.open import close_batch, open_batch
+from annotation.judging.imports import bundles
+from annotation.judging.kinds import KINDS, kind_of
+from annotation.judging.models import Batch
+from annotation.studies import members
+from annotation.studies.access import MANAGERS, READERS, may_create, study_for
+from annotation.studies.bundle import OVERLAP_LIMIT, Task
+from annotation.studies.models import Invitation, Role, Study
+
+ADMINISTRATORS = (Role.ADMINISTRATOR,)
+
+
+class StudyBody(serializers.Serializer):
+    slug = serializers.RegexField(r"^[a-z0-9][a-z0-9-]*$", max_length=60)
+    title = serializers.CharField(max_length=200)
+    description = serializers.CharField(default="", allow_blank=True, max_length=20_000)
+    languages = serializers.ListField(
+        child=serializers.CharField(max_length=35), default=list, max_length=50
+    )
+
+    def validate_slug(self, slug: str) -> str:
+        """Refuse an address that is taken or is the name of a page."""
+        try:
+            bundles.check_slug(slug)
+        except DomainError as refusal:
+            raise serializers.ValidationError(refusal.sentence) from refusal
+        if Study.objects.filter(slug=slug).exists():
+            raise serializers.ValidationError("there is a study of this address already")
+        return slug
+
+
+class TaskBody(serializers.Serializer):
+    name = serializers.SlugField(max_length=60)
+    kind = serializers.ChoiceField(choices=list(KINDS))
+    overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, default=9)
+    guideline = serializers.CharField(default="", allow_blank=True, max_length=100_000)
+    settings = serializers.DictField(default=dict, help_text="As in a bundle's study.json.")
+
+
+class InvitationBody(serializers.Serializer):
+    role = serializers.ChoiceField(choices=Role.values)
+    email = serializers.EmailField(default="", allow_blank=True)
+
+
+class BatchBody(serializers.Serializer):
+    task = serializers.SlugField(max_length=60)
+    overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, required=False)
+
+
+def create_study(request) -> Response:
+    """Make a study; whoever asks becomes its administrator."""
+    if not may_create(request.user):
+        raise PermissionDenied
+    body = StudyBody(data=request.data)
+    body.is_valid(raise_exception=True)
+
+    def create() -> tuple[int, dict]:
+        fields = dict(body.validated_data)
+        fields["languages"] = fields["languages"] or ["en"]
+        study = members.create_study(fields, request.user)
+        study.role = Role.ADMINISTRATOR
+        return 201, StudySerializer(study).data
+
+    return once(request, create)
+
+
+class Tasks(StudyView):
+    @extend_schema(responses=RowsPage)
+    def get(self, request, slug):
+        """The newest version of each task."""
+        study = study_for(request.user, slug, READERS)
+        newest = {task.name: task for task in study.tasks.order_by("version")}
+        return Response({"results": [_task(task) for task in newest.values()]})
+
+    @extend_schema(parameters=[KEY], request=TaskBody, responses={201: dict})
+    def post(self, request, slug):
+        """Define a task; one that says something else than the newest of its name is a version."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = TaskBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        fields = dict(body.validated_data)
+        config = kind_of(fields["kind"]).check_config(fields.pop("settings"))
+
+        def define() -> tuple[int, dict]:
+            with transaction.atomic():
+                bundles.store_task(study, Task(config=config, **fields))
+                task = study.tasks.filter(name=fields["name"]).order_by("-version")[0]
+                audit.record(request.user, "task.define", task, version=task.version)
+            return 201, _task(task)
+
+        return once(request, define)
+
+
+def _task(task) -> dict:
+    names = ("name", "kind", "version", "overlap", "guideline")
+    return {name: getattr(task, name) for name in names} | {"settings": task.config}
+
+
+class Members(StudyView):
+    parameters = Since.PARAMETERS
+
+    @extend_schema(parameters=PAGES, responses=RowsPage)
+    def get(self, request, slug):
+        """Who is a member, with role; for administrators."""
+        study = study_for(request.user, slug, ADMINISTRATORS)
+        standing = study.memberships.filter(left_at=None).select_related("user")
+        page, place = Since().page(request, standing)
+        rows = [
+            {"email": m.user.email, "name": m.user.name, "role": m.role, "joined_at": m.joined_at}
+            for m in page
+        ]
+        return Response({"results": rows, **place})
+
+
+class Invitations(StudyView):
+    scope = "admin"
+
+    @extend_schema(request=InvitationBody, responses={201: dict})
+    def post(self, request, slug):
+        """Make a link that lets one person join; it is told this once."""
+        study = study_for(request.user, slug, ADMINISTRATORS)
+        body = InvitationBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        with transaction.atomic():
+            invitation, key = Invitation.issue(study, **body.validated_data, by=request.user)
+            audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
+        link = request.build_absolute_uri(reverse("invitation", args=[key]))
+        answer = {"link": link, "role": invitation.role, "expires_at": invitation.expires_at}
+        return Response(answer, status=201)
+
+
+class Batches(StudyView):
+    parameters = Since.PARAMETERS
+
+    @extend_schema(parameters=PAGES, responses=RowsPage)
+    def get(self, request, slug):
+        """The study's batches with their progress."""
+        study = study_for(request.user, slug, READERS)
+        work = Batch.objects.filter(study=study, purpose=Batch.Purpose.WORK).select_related("task")
+        page, place = Since().page(request, work)
+        return Response({"results": [_batch(batch) for batch in page], **place})
+
+    @extend_schema(parameters=[KEY], request=BatchBody, responses={201: dict})
+    def post(self, request, slug):
+        """Open a batch of all that the task asks about and does not have yet."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = BatchBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        name, overlap = body.validated_data["task"], body.validated_data.get("overlap")
+        newest = study.tasks.filter(name=name).order_by("-version").first()
+        if newest is None:
+            raise DomainError("The study has no task of this name.", code="task")
+
+        def open_() -> tuple[int, dict]:
+            batch = open_batch(study, newest, overlap=overlap, by=request.user)
+            if batch is None:
+                sentence = "There is nothing new to judge: add queries or answers first."
+                raise DomainError(sentence, code="nothing_new", status=409)
+            return 201, _batch(batch)
+
+        return once(request, open_)
+
+
+class CloseBatch(StudyView):
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request, slug, batch):
+        """Hand out nothing more of a batch."""
+        study = study_for(request.user, slug, MANAGERS)
+        close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
+        return Response(status=204)
+
+
+def _batch(batch) -> dict:
+    return {
+        "id": batch.pk,
+        "task": batch.task.name,
+        "items": batch.size,
+        "closed": batch.closed_at is not None,
+    }
