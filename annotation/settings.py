@@ -41,6 +41,20 @@ def _services() -> dict:
 SERVICES = _services()
 
 
+def _endpoints(embedded: list[dict]) -> list:
+    """Configured model servers; ``{"embedded": true}`` among them stands for the laptop's own."""
+    entries = env.json("ATTUNE_ENDPOINTS", default=None) or embedded
+    if not isinstance(entries, list):
+        return entries  # candidates.checks names the fault
+    own = embedded[0] if embedded else {"name": "embedded"}
+    return [
+        own | entry
+        if isinstance(entry, dict) and entry.get("embedded") is True and "base_url" not in entry
+        else entry
+        for entry in entries
+    ]
+
+
 def _database(url: str) -> dict:
     """A Django database from ``postgresql://user:password@host:port/name?host=/socket/folder``."""
     parts = urlsplit(url)
@@ -104,10 +118,12 @@ REDIS_URL = _text("REDIS_URL") or SERVICES.get("REDIS_URL", "")
 NOWHERE = "postgresql:///attune?host=/nonexistent"
 DATABASES = {"default": _database(DATABASE_URL or NOWHERE)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# Hours for which a job goes on as long as a model server asks for patience (Retry-After).
+GENERATION_HOURS = env.int("ATTUNE_GENERATION_HOURS", 24)
 # Model servers: [{"name", "base_url", "api_key", "model", ...}]. Only these are ever called.
 # A SearXNG-compatible address for the web source of search-augmented answers; "" means none.
 SEARCH_URL = env.str("ATTUNE_SEARCH_URL", "")
-ENDPOINTS = env.json("ATTUNE_ENDPOINTS", default=None) or SERVICES.get("ATTUNE_ENDPOINTS", [])
+ENDPOINTS = _endpoints(SERVICES.get("ATTUNE_ENDPOINTS", []))
 
 # --- Applications ---------------------------------------------------------------------------
 

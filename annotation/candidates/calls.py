@@ -2,17 +2,20 @@
 
 import logging
 import random
+from collections import Counter
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from annotation.candidates import endpoints
-from annotation.candidates.endpoints import CallFailed
-from annotation.candidates.models import Candidate
+from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
+from annotation.candidates.models import Candidate, Generated, Proposal
 from annotation.celery import app
 from annotation.core import jobs
 from annotation.studies.models import Study
@@ -20,10 +23,11 @@ from annotation.studies.models import Study
 log = logging.getLogger(__name__)
 
 BACKOFF_SECONDS, LONGEST_BACKOFF = 4, 120
-# An endpoint that asks for more patience than this has to be asked again by a person.
-LONGEST_WAIT = 3600
 # So many answers waiting for another try mean that the endpoint itself is in trouble.
 TROUBLE = 3
+# What models fill; an id is of one of these tables, and all share the places of an endpoint.
+TABLES = (Candidate.every, Proposal.objects)
+RELATED = {Candidate: ("query", "persona_version"), Proposal: ("persona", "study")}
 RUNNING, REQUESTED, FAILED = jobs.RUNNING, jobs.REQUESTED, jobs.FAILED
 
 
@@ -44,31 +48,31 @@ def ring() -> int:
 
 
 def reap() -> None:
-    """Park the rows whose workers stopped without a word TRIES times."""
-    worn_out = jobs.exhausted(Candidate.every.all())
-    for name in list(worn_out.order_by().values_list("endpoint", flat=True).distinct()):
-        worn_out.filter(endpoint=name).update(
-            status=FAILED,
-            error_code="worker_lost",
-            error=endpoints.sentence("worker_lost", name),
-            lease_expires_at=None,
-        )
+    """Park the rows whose workers stopped without a word as often as a row is tried."""
+    for table in TABLES:
+        lost = jobs.exhausted(table.all())
+        for name in list(lost.order_by().values_list("endpoint", flat=True).distinct()):
+            lost.filter(endpoint=name).update(
+                status=FAILED,
+                error_code="worker_lost",
+                error=endpoints.sentence("worker_lost", name),
+                lease_expires_at=None,
+            )
 
 
 def due(study: Study | None = None) -> list[UUID]:
     """Ids of rows that may start now, oldest first, at most the free places of each endpoint."""
-    rows = jobs.startable(Candidate.every.all())
-    if study:
-        rows = rows.filter(study=study)
-    found = []
-    for name in list(rows.order_by().values_list("endpoint", flat=True).distinct()):
-        free = _places(name)
-        found += (
-            rows.filter(endpoint=name)
-            .order_by("created_at", "pk")
-            .values_list("pk", flat=True)[:free]
-        )
-    return found
+    places, ids = {}, []
+    for table in TABLES:
+        rows = jobs.startable(table.all())
+        rows = rows.filter(study=study) if study else rows
+        for name in list(rows.order_by().values_list("endpoint", flat=True).distinct()):
+            free = places.setdefault(name, _places(name))
+            some = rows.filter(endpoint=name).order_by("created_at", "pk")
+            some = some.values_list("pk", flat=True)[:free]
+            places[name] -= len(some)
+            ids += some
+    return ids
 
 
 def _places(name: str) -> int:
@@ -81,51 +85,76 @@ def _places(name: str) -> int:
     server = endpoints.configured(name)
     if server is None:
         return 1
-    rows = Candidate.every.filter(endpoint=name)
     waiting = Q(status=REQUESTED, next_try_at__gt=Now())
-    count = rows.aggregate(
-        running=Count("pk", Q(status=RUNNING, lease_expires_at__gt=Now())),
-        limited=Count("pk", waiting & Q(error_code="rate_limit")),
-        troubled=Count("pk", waiting & Q(error_code__in=endpoints.TROUBLES)),
-    )
+    count = Counter()
+    for table in TABLES:
+        count += Counter(
+            table.filter(endpoint=name).aggregate(
+                running=Count("pk", Q(status=RUNNING, lease_expires_at__gt=Now())),
+                limited=Count("pk", waiting & Q(error_code="rate_limit")),
+                troubled=Count("pk", waiting & Q(error_code__in=endpoints.TROUBLES)),
+            )
+        )
     if count["limited"] or count["troubled"] >= TROUBLE:
         return 0
     return max(0, server.concurrency - count["running"])
 
 
-def claim(candidate_id) -> Candidate | None:
+def claim(pk, table=Candidate.every) -> Generated | None:
     """Take the row for one attempt: status, lease and attempt number in one conditional update."""
     with transaction.atomic():
-        name = Candidate.every.filter(pk=candidate_id).values_list("endpoint", flat=True).first()
+        name = table.filter(pk=pk).values_list("endpoint", flat=True).first()
         if not name:
             return None
         with connection.cursor() as cursor:  # the places of one endpoint are counted in turn
             cursor.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"call {name}"]
             )
-        if not _places(name):
+        if not _places(name) or not jobs.take(table.all(), pk):
             return None
-        if not jobs.take(Candidate.every.all(), candidate_id):
-            return None
-        return Candidate.every.select_related("query", "persona_version").get(pk=candidate_id)
+        return table.select_related(*RELATED[table.model]).get(pk=pk)
 
 
-def put_off(candidate: Candidate, failure: CallFailed) -> None:
-    """Store the class of the failure; another try later, or parked for good."""
-    tries = candidate.tries
-    again = failure.retry and tries < jobs.TRIES and failure.wait <= LONGEST_WAIT
-    pause = min(LONGEST_BACKOFF, BACKOFF_SECONDS * 2**tries)
+def again(rows: QuerySet) -> int:
+    """Ask once more for ``rows``; the patience for their endpoint begins anew. How many."""
+    transaction.on_commit(ring)
+    rows.update(asked_at=Now())
+    return jobs.again(rows)
+
+
+def put_off(row: Generated, failure: CallFailed) -> None:
+    """Store the class of the failure; another try later, or parked for good.
+
+    A server that asks for patience is obeyed without counting a try, as long as its row was asked
+    for less than GENERATION_HOURS ago; the budget of the next day is waited for in any case.
+    """
+    patience = failure.code == "budget_day" or (failure.code == "rate_limit" and failure.wait > 0)
+    pause = min(LONGEST_BACKOFF, BACKOFF_SECONDS * 2**row.tries)
     wait = failure.wait + random.uniform(0, pause)  # noqa: S311 - full jitter
+    end = row.asked_at + timedelta(hours=settings.GENERATION_HOURS)
+    in_time = timezone.now() + timedelta(seconds=wait) < end or failure.code == "budget_day"
+    again = failure.retry and in_time and (patience or row.tries < jobs.TRIES)
     jobs.end(
-        candidate,
+        row,
         REQUESTED if again else FAILED,
         next_try_at=Now() + timedelta(seconds=wait) if again else None,
+        tries_from=F("tries_from") + (1 if patience and again else 0),
         error_code=failure.code,
-        error=endpoints.sentence(failure.code, candidate.endpoint),
+        error=endpoints.sentence(failure.code, row.endpoint),
     )
-    log.info("candidate %s: attempt %s: %s", candidate.pk, candidate.attempts, failure.code)
+    log.info("%s %s: attempt %s: %s", type(row).__name__, row.pk, row.attempts, failure.code)
 
 
-def lease_kept(candidate: Candidate) -> AbstractContextManager:
+def paid(row: Generated, server: Endpoint, answer: Answer, seconds: float) -> None:
+    """Add what a call cost, whatever becomes of its answer and of this attempt."""
+    type(row)._base_manager.filter(pk=row.pk).update(
+        tokens_in=F("tokens_in") + answer.tokens_in,
+        tokens_out=F("tokens_out") + answer.tokens_out,
+        cost=F("cost") + server.cost(answer.tokens_in, answer.tokens_out),
+        seconds=F("seconds") + seconds,
+    )
+
+
+def lease_kept(row: Generated) -> AbstractContextManager:
     """Renew the lease while the block runs, no longer than two calls can take."""
-    return jobs.renewed(candidate, longest=2 * endpoints.LONGEST_TIMEOUT)
+    return jobs.renewed(row, longest=2 * endpoints.LONGEST_TIMEOUT)

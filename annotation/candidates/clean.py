@@ -75,7 +75,7 @@ def clean(raw: str, tag: str = "") -> Cleaned:
     With ``tag`` only what stands between <tag> and </tag> counts, outside of the thinking.
     Thinking that was never closed takes everything after it: what follows is no answer.
     """
-    text = _without_thoughts(core_text.clean(raw).replace("\r\n", "\n"))
+    text = without_thoughts(core_text.clean(raw).replace("\r\n", "\n"))
     if tag:
         text = tagged(text, tag)
     urls: list[str] = []
@@ -103,7 +103,8 @@ def tagged(raw: str, tag: str) -> str:
     return found.group(1).strip() if found else ""
 
 
-def _without_thoughts(text: str) -> str:
+def without_thoughts(text: str) -> str:
+    """Return ``text`` without what a model thinks aloud before it answers."""
     count = 1
     while count:  # thoughts inside thoughts go from the inside out
         text, count = _THOUGHT.subn("", text)

@@ -95,7 +95,12 @@ class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of 
 
 
 TROUBLES = {"timeout", "server_error", "connection"}
-RETRIED = {*TROUBLES, "rate_limit", "unparsable", "empty", "length", "search"}
+RETRIED = {
+    *TROUBLES,
+    *("rate_limit", "unparsable", "empty", "length", "search", "schema", "budget_day"),
+}
+# A server that refuses or fails a call does not charge for it; after other failures it may.
+FREE = {*("rate_limit", "server_error", "key", "quota", "not_found", "refused", "redirect")}
 
 
 def sentence(code: str, endpoint: str) -> str:
@@ -119,6 +124,10 @@ def sentence(code: str, endpoint: str) -> str:
         "no_source": _("The answer to rewrite is gone."),
         "no_consent": _("The owner of the history does not agree that {endpoint} sees it."),
         "search": _("The web search could not be reached, or sent no results that can be read."),
+        "schema": _("{endpoint} sent something else than what was asked for."),
+        "budget": _("The study's budget is used up: {endpoint} was not asked."),
+        "budget_day": _("The study's budget for today is used up: {endpoint} is asked tomorrow."),
+        "no_bound": _("{endpoint} has no max_tokens, so no budget can bound what a call costs."),
         "worker_lost": _("The worker stopped before there was an answer, three times."),
     }
     return sentences[code].format(endpoint=f"“{endpoint}”")
@@ -167,8 +176,10 @@ def configured(name: str) -> Endpoint | None:
         return None
 
 
-def call(endpoint: Endpoint, messages: list[dict]) -> Answer:
-    """Ask ``endpoint`` once for a chat completion of ``messages``.
+def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -> Answer:
+    """Ask ``endpoint`` once for a chat completion of ``messages``, as JSON of ``schema``.
+
+    A study's calls go through ``spending.call``, which keeps its budget.
 
     Raises CallFailed with the class of the cause. Nothing is retried here, no redirect is followed,
     no proxy or environment variable is used; time and size of the answer are bounded.
@@ -188,6 +199,9 @@ def connected(endpoint: Endpoint) -> Iterator[Callable[[list[dict]], Answer]]:
     body = {"model": endpoint.model, "extra_body": endpoint.parameters}
     if endpoint.max_tokens is not None:
         body["max_tokens"] = endpoint.max_tokens
+    if schema is not None:
+        named = {"name": "result", "schema": schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
     with bounded(endpoint) as http:
         client = openai.OpenAI(
             api_key=endpoint.api_key or "none",
@@ -341,6 +355,8 @@ def _endpoint(number: int, entry) -> Endpoint:
     if not isinstance(entry, dict):
         raise EndpointsWrong(f"Endpoint {number} must be a JSON object.")
     where = f"Endpoint {entry.get('name') or number}"
+    if entry.get("embedded") is True and "base_url" not in entry:
+        raise EndpointsWrong(f"{where}: only `make up` starts the embedded model.")
     known = {one.name for one in fields(Endpoint)}
     for key in sorted(entry.keys() - known):
         raise EndpointsWrong(f"{where} has an unknown setting {key}.")

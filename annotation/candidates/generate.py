@@ -9,9 +9,9 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from annotation.candidates import calls, clean, endpoints, retrieve
+from annotation.candidates import calls, clean, endpoints, retrieve, spending, textchecks
 from annotation.candidates.endpoints import CallFailed, Endpoint
-from annotation.candidates.models import Candidate, Retrieval
+from annotation.candidates.models import Candidate, GenerationRules, Retrieval
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.strategies import (
     ANSWERS,
@@ -25,7 +25,7 @@ from annotation.candidates.strategies import (
 )
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
-from annotation.personas.models import Memory, PersonaVersion
+from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
@@ -120,7 +120,7 @@ def request_text(query: Query, purpose: str, name: str, prompt, *, endpoint="", 
         asked = Candidate.every.filter(query=query, strategy=row.strategy, endpoint=server.name)
         if stored := asked.first():
             if stored.status == FAILED:
-                _again(Candidate.every.filter(pk=stored.pk))
+                calls.again(Candidate.every.filter(pk=stored.pk))
             return stored
         row.save(force_insert=True)
         audit.record(by, f"{purpose}.request", query, endpoint=server.name)
@@ -155,15 +155,10 @@ def request_rewrites(
 def retry(study: Study, *, by=None) -> int:
     """Ask again for every answer of ``study`` that failed; how many."""
     with transaction.atomic():
-        count = _again(Candidate.every.filter(study=study, status=FAILED))
+        count = calls.again(Candidate.every.filter(study=study, status=FAILED))
         if count:
             audit.record(by, "candidates.retry", study, candidates=count)
     return count
-
-
-def _again(rows) -> int:
-    transaction.on_commit(calls.ring)
-    return jobs.again(rows)
 
 
 def _lock(study: Study) -> None:
@@ -248,8 +243,7 @@ def _write(candidate: Candidate) -> None:
     strategy = strategy_of(candidate.strategy)
     brief = _brief(candidate, server, strategy)
     draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
-    answer = endpoints.call(server, draft.prompt.messages)
-    _count_tokens(candidate, server, answer)
+    answer = _called(candidate, server, draft.prompt.messages)
     cleaned = clean.clean(answer.text, draft.tag)
     if not cleaned.text:
         raise CallFailed("empty")
@@ -261,8 +255,7 @@ def _write(candidate: Candidate) -> None:
 
 def _write_text(candidate: Candidate, server: Endpoint) -> None:
     """A text that is no answer: its prompt was made by whoever asked for it."""
-    answer = endpoints.call(server, candidate.prompt)
-    _count_tokens(candidate, server, answer)
+    answer = _called(candidate, server, candidate.prompt)
     cleaned = clean.clean(answer.text)
     if not cleaned.text:
         raise CallFailed("empty")
@@ -277,9 +270,12 @@ def _store(candidate, server: Endpoint, draft, answer, cleaned) -> None:
         "words": clean.words(cleaned.text),
         "request": _sent(server),
     }
+    flags, review = _looked_over(candidate, server, answer, cleaned.text)
     stored = jobs.end(
         candidate,
         DONE,
+        flags=flags,
+        review=review,
         text=cleaned.text,
         urls=list(cleaned.urls),
         model=answer.model,
@@ -294,6 +290,34 @@ def _store(candidate, server: Endpoint, draft, answer, cleaned) -> None:
     )
     if not stored:
         log.warning("candidate %s: attempt %s came too late", candidate.pk, candidate.attempts)
+
+
+def _looked_over(
+    candidate: Candidate, server: Endpoint, answer, text: str
+) -> tuple[list[str], str]:
+    """What the text checks say of an answer, and whether it waits for a curator."""
+    if candidate.purpose != Candidate.Purpose.ANSWER:
+        return [], ""
+    query = candidate.query
+    others = Candidate.objects.filter(query=query, status=DONE).exclude(pk=candidate.pk)
+    statements = Attribute.objects.filter(persona=query.persona_id).values_list("text", flat=True)
+    flags = textchecks.check(
+        text,
+        question=query.text,
+        name=query.persona.current.name if query.persona else "",
+        finish_reason=answer.finish_reason,
+        others=[n for n in others.values_list("parameters__words", flat=True) if n],
+        attributes=list(statements) if query.persona else [],
+    )
+    # The embedded model always writes to its limit.
+    holding = textchecks.HOLDING - ({"truncated"} if server.embedded else set())
+    waits = review_answers(candidate.study_id) or holding & set(flags)
+    return flags, Candidate.Review.PENDING if waits else ""
+
+
+def review_answers(study_id: int) -> bool:
+    """Whether answers of the study wait for a reviewer before raters see them."""
+    return GenerationRules.objects.filter(study=study_id, review_answers=True).exists()
 
 
 def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
@@ -360,8 +384,7 @@ def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
     """The answer to a call before the last; asked once and kept, for later attempts too."""
     kept = candidate.parameters.get(name)
     if kept is None:
-        answer = endpoints.call(server, prompt.messages)
-        _count_tokens(candidate, server, answer)
+        answer = _called(candidate, server, prompt.messages)
         kept = {
             "text": clean.clean(answer.text).text,
             "template": prompt.template,
@@ -374,13 +397,10 @@ def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
     return kept["text"]
 
 
-def _count_tokens(candidate: Candidate, server: Endpoint, answer) -> None:
-    """Add what a call cost, whatever becomes of its answer and of this attempt: it was paid for."""
-    Candidate.every.filter(pk=candidate.pk).update(
-        tokens_in=F("tokens_in") + answer.tokens_in,
-        tokens_out=F("tokens_out") + answer.tokens_out,
-        cost=F("cost") + server.cost(answer.tokens_in, answer.tokens_out),
-    )
+def _called(candidate: Candidate, server: Endpoint, messages: list[dict]):
+    answer, seconds = spending.call(candidate.study_id, server, messages)
+    calls.paid(candidate, server, answer, seconds)
+    return answer
 
 
 def _sent(server: Endpoint) -> dict:

@@ -6,12 +6,13 @@ from django.contrib.postgres.search import SearchVectorField
 from django.core.files.storage import Storage, storages
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
 from annotation.core.embed import DIMENSIONS
 from annotation.core.jobs import Job
-from annotation.personas.models import PersonaVersion
+from annotation.personas.models import Persona, PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
@@ -23,7 +24,64 @@ class Answers(models.Manager):
         return super().get_queryset().filter(purpose=Candidate.Purpose.ANSWER)
 
 
-class Candidate(Job):
+class Run(models.Model):
+    """One start of generation: what was planned, and who started it. Its rows say what happened."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="runs")
+    # "answer", or the name of a step (candidates.steps).
+    step = models.CharField(max_length=20)
+    endpoint = models.CharField(max_length=60)
+    options = models.JSONField(default=dict)
+    # spending.Estimate as JSON: calls, tokens, cost, seconds, and what it is based on.
+    planned = models.JSONField(default=dict)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    cancelled_at = models.DateTimeField(null=True)
+
+    def __str__(self):
+        return f"{self.step} of {self.study} by {self.endpoint}"
+
+
+class Generated(Job):
+    """A row that a model fills: the request, what came back, and what reviewers say of it."""
+
+    class Review(models.TextChoices):
+        PENDING = "pending", _("to be reviewed")
+        ACCEPTED = "accepted", _("accepted")
+        REJECTED = "rejected", _("rejected")
+
+    run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="%(class)ss")
+    endpoint = models.CharField(max_length=60, blank=True)
+    # The model string that the server returned; for imported answers, what the bundle says.
+    model = models.CharField(max_length=200, blank=True)
+    template = models.CharField(max_length=40, blank=True)
+    prompt = models.JSONField(null=True)
+    prompt_digest = models.CharField(max_length=64, blank=True)
+    parameters = models.JSONField(default=dict)
+    request_id = models.CharField(max_length=200, blank=True)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    # Of all calls for this row together.
+    seconds = models.FloatField(default=0)
+    # From here counts how long a server may ask for patience.
+    asked_at = models.DateTimeField(default=timezone.now)
+    answered_at = models.DateTimeField(null=True)
+
+    # "" needs no review; raters see nothing that is pending or rejected.
+    review = models.CharField(max_length=10, choices=Review, blank=True)
+    review_reason = models.CharField(max_length=40, blank=True)
+    reviewed_at = models.DateTimeField(null=True)
+    # Codes of what automatic checks say of the text (candidates.textchecks).
+    flags = models.JSONField(default=list)
+
+    class Meta:
+        abstract = True
+
+
+class Candidate(Generated):
     """One answer to one query: asked for as a row, written by a worker or imported, never edited.
 
     The row is the job, so a lost broker or a killed worker loses nothing.
@@ -45,24 +103,11 @@ class Candidate(Job):
     strategy = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    # The request, and what came back with the answer.
     # An imported answer was never a job.
     status = models.CharField(max_length=15, choices=Job.Status, default=Job.Status.DONE)
-    endpoint = models.CharField(max_length=60, blank=True)
     persona_version = models.ForeignKey(
         PersonaVersion, on_delete=models.PROTECT, null=True, related_name="candidates"
     )
-    # The model string that the server returned; for imported answers, what the bundle says.
-    model = models.CharField(max_length=200, blank=True)
-    template = models.CharField(max_length=40, blank=True)
-    prompt = models.JSONField(null=True)
-    prompt_digest = models.CharField(max_length=64, blank=True)
-    parameters = models.JSONField(default=dict)
-    request_id = models.CharField(max_length=200, blank=True)
-    tokens_in = models.PositiveIntegerField(default=0)
-    tokens_out = models.PositiveIntegerField(default=0)
-    cost = models.DecimalField(max_digits=12, decimal_places=6, default=0)
-    answered_at = models.DateTimeField(null=True)
     # Of claims and rubrics: when whoever asked took them over.
     taken_at = models.DateTimeField(null=True)
 
@@ -84,11 +129,130 @@ class Candidate(Job):
                 fields=["next_try_at"],
                 condition=Q(status__in=["requested", "running"]),
                 name="candidate_due",
-            )
+            ),
+            models.Index(
+                fields=["study"], condition=Q(review="pending"), name="candidate_to_review"
+            ),
         ]
 
     def __str__(self):
         return self.external_id
+
+
+class Proposal(Generated):
+    """What a model proposes for a study besides answers: a persona, a feature, a question, ...
+
+    ``input`` is what was drawn for it, ``output`` what the model said in the step's schema. Nothing
+    of it is used before it is accepted; ``made`` then names what it became.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="proposals")
+    step = models.CharField(max_length=20)
+    persona = models.ForeignKey(
+        Persona, on_delete=models.CASCADE, null=True, related_name="proposals"
+    )
+    number = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    input = models.JSONField(default=dict)
+    output = models.JSONField(null=True)
+    # The output in words, as it is shown and compared with others of the step.
+    text = models.TextField(blank=True)
+    embedding = HalfVectorField(dimensions=DIMENSIONS, null=True)
+    # The most similar earlier text of the step, and the cosine to it.
+    nearest = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
+    similarity = models.FloatField(null=True)
+    made = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "number"], name="proposal_number"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_try_at"],
+                condition=Q(status__in=["requested", "running"]),
+                name="proposal_due",
+            ),
+            models.Index(fields=["study", "step", "review"], name="proposal_to_review"),
+        ]
+
+    def __str__(self):
+        return f"{self.step} {self.number}: {self.text[:60]}"
+
+
+class Opinion(models.Model):
+    """What one reviewer says of a proposal or an answer; the last word is in its ``review``."""
+
+    proposal = models.ForeignKey(
+        Proposal, on_delete=models.CASCADE, null=True, related_name="opinions"
+    )
+    candidate = models.ForeignKey(
+        Candidate, on_delete=models.CASCADE, null=True, related_name="opinions"
+    )
+    reviewer = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="opinions"
+    )
+    accepts = models.BooleanField()
+    reason = models.CharField(max_length=40, blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["proposal", "reviewer"], name="one_opinion_proposal"),
+            models.UniqueConstraint(fields=["candidate", "reviewer"], name="one_opinion_answer"),
+            models.CheckConstraint(
+                condition=Q(proposal=None) ^ Q(candidate=None), name="opinion_of_one_thing"
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.reviewer}: {self.accepts}"
+
+
+class GenerationRules(models.Model):
+    """How a study reviews what models write."""
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="generation_rules")
+    reviewers = models.PositiveSmallIntegerField(default=1)
+    # Whether answers wait for a reviewer before raters see them; proposals always do.
+    review_answers = models.BooleanField(default=False)
+    # Cosine from which two texts of a step are shown as near-duplicates.
+    similarity = models.FloatField(default=0.85)
+    # Largest share by which a rewrite may differ from the words of its source.
+    length_tolerance = models.FloatField(default=0.1)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(reviewers__gte=1, reviewers__lte=2), name="one_or_two_reviewers"
+            )
+        ]
+
+    def __str__(self):
+        return f"review in {self.study}"
+
+
+class PromptTemplate(models.Model):
+    """A study's own wording of a prompt, in versions; results name the version that made them."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="prompt_templates")
+    name = models.CharField(max_length=30)
+    version = models.PositiveIntegerField()
+    system = models.TextField()
+    user = models.TextField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name", "version"], name="template_version")
+        ]
+
+    def __str__(self):
+        return f"{self.name}/{self.study.slug}-{self.version}"
 
 
 class AspectScore(models.Model):
@@ -206,3 +370,32 @@ class DocumentPassage(models.Model):
 
     def __str__(self):
         return f"{self.document} from {self.start}"
+
+
+class Budget(models.Model):
+    """What a study's models may cost: altogether and a day (UTC); an empty limit is none."""
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="budget")
+    cost = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
+    daily_cost = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
+    tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    daily_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+
+    def __str__(self):
+        return f"budget of {self.study}"
+
+
+class Spending(models.Model):
+    """What a study's calls cost on one day (UTC), with what is reserved for calls in progress."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="spending")
+    day = models.DateField()
+    calls = models.PositiveIntegerField(default=0)
+    tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "day"], name="one_spending_a_day")]
+
+    def __str__(self):
+        return f"{self.study} on {self.day}: {self.cost}"

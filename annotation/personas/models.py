@@ -1,4 +1,5 @@
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from annotation.personas.schema import ordered
 from annotation.studies.models import Study
@@ -7,10 +8,16 @@ from annotation.studies.models import Study
 class Persona(models.Model):
     """A written person of a study. What it says is in its versions."""
 
+    class Split(models.TextChoices):
+        BENCHMARK = "benchmark", _("benchmark")
+        TRAINING = "training", _("training")
+
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="personas")
     # The curator's or the bundle's own id; comes back in every export.
     external_id = models.CharField(max_length=100)
     dropped_at = models.DateTimeField(null=True)
+    # Benchmark personas are released, training personas train models: none is ever both.
+    split = models.CharField(max_length=10, choices=Split, blank=True)
     dropped_because = models.CharField(max_length=200, blank=True)
 
     class Meta:

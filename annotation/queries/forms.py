@@ -3,13 +3,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.personas.forms import TEXT_LIMIT, UploadForm
 from annotation.queries.models import Query
+from annotation.queries.scenarios import SCENARIOS
 from annotation.studies.bundle import identifier, read_queries
-
-# The scenarios of the PersonaFeedback taxonomy; others may be written too.
-SCENARIOS = (
-    *("recommendation", "leisure", "learning", "office"),
-    *("health", "growth", "technical", "finance"),
-)
 
 
 class QueryForm(forms.Form):

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.core.errors import DomainError
 from annotation.histories import browse, search
 from annotation.queries import author, own
-from annotation.queries.forms import SCENARIOS
+from annotation.queries.scenarios import SCENARIOS
 from annotation.studies.access import study_for
 from annotation.studies.models import Role
 

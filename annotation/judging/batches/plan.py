@@ -117,9 +117,9 @@ def _answered(study, task):
     """Queries without an item in this task, each with its answers."""
     queries = _current(study).exclude(items__batch__task__name=task.name)
     by_query = {}
-    for candidate in Candidate.objects.filter(query__in=queries, status="done").order_by(
-        "created_at", "pk"
-    ):
+    # What waits for a reviewer, or was rejected, is shown to nobody.
+    shown = Candidate.objects.filter(query__in=queries, status="done", review__in=("", "accepted"))
+    for candidate in shown.order_by("created_at", "pk"):
         by_query.setdefault(candidate.query_id, []).append(candidate)
     return [(query, by_query.get(query.pk, [])) for query in queries]
 

@@ -1,0 +1,242 @@
+"""Proposals of models: planned, asked for as rows, written by workers, then reviewed."""
+
+import logging
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Count, Max, Q, Sum
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from pgvector.django import CosineDistance
+
+from annotation.candidates import calls, endpoints, spending, structured
+from annotation.candidates.endpoints import CallFailed
+from annotation.candidates.models import GenerationRules, Proposal, Run
+from annotation.candidates.prompts import Prompt
+from annotation.candidates.steps import STEPS, Step
+from annotation.candidates.steps.base import NEAR_DUPLICATE, Result, UnfitError
+from annotation.core import audit, jobs
+from annotation.core.embed import embed
+from annotation.core.errors import DomainError
+from annotation.studies.models import Study
+
+log = logging.getLogger(__name__)
+
+CHUNK = 2_000
+REQUESTED, RUNNING, DONE = jobs.REQUESTED, jobs.RUNNING, jobs.Job.Status.DONE
+FAILED, CANCELLED = jobs.FAILED, jobs.Job.Status.CANCELLED
+PENDING = Proposal.Review.PENDING
+
+
+def step_of(name: str) -> Step:
+    """The step of that name. Raises DomainError."""
+    if name not in STEPS:
+        raise DomainError(
+            _("Choose among the steps {names}.").format(names=", ".join(STEPS)), code="step"
+        )
+    return STEPS[name]
+
+
+def rules_of(study) -> GenerationRules:
+    """How ``study`` reviews what models write; unsaved defaults where nothing is set."""
+    return GenerationRules.objects.filter(study=study).first() or GenerationRules(study=study)
+
+
+def plan(study, name: str, options: dict, *, endpoint: str = "") -> spending.Estimate:
+    """What a step would take; nothing is stored. Raises DomainError where it cannot be done."""
+    step, server = step_of(name), endpoints.get(endpoint)
+    count = sum(1 for _row in step.plan(study, options))
+    return _estimate(study, step, server, count)
+
+
+def _estimate(study, step: Step, server, count: int) -> spending.Estimate:
+    earlier = Proposal.objects.filter(study=study, step=step.name)
+    return spending.estimate(server, count * step.calls, earlier, rows=count)
+
+
+@transaction.atomic
+def request(study, name: str, options: dict, *, endpoint: str = "", limit=None, by=None) -> Run:
+    """Ask for what the step plans, at most ``limit`` proposals; the run with its estimate."""
+    step, server = step_of(name), endpoints.get(endpoint)
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    rows = list(step.plan(study, options))[:limit]
+    if not rows:
+        raise DomainError(_("There is nothing new to ask for."), code="nothing")
+    run = Run.objects.create(
+        study=study,
+        step=name,
+        endpoint=server.name,
+        options={key: value for key, value in options.items() if key != "texts"},
+        planned=_estimate(study, step, server, len(rows)).as_json(),
+        created_by=by,
+    )
+    Proposal.objects.bulk_create(
+        (
+            Proposal(
+                run=run,
+                study=study,
+                step=name,
+                persona=persona,
+                number=number,
+                input=drawn,
+                endpoint=server.name,
+                review=PENDING,
+            )
+            for number, (persona, drawn) in enumerate(rows, start=1)
+        ),
+        batch_size=CHUNK,
+    )
+    audit.record(by, "generation.request", run, step=name, proposals=len(rows))
+    transaction.on_commit(calls.ring)
+    return run
+
+
+def write_one(pk) -> Proposal | None:
+    """Let a model write one proposal, if it is due and nobody else has it.
+
+    May be called any number of times and may die at any point, as ``generate.write_one``.
+    """
+    proposal = calls.claim(pk, Proposal.objects)
+    if proposal is None:
+        return None
+    try:
+        with calls.lease_kept(proposal):
+            _write(proposal)
+    except CallFailed as failure:
+        calls.put_off(proposal, failure)
+    return proposal
+
+
+def _write(proposal: Proposal) -> None:
+    server = endpoints.configured(proposal.endpoint)
+    if server is None:
+        raise CallFailed("no_endpoint")
+    step = step_of(proposal.step)
+    try:
+        result = step.write(
+            proposal, lambda name, prompt, schema: _asked(proposal, server, name, prompt, schema)
+        )
+    except UnfitError as error:
+        log.info("proposal %s: %s", proposal.pk, error)
+        _forget_last(proposal)
+        raise CallFailed("schema") from None
+    _store(proposal, result)
+
+
+def _asked(proposal: Proposal, server, name: str, prompt: Prompt, schema: dict) -> dict:
+    """The value of one call; asked once and kept, for later attempts too."""
+    asked = proposal.parameters.get(name)
+    if asked is None:
+        try:
+            value, answer, seconds = structured.call(
+                proposal.study_id, server, prompt.messages, schema
+            )
+        except CallFailed as failure:
+            if answer := getattr(failure, "answer", None):
+                calls.paid(proposal, server, answer, 0)
+            raise
+        calls.paid(proposal, server, answer, seconds)
+        asked = {
+            "value": value,
+            "template": prompt.template,
+            "prompt": prompt.messages,
+            "model": answer.model,
+            "request_id": answer.request_id,
+        }
+        proposal.parameters[name] = asked
+        proposal.model, proposal.template = answer.model, prompt.template
+        jobs.held(proposal).update(parameters=proposal.parameters)
+    return asked["value"]
+
+
+def _forget_last(proposal: Proposal) -> None:
+    """What made no sense is asked for anew at the next try."""
+    if proposal.parameters:
+        proposal.parameters.pop(list(proposal.parameters)[-1])
+        jobs.held(proposal).update(parameters=proposal.parameters)
+
+
+def _store(proposal: Proposal, result: Result) -> None:
+    (vector,) = embed([result.text])
+    nearest, similarity = nearest_to(proposal, vector)
+    flags = list(result.flags)
+    if similarity is not None and similarity >= rules_of(proposal.study).similarity:
+        flags.append(NEAR_DUPLICATE)
+    last = next(reversed(proposal.parameters.values()), {})
+    stored = jobs.end(
+        proposal,
+        DONE,
+        output=result.output,
+        text=result.text,
+        embedding=vector,
+        nearest=nearest,
+        similarity=similarity,
+        flags=flags,
+        model=last.get("model", ""),
+        template=last.get("template", ""),
+        request_id=last.get("request_id", ""),
+        answered_at=Now(),
+        error_code="",
+        error="",
+    )
+    if not stored:
+        log.warning("proposal %s: attempt %s came too late", proposal.pk, proposal.attempts)
+
+
+def nearest_to(proposal: Proposal, vector) -> tuple[Proposal | None, float | None]:
+    """The most similar proposal of the same step that is not rejected, and the cosine to it."""
+    others = Proposal.objects.filter(
+        study=proposal.study_id, step=proposal.step, embedding__isnull=False
+    ).exclude(Q(review=Proposal.Review.REJECTED) | Q(pk=proposal.pk))
+    # The same question for two personas, or one text chosen by two, is meant.
+    if proposal.step in ("match", "memory"):
+        others = others.filter(persona=proposal.persona_id)
+    near = others.annotate(away=CosineDistance("embedding", vector)).order_by("away").first()
+    return (near, 1 - near.away) if near else (None, None)
+
+
+@transaction.atomic
+def cancel(run: Run, *, by=None) -> int:
+    """Let nothing more of ``run`` be asked for; how many rows. Calls in progress end."""
+    Run.objects.filter(pk=run.pk, cancelled_at=None).update(cancelled_at=timezone.now())
+    count = sum(rows.filter(status=REQUESTED).update(status=CANCELLED) for rows in rows_of(run))
+    audit.record(by, "generation.cancel", run, proposals=count)
+    return count
+
+
+@transaction.atomic
+def resume(run: Run, *, by=None) -> int:
+    """Ask again for what of ``run`` was cancelled or failed; how many rows."""
+    Run.objects.filter(pk=run.pk).update(cancelled_at=None)
+    stopped = (rows.filter(status__in=(CANCELLED, FAILED)) for rows in rows_of(run))
+    count = sum(calls.again(rows) for rows in stopped)
+    audit.record(by, "generation.resume", run, proposals=count)
+    return count
+
+
+def rows_of(run: Run) -> list:
+    """The rows of ``run``, a query set a table."""
+    return [table.filter(run=run) for table in calls.TABLES]
+
+
+def progress(run: Run) -> dict:
+    """What became of ``run``: counts by status, tokens, cost, calls a minute, failures by cause.
+
+    ``{"total", "requested", "running", "done", "failed", "cancelled", "tokens", "cost", "rate",
+    "failures": [{"error_code", "error", "count"}]}``.
+    """
+    (rows,) = [rows for rows in rows_of(run) if rows.exists()] or [Proposal.objects.none()]
+    statuses = (REQUESTED, RUNNING, DONE, FAILED, CANCELLED)
+    minute = Q(answered_at__gt=timezone.now() - timedelta(minutes=1))
+    counts = rows.aggregate(
+        total=Count("pk"),
+        tokens=Sum("tokens_in", default=0) + Sum("tokens_out", default=0),
+        cost=Sum("cost", default=0),
+        rate=Count("pk", minute),
+        last=Max("answered_at"),
+        **{str(status): Count("pk", Q(status=status)) for status in statuses},
+    )
+    causes = rows.exclude(error_code="").exclude(status=DONE).values("error_code", "error")
+    failures = causes.annotate(count=Count("pk")).order_by("-count", "error")
+    return counts | {"failures": list(failures)}

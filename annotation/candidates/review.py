@@ -1,0 +1,225 @@
+"""The review queue: people accept or reject what models wrote, before anything is made of it.
+
+Where the study asks for two reviewers, the second decides only in agreement with the first; where
+they differ, a third has the last word. A reviewer learns nothing of others' opinions.
+"""
+
+from collections import Counter
+
+from django.db import transaction
+from django.db.models import Count, F, Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.candidates.models import Candidate, Generated, Opinion, Proposal
+from annotation.candidates.proposals import PENDING, rules_of
+from annotation.candidates.steps import STEPS
+from annotation.candidates.steps.base import NEAR_DUPLICATE
+from annotation.candidates.textchecks import FLAGS as ANSWER_FLAGS
+from annotation.candidates.textchecks import REASONS as ANSWER_REASONS
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError
+from annotation.personas.models import Persona
+from annotation.queries.models import Query
+
+ACCEPTED, REJECTED = Generated.Review.ACCEPTED, Generated.Review.REJECTED
+ANSWER = "answer"
+MOST_AT_ONCE = 500
+
+
+def reasons_of(kind: str) -> dict:
+    """Why something of ``kind`` (a step, or "answer") may be rejected: {code: words}."""
+    return ANSWER_REASONS if kind == ANSWER else STEPS[kind].reasons
+
+
+def flags_of(kind: str) -> dict:
+    """What automatic checks say of something of ``kind``: {code: words}."""
+    near = {NEAR_DUPLICATE: _("similar to another")}
+    return near | (ANSWER_FLAGS if kind == ANSWER else STEPS[kind].flags)
+
+
+def rows_of(study, kind: str):
+    """Everything of ``kind`` in ``study`` that was written."""
+    if kind == ANSWER:
+        return Candidate.objects.filter(study=study, status="done").select_related("query")
+    rows = Proposal.objects.filter(study=study, step=kind, status="done")
+    return rows.select_related("persona", "nearest")
+
+
+def waiting(study, kind: str, reviewer, *, flag: str = ""):
+    """What waits for ``reviewer``, flagged first: pending, and without their opinion so far."""
+    rows = rows_of(study, kind).filter(review=PENDING).exclude(opinions__reviewer=reviewer)
+    if flag:
+        rows = rows.filter(flags__contains=[flag])
+    return rows.order_by(F("flags").desc(), "created_at", "pk")
+
+
+def counts(study) -> list[dict]:
+    """``{"kind", "label", "pending", "accepted", "rejected", "failed"}`` of each kind there is."""
+    by = {
+        review: Count("pk", Q(review=review, status="done")) for review in Generated.Review.values
+    }
+    failed = {"failed": Count("pk", Q(status="failed"))}
+    rows = Proposal.objects.filter(study=study).order_by().values("step").annotate(**by, **failed)
+    there = {row.pop("step"): row for row in rows}
+    answers = Candidate.objects.filter(study=study).exclude(review="")
+    there[ANSWER] = answers.aggregate(**by, **failed)
+    labels = {name: step.label for name, step in STEPS.items()} | {ANSWER: _("Answers")}
+    return [
+        {"kind": kind, "label": label, **there[kind]}
+        for kind, label in labels.items()
+        if kind in there and any(there[kind].values())
+    ]
+
+
+@transaction.atomic
+def decide(study, kind: str, ids, *, accepts: bool, reason: str = "", by) -> int:
+    """Store ``by``'s opinion on rows of ``kind``; how many. What was decided before is left out.
+
+    Raises DomainError for a rejection without one of the kind's reasons, and for too many rows.
+    """
+    ids = list(dict.fromkeys(ids))
+    if len(ids) > MOST_AT_ONCE:
+        raise DomainError(_("Decide at most {n} at a time.").format(n=MOST_AT_ONCE), code="many")
+    if not accepts and reason not in reasons_of(kind):
+        raise DomainError(_("Choose the reason why it is rejected."), code="reason")
+    rows = rows_of(study, kind).filter(pk__in=ids, review=PENDING)
+    # Two reviewers at once would both count as the first.
+    locked = list(
+        rows.select_for_update(of=("self",)).exclude(opinions__reviewer=by).order_by("pk")
+    )
+    column = _column(kind)
+    Opinion.objects.bulk_create(
+        Opinion(**{column: row}, reviewer=by, accepts=accepts, reason="" if accepts else reason)
+        for row in locked
+    )
+    needed = rules_of(study).reviewers
+    for row in locked:
+        _settle(row, kind, needed, by)
+    audit.record(by, "review.decide", study, kind=kind, rows=len(locked), accepts=accepts)
+    return len(locked)
+
+
+def _column(kind: str) -> str:
+    return "candidate" if kind == ANSWER else "proposal"
+
+
+def _settle(row, kind: str, needed: int, by) -> None:
+    """The row's review, once ``needed`` opinions agree."""
+    opinions = list(row.opinions.order_by("pk"))
+    votes = Counter(one.accepts for one in opinions)
+    for accepts in (True, False):
+        if votes[accepts] < needed:
+            continue
+        fields = {"review": ACCEPTED if accepts else REJECTED, "reviewed_at": timezone.now()}
+        if not accepts:
+            fields["review_reason"] = next(one.reason for one in opinions if not one.accepts)
+        elif kind != ANSWER:
+            fields["made"] = STEPS[kind].accept(row, by)
+        type(row)._base_manager.filter(pk=row.pk).update(**fields)
+
+
+@transaction.atomic
+def undo(study, kind: str, ids, *, by) -> int:
+    """Take ``by``'s opinions on these rows back, with what was made of them; how many.
+
+    Raises Conflict where something made is in use already.
+    """
+    rows = rows_of(study, kind).filter(pk__in=list(ids), opinions__reviewer=by)
+    locked = list(rows.select_for_update(of=("self",)).order_by("pk"))
+    for row in locked:
+        if row.review == ACCEPTED:
+            _unmake(row, kind, by)
+        row.opinions.filter(reviewer=by).delete()
+        type(row)._base_manager.filter(pk=row.pk).update(
+            review=PENDING, review_reason="", reviewed_at=None, **_unmade(kind)
+        )
+    audit.record(by, "review.undo", study, kind=kind, rows=len(locked))
+    return len(locked)
+
+
+def _unmake(row, kind: str, by) -> None:
+    if kind == ANSWER:
+        if row.options.exists():
+            raise Conflict(_("People judge this answer already."), code="used")
+    else:
+        STEPS[kind].undo(row, by)
+
+
+def _unmade(kind: str) -> dict:
+    return {} if kind == ANSWER else {"made": ""}
+
+
+def near_duplicates(study, kind: str, similarity: float):
+    """Pending proposals whose nearest neighbour is at least so similar, the most similar first."""
+    rows = rows_of(study, kind).filter(review=PENDING, similarity__gte=similarity)
+    return rows.order_by("-similarity", "pk")
+
+
+def preview(study, kind: str) -> list[tuple[float, int]]:
+    """How many pending proposals each threshold would show as near-duplicates."""
+    steps = [n / 100 for n in range(60, 100, 5)]
+    shown = {f"n{place}": Count("pk", Q(similarity__gte=at)) for place, at in enumerate(steps)}
+    counted = rows_of(study, kind).filter(review=PENDING).aggregate(**shown)
+    return [(at, counted[f"n{place}"]) for place, at in enumerate(steps)]
+
+
+# Of a persona's profile, what is to be balanced.
+BALANCED = {
+    "Career_Information": ("Demographics", "Career_Information"),
+    "Age": ("Demographics", "Age"),
+    "Gender": ("Demographics", "Gender"),
+    "Nationality": ("Demographics", "Nationality"),
+}
+
+
+def over_represented(study, kind: str, *, most: int = 5) -> list[tuple[str, int, float]]:
+    """What occurs more often among pending and accepted rows than an even spread would have it.
+
+    (words, count, share): scenarios of questions, core fields of personas, strategies of answers.
+    """
+    rows = rows_of(study, kind).exclude(review=REJECTED)
+    if kind == ANSWER:
+        values = [rows.values_list("strategy", flat=True)]
+    elif kind == "persona":
+        values = [
+            rows.values_list(f"output__{'__'.join(path)}", flat=True) for path in BALANCED.values()
+        ]
+    elif kind == "question":
+        values = [rows.values_list("output__scenario", flat=True)]
+    else:
+        values = [rows.values_list("persona__external_id", flat=True)]
+    crowded = []
+    for column in values:
+        counted = Counter(str(value) for value in column if value)
+        total = sum(counted.values())
+        for words, count in counted.most_common(most):
+            if count >= 3 and count > 1.5 * total / len(counted):
+                crowded.append((words, count, count / total))
+    return sorted(crowded, key=lambda row: -row[1])[:most]
+
+
+def funnel(study) -> list[tuple[str, int]]:
+    """How many personas and questions came how far, in the study's own numbers."""
+    proposals = Proposal.objects.filter(study=study, status="done")
+    people = Persona.objects.filter(study=study)
+    queries = Query.objects.filter(study=study, replaced_at=None)
+    made = proposals.filter(step="persona")
+    split = people.aggregate(
+        kept=Count("pk", Q(dropped_at=None)),
+        benchmark=Count("pk", Q(dropped_at=None, split="benchmark")),
+        training=Count("pk", Q(dropped_at=None, split="training")),
+    )
+    return [
+        (_("personas written by people"), people.exclude(external_id__startswith="g-").count()),
+        (_("personas proposed by models"), made.count()),
+        (_("personas accepted"), made.filter(review=ACCEPTED).count()),
+        (_("personas kept"), split["kept"]),
+        (_("benchmark personas"), split["benchmark"]),
+        (_("training personas"), split["training"]),
+        (_("specific questions proposed"), proposals.filter(step="question").count()),
+        (_("specific questions"), queries.filter(type="specific").count()),
+        (_("general questions in the pool"), proposals.filter(step="general").count()),
+        (_("general questions matched"), proposals.filter(step="match").count()),
+        (_("general questions"), queries.filter(type="general").count()),
+    ]

@@ -1,0 +1,153 @@
+"""What a study's calls may cost: reserved before a call, settled after it, never above its budget.
+
+The largest cost a call can have is reserved in one transaction that locks the study's budget, so
+calls at once cannot exceed it together. A worker that dies leaves its reservation counted: the call
+may have been charged.
+"""
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import F, Sum
+from django.utils import timezone
+
+from annotation.candidates import endpoints
+from annotation.candidates.endpoints import FREE, CallFailed, Endpoint
+from annotation.candidates.models import Budget, Spending
+
+# A token is at least one byte of text; servers add a few tokens a message.
+TOKENS_A_MESSAGE = 64
+# Of a call of which nothing is known yet: tokens read and written, seconds.
+ASSUMED = (900, 350, 8.0)
+MEASURED_CALLS = 200
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What is counted for one call before it is made."""
+
+    spending: int
+    tokens: int
+    cost: Decimal
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a plan expects: calls, tokens, cost, seconds; ``measured`` rows it is based on."""
+
+    calls: int
+    tokens: int
+    cost: float
+    seconds: float
+    measured: int
+
+    def as_json(self) -> dict:
+        return asdict(self)
+
+
+def call(study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None):
+    """``endpoints.call`` within the study's budget: the Answer and the seconds it took.
+
+    Raises CallFailed: as the call does, and with "budget", "budget_day" or "no_bound" where the
+    budget has no room, before anything is sent.
+    """
+    reservation = reserve(study_id, server, messages, schema)
+    begin = time.monotonic()
+    try:
+        answer = endpoints.call(server, messages, schema)
+    except CallFailed as failure:
+        if failure.code in FREE:
+            _settle(reservation, 0, Decimal(0))
+        raise
+    used = answer.tokens_in + answer.tokens_out
+    _settle(reservation, used, server.cost(answer.tokens_in, answer.tokens_out))
+    return answer, time.monotonic() - begin
+
+
+def reserve(study_id: int, server: Endpoint, messages: list[dict], schema=None) -> Reservation:
+    """Count the most that a call can cost; CallFailed where the budget has no room for it."""
+    tokens_in, tokens_out = bound(server, messages, schema)
+    tokens, cost = tokens_in + tokens_out, server.cost(tokens_in, tokens_out)
+    with transaction.atomic():
+        budget = Budget.objects.select_for_update().filter(study=study_id).first()
+        today = timezone.now().astimezone(UTC).date()
+        day, _made = Spending.objects.get_or_create(study_id=study_id, day=today)
+        if budget:
+            if server.max_tokens is None:
+                raise CallFailed("no_bound")
+            _refuse(budget, day, tokens, cost)
+        Spending.objects.filter(pk=day.pk).update(
+            calls=F("calls") + 1, tokens=F("tokens") + tokens, cost=F("cost") + cost
+        )
+    return Reservation(day.pk, tokens, cost)
+
+
+def bound(server: Endpoint, messages: list[dict], schema=None) -> tuple[int, int]:
+    """The most tokens that a call can read and write."""
+    sent = len(json.dumps([messages, schema], ensure_ascii=False).encode())
+    return sent + TOKENS_A_MESSAGE * len(messages), server.max_tokens or 0
+
+
+def spent(study_id: int) -> dict:
+    """``{"calls", "tokens", "cost"}`` of all days, reservations included."""
+    days = Spending.objects.filter(study=study_id)
+    total = days.aggregate(calls=Sum("calls"), tokens=Sum("tokens"), cost=Sum("cost"))
+    return {key: value or 0 for key, value in total.items()}
+
+
+def estimate(server: Endpoint, calls: int, earlier=None, *, rows: int = 0) -> Estimate:
+    """What ``calls`` calls for ``rows`` results will take (one call a result where 0).
+
+    Measured on ``earlier`` rows of the same work where there are any, assumed otherwise.
+    """
+    last = []
+    if earlier is not None:
+        rows_done = earlier.filter(endpoint=server.name, status="done", tokens_out__gt=0)
+        fields = ("tokens_in", "tokens_out", "seconds")
+        last = list(rows_done.order_by("-answered_at").values_list(*fields)[:MEASURED_CALLS])
+    if last:
+        means = [sum(column) / len(last) for column in zip(*last, strict=True)]
+        read, wrote, seconds = (mean * (rows or calls) for mean in means)
+    else:
+        read, wrote, seconds = (number * calls for number in ASSUMED)
+        wrote = min(wrote, calls * (server.max_tokens or ASSUMED[1]))
+    return Estimate(
+        calls=calls,
+        tokens=round(read + wrote),
+        cost=float(server.cost(round(read), round(wrote))),
+        seconds=round(seconds / server.concurrency, 1),
+        measured=len(last),
+    )
+
+
+def _refuse(budget: Budget, day: Spending, tokens: int, cost: Decimal) -> None:
+    total = spent(budget.study_id)
+    limits = ((budget.cost, total["cost"], cost), (budget.tokens, total["tokens"], tokens))
+    if any(_exceeds(*limit) for limit in limits):
+        raise CallFailed("budget")
+    limits = ((budget.daily_cost, day.cost, cost), (budget.daily_tokens, day.tokens, tokens))
+    if any(_exceeds(*limit) for limit in limits):
+        # A call that does not fit into an empty day will not fit tomorrow.
+        never = _exceeds(budget.daily_cost, 0, cost) or _exceeds(budget.daily_tokens, 0, tokens)
+        raise CallFailed("budget") if never else CallFailed("budget_day", wait=_until_tomorrow())
+
+
+def _exceeds(limit, so_far, more) -> bool:
+    return limit is not None and so_far + more > limit
+
+
+def _until_tomorrow() -> float:
+    now = timezone.now().astimezone(UTC)
+    tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
+    return (tomorrow - now).total_seconds()
+
+
+def _settle(reservation: Reservation, tokens: int, cost: Decimal) -> None:
+    Spending.objects.filter(pk=reservation.spending).update(
+        tokens=F("tokens") + (tokens - reservation.tokens),
+        cost=F("cost") + (cost - reservation.cost),
+    )

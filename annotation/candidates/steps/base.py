@@ -1,0 +1,73 @@
+"""What a step of generation is: something that a model proposes and people review."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext_lazy as _
+
+from annotation.candidates.models import Proposal
+from annotation.candidates.prompts import Prompt
+
+# ask(name, wording's name, schema, values): the value of a call before the last, asked once.
+Ask = Callable[[str, Prompt, dict], dict]
+
+NEAR_DUPLICATE = "near-duplicate"
+REASONS = {NEAR_DUPLICATE: _("too similar to another"), "other": _("another reason")}
+
+
+class UnfitError(ValueError):
+    """The output fits the schema but makes no sense: the call is tried again."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a model proposed: its ``text`` is shown and compared; ``flags`` are codes for people."""
+
+    output: dict
+    text: str
+    flags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. ``plan`` yields inputs, ``write`` asks the model, ``accept`` makes what it is for.
+
+    ``plan(study, options)`` yields ``(persona or None, input)``; ``write(proposal, ask)`` returns a
+    Result; ``accept(proposal, by)`` returns the id of what was made, ``undo(proposal, by)`` takes
+    it back or raises DomainError; ``calls`` is how many calls a proposal takes.
+    """
+
+    name: str
+    label: str
+    plan: Callable[..., Iterator[tuple]]
+    write: Callable[[Proposal, Ask], Result]
+    accept: Callable[..., str]
+    undo: Callable[..., None]
+    reasons: dict
+    flags: dict = field(default_factory=dict)
+    calls: int = 1
+
+
+def text(limit: int = 2_000, least: int = 1) -> dict:
+    """A schema of a text."""
+    return {"type": "string", "minLength": least, "maxLength": limit}
+
+
+def texts(most: int = 12, limit: int = 300) -> dict:
+    """A schema of a list of texts."""
+    return {"type": "array", "items": text(limit), "maxItems": most}
+
+
+def record(optional=(), **properties) -> dict:
+    """A schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def numbered(lines: list[str]) -> str:
+    """Texts with numbers from 1 on, one a line."""
+    return "\n".join(f"{n}. {' '.join(line.split())}" for n, line in enumerate(lines, start=1))

@@ -1,0 +1,269 @@
+"""Personas from seeds, their memories from a collection, and what the memories show of them."""
+
+import random
+from collections import Counter
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.candidates import wording
+from annotation.candidates.models import Proposal
+from annotation.candidates.steps.base import (
+    REASONS,
+    Ask,
+    Result,
+    Step,
+    UnfitError,
+    numbered,
+    record,
+    text,
+    texts,
+)
+from annotation.core.errors import Conflict, DomainError
+from annotation.personas import attributes, curate
+from annotation.personas import profile as profiles
+from annotation.personas.models import Attribute, Memory, Persona
+
+MOST_PERSONAS = 5_000
+SHOWN = 12
+SHOWN_TEXTS, TEXT_CHARACTERS = 30, 400
+MOST_FEATURES = 8
+
+
+def _either(*values: str) -> dict:
+    return {"type": "string", "enum": list(values)}
+
+
+PERSONA = record(
+    Name=text(100),
+    Demographics=record(
+        Age=text(20),
+        Gender=text(40),
+        Nationality=text(60),
+        Language=texts(6, 40),
+        Career_Information=text(400),
+    ),
+    Personality=record(
+        Extraversion_or_Introversion=_either("E", "I"),
+        Sensing_or_Intuition=_either("S", "N"),
+        Thinking_or_Feeling=_either("T", "F"),
+        Judging_or_Perceiving=_either("J", "P"),
+        Values_and_Interests=texts(8, 200),
+    ),
+    Preference=record(
+        Local_Life=record(
+            Food_Drinks=text(500), Entertainment_Shopping=text(500), Daily_Outings=text(500)
+        ),
+        Travel=record(Business_Trips=text(500), Leisure_Travel=text(500)),
+        Social=text(500),
+        Productivity=record(Study_Work=text(500), Fitness=text(500)),
+        Content_Interests=texts(8, 200),
+    ),
+)
+
+
+def _plan_personas(study, options: dict):
+    """``options``: count, languages, constraints, hints, seed personas' ids ("" all kept ones)."""
+    count = options.get("count") or 0
+    if not 1 <= count <= MOST_PERSONAS:
+        raise DomainError(_("Ask for 1 to {n} personas.").format(n=MOST_PERSONAS), code="count")
+    seeds = study.personas.filter(dropped_at=None).order_by("pk")
+    if chosen := options.get("seeds"):
+        seeds = seeds.filter(external_id__in=chosen)
+    seeds = list(seeds)
+    if not seeds:
+        raise DomainError(
+            _("Import or write at least one persona as a seed first."), code="no_seeds"
+        )
+    languages = options.get("languages") or ["English"]
+    hints = options.get("hints") or [""]
+    chance = random.Random(options.get("seed", 1))  # noqa: S311 - no secret
+    for number in range(count):
+        drawn = {
+            "seed": chance.choice(seeds).pk,
+            "hint": "; ".join(chance.sample(hints, min(2, len(hints)))),
+            "language": languages[number % len(languages)],
+            "constraints": options.get("constraints", ""),
+        }
+        yield None, drawn
+
+
+def _write_persona(proposal: Proposal, ask: Ask) -> Result:
+    drawn = proposal.input
+    seed = Persona.objects.filter(study=proposal.study_id, pk=drawn["seed"]).first()
+    if seed is None:
+        raise UnfitError("no seed")
+    constraints = f"Also: {drawn['constraints']}" if drawn["constraints"] else ""
+    prompt = wording.of(proposal.study, "persona").prompt(
+        language=drawn["language"],
+        constraints=constraints,
+        seed=profiles.as_text(seed.current.profile),
+        hint=drawn["hint"] or "(none)",
+        present=_present(proposal),
+    )
+    profile = ask("persona", prompt, PERSONA)
+    return Result(profile, profiles.as_text(profile))
+
+
+def _present(proposal: Proposal) -> str:
+    """Who was written last, in a line each: so that a model does not write the same again."""
+    written = Proposal.objects.filter(study=proposal.study_id, step="persona", status="done")
+    names = Counter(
+        f"{one['Name']}, {one['Demographics']['Career_Information'][:60]}"
+        for one in written.order_by("-answered_at").values_list("output", flat=True)[:SHOWN]
+    )
+    return "\n".join(names) or "(nobody)"
+
+
+def _accept_persona(proposal: Proposal, by) -> str:
+    key = f"g-{proposal.pk.hex[:12]}"
+    curate.save(proposal.study, key, proposal.output, by=by)
+    return key
+
+
+def _undo_persona(proposal: Proposal, by) -> None:
+    persona = Persona.objects.filter(
+        study=proposal.study_id, external_id=proposal.made, dropped_at=None
+    ).first()
+    if persona is None:
+        return
+    if persona.queries.exists() or persona.split:
+        raise Conflict(_("The persona is in use already: drop it on its own page."), code="used")
+    persona.delete()
+
+
+def _plan_memories(study, options: dict):
+    """``options``: texts (a collection), per_persona calls, each with a sample of the texts."""
+    collection = options.get("texts") or []
+    if not collection:
+        raise DomainError(_("Give a collection of texts to choose from."), code="no_texts")
+    chance = random.Random(options.get("seed", 1))  # noqa: S311 - no secret
+    for persona in study.personas.filter(dropped_at=None).order_by("pk"):
+        for _call in range(options.get("per_persona", 1)):
+            some = chance.sample(collection, min(SHOWN_TEXTS, len(collection)))
+            yield persona, {"texts": some}
+
+
+def _write_memories(proposal: Proposal, ask: Ask) -> Result:
+    shown = proposal.input["texts"]
+    prompt = wording.of(proposal.study, "memory").prompt(
+        persona=profiles.as_text(proposal.persona.current.profile),
+        texts=numbered([one[:TEXT_CHARACTERS] for one in shown]),
+    )
+    numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": SHOWN_TEXTS}
+    chosen = ask("memory", prompt, record(numbers=numbers))["numbers"]
+    chosen = sorted({n for n in chosen if 1 <= n <= len(shown)})
+    picked = [shown[n - 1] for n in chosen]
+    return Result({"texts": picked}, "\n".join(picked))
+
+
+def _accept_memories(proposal: Proposal, by) -> str:
+    made = [curate.remember(proposal.persona, one, by=by).pk for one in proposal.output["texts"]]
+    return ",".join(map(str, made))[:100]
+
+
+def _undo_memories(proposal: Proposal, by) -> None:
+    Memory.objects.filter(persona=proposal.persona, text__in=proposal.output["texts"]).delete()
+
+
+def _plan_features(study, options: dict):
+    """``options``: size (memories a sample), per_persona samples, language."""
+    chance = random.Random(options.get("seed", 1))  # noqa: S311 - no secret
+    people = study.personas.filter(dropped_at=None, memories__isnull=False).distinct()
+    for persona in people.order_by("pk"):
+        memories = list(persona.memories.order_by("pk").values_list("pk", flat=True))
+        for _sample in range(options.get("per_persona", 1)):
+            size = min(options.get("size", 6), len(memories))
+            drawn = chance.sample(memories, size)
+            yield persona, {"memories": drawn, "language": options.get("language", "English")}
+
+
+FEATURE = record(
+    text=text(300),
+    evidence={"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 10},
+)
+
+
+def _write_features(proposal: Proposal, ask: Ask) -> Result:
+    memories = Memory.objects.in_bulk(proposal.input["memories"])
+    shown = [memories[pk] for pk in proposal.input["memories"] if pk in memories]
+    if not shown:
+        raise UnfitError("no memories")
+    prompt = wording.of(proposal.study, "feature").prompt(
+        most=str(MOST_FEATURES),
+        language=proposal.input["language"],
+        texts=numbered([one.text[:TEXT_CHARACTERS] for one in shown]),
+    )
+    schema = record(features={"type": "array", "items": FEATURE, "maxItems": MOST_FEATURES})
+    features = []
+    for one in ask("feature", prompt, schema)["features"]:
+        evidence = sorted({n for n in one["evidence"] if 1 <= n <= len(shown)})
+        if evidence:  # without any there is nothing to show for it
+            ids = [shown[n - 1].pk for n in evidence]
+            features.append({"text": one["text"], "evidence": ids})
+    if not features:
+        raise UnfitError("no feature with evidence")
+    return Result({"features": features}, "\n".join(one["text"] for one in features))
+
+
+def _accept_features(proposal: Proposal, by) -> str:
+    texts_of = dict(Memory.objects.filter(persona=proposal.persona).values_list("pk", "text"))
+    records = [
+        {
+            "id": f"f-{proposal.pk.hex[:12]}-{number}",
+            "persona": proposal.persona.external_id,
+            "text": one["text"],
+            "confidence": None,
+            "model": proposal.model,
+            "conversations": [
+                [{"role": "user", "text": texts_of[pk]}] for pk in one["evidence"] if pk in texts_of
+            ],
+        }
+        for number, one in enumerate(proposal.output["features"], start=1)
+    ]
+    attributes.save_all(proposal.study, records, by=by)
+    return f"f-{proposal.pk.hex[:12]}"
+
+
+def _undo_features(proposal: Proposal, by) -> None:
+    rows = Attribute.objects.filter(
+        persona=proposal.persona, external_id__startswith=f"{proposal.made}-"
+    )
+    if proposal.made and rows.filter(items__isnull=False).exists():
+        raise Conflict(_("People judge one of these features already."), code="used")
+    rows.delete()
+
+
+PERSONAS = Step(
+    name="persona",
+    label=gettext_lazy("Personas from seeds"),
+    plan=_plan_personas,
+    write=_write_persona,
+    accept=_accept_persona,
+    undo=_undo_persona,
+    reasons=curate.REASONS | REASONS,
+)
+MEMORIES = Step(
+    name="memory",
+    label=gettext_lazy("Memories from a collection"),
+    plan=_plan_memories,
+    write=_write_memories,
+    accept=_accept_memories,
+    undo=_undo_memories,
+    reasons={"unfitting": gettext_lazy("does not fit the persona"), **REASONS},
+)
+FEATURES = Step(
+    name="feature",
+    label=gettext_lazy("Features from memories"),
+    plan=_plan_features,
+    write=_write_features,
+    accept=_accept_features,
+    undo=_undo_features,
+    reasons={
+        "overgeneralised": gettext_lazy("overgeneralised"),
+        "no-evidence": gettext_lazy("the evidence does not show it"),
+        "task": gettext_lazy("a task taken for a trait"),
+        "not-standalone": gettext_lazy("cannot be understood alone"),
+        **REASONS,
+    },
+)

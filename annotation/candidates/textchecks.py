@@ -1,0 +1,106 @@
+"""What is looked at in an answer before people see it. Pure.
+
+A held answer waits for a curator with the reason. An explicit mention of an attribute is noted in
+the data alone: it is something to be measured, not a fault.
+"""
+
+import re
+from statistics import median
+
+from django.utils.translation import gettext_lazy as _
+
+from annotation.candidates import clean, leaks
+
+FLAGS = {
+    "identity": _("names a model or its maker"),
+    "third-person": _("speaks of the persona in the third person"),
+    "empty": _("has no text"),
+    "truncated": _("is cut off"),
+    "language": _("is in another language than the question"),
+    "length": _("is much longer or shorter than the others"),
+    "mention": _("mentions an attribute outright"),
+}
+# All but the mention hold an answer back.
+HOLDING = frozenset(FLAGS) - {"mention"}
+REASONS = {code: words for code, words in FLAGS.items() if code != "mention"} | {
+    "uncomfortable": _("uncomfortable to read"),
+    "over-personalised": _("over-personalised"),
+    "other": _("another reason"),
+}
+# Outliers are told from at least so many other answers, by the ratio to their median.
+FEWEST_OTHERS, RATIO = 4, 4.0
+FEWEST_LETTERS = 20
+_SCRIPTS = {
+    "hangul": re.compile(r"[\uac00-\ud7af]"),
+    "kana": re.compile(r"[\u3040-\u30ff]"),
+    "han": re.compile(r"[\u4e00-\u9fff]"),
+    "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
+    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
+}
+_THIRD = re.compile(
+    r"\b(?:the|this) (?:persona|user|person described)\b|(?:这位|该)用户|해당 (?:사용자|인물)",
+    re.I,
+)
+
+
+def check(
+    text: str,
+    *,
+    question: str,
+    name: str = "",
+    finish_reason: str = "",
+    others: list[int] = (),
+    attributes: list[str] = (),
+) -> list[str]:
+    """Codes of FLAGS that apply to ``text``, in their order.
+
+    ``name`` is the persona's, ``others`` the word counts of other answers to the question,
+    ``attributes`` statements about the persona.
+    """
+    codes = {
+        "identity": bool(clean.identity(text)),
+        "third-person": third_person(text, question, name),
+        "empty": not clean.words(text),
+        "truncated": finish_reason == "length",
+        "language": other_language(text, question),
+        "length": outlier(clean.words(text), others),
+        "mention": any(leaks.mentions(text, statement) for statement in attributes),
+    }
+    return [code for code in FLAGS if codes[code]]
+
+
+def third_person(text: str, question: str, name: str = "") -> bool:
+    """Whether ``text`` speaks of the person instead of to them; what the question names is free."""
+    first = name.split()[0] if name.split() else ""
+    if len(first) > 1 and first not in question:
+        spoken = re.compile(
+            rf"\b{re.escape(first)}(?:'s|’s)?\s+(?:is|was|has|likes?|would|prefers?)\b"
+        )
+        if spoken.search(text):
+            return True
+    return bool(_THIRD.search(text)) and not _THIRD.search(question)
+
+
+def other_language(text: str, question: str) -> bool:
+    """Whether the main script of ``text`` is another than the question's; short texts never."""
+    written, asked = script(text), script(question)
+    return bool(written and asked) and written != asked
+
+
+def script(text: str) -> str:
+    """The script that a text is mostly written in; "" where it has few letters."""
+    counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPTS.items()}
+    if counts["kana"] > 0.1 * sum(counts.values()):
+        return "kana"
+    counts["han"] *= 3  # a sign is a word
+    counts["hangul"] *= 2
+    most = max(counts, key=counts.get)
+    return most if sum(counts.values()) >= FEWEST_LETTERS else ""
+
+
+def outlier(words: int, others: list[int]) -> bool:
+    """Whether ``words`` is RATIO times more or less than the median of at least FEWEST_OTHERS."""
+    if len(others) < FEWEST_OTHERS:
+        return False
+    middle = median(others) or 1
+    return words > RATIO * middle or words * RATIO < middle

@@ -1,0 +1,140 @@
+"""The prompts of generation as texts with places: built in, or a study's own version of them.
+
+A place is ``{name}``. Filling it is one pass: braces in what is filled in stay as they are.
+"""
+
+import re
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from annotation.candidates.models import PromptTemplate
+from annotation.candidates.prompts import Prompt
+from annotation.core import audit
+from annotation.core.errors import DomainError
+
+LIMIT = 8_000
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One prompt: ``id`` is stored with each result; ``places`` are what its texts may name."""
+
+    id: str
+    system: str
+    user: str
+
+    @property
+    def places(self) -> set[str]:
+        return set(_PLACE.findall(self.system + self.user))
+
+    def prompt(self, **values: str) -> Prompt:
+        """The messages with ``values`` in their places."""
+        texts = (_filled(self.system, values), _filled(self.user, values))
+        messages = [
+            {"role": role, "content": text}
+            for role, text in zip(("system", "user"), texts, strict=True)
+        ]
+        return Prompt(self.id, messages)
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    return _PLACE.sub(lambda place: values.get(place.group(1), place.group()), text)
+
+
+BUILT_IN = {
+    "persona": Wording(
+        "persona/1",
+        "You invent people for a study of personalised answers. Each is an ordinary, believable "
+        "person of today: with habits, dull days and preferences that do not all fit together "
+        "neatly, free of contradictions, neither ideal nor dramatic nor a stereotype of a job, an "
+        "age or a country. Write every text in {language}. Preferences are concrete: places, "
+        "dishes, tools, routines, not adjectives.\n{constraints}",
+        "A real person as a model of the form, not of the content:\n{seed}\n\n"
+        "Hints for the new person:\n{hint}\n\nAlready there, so choose otherwise:\n{present}\n\n"
+        "Write the new person.",
+    ),
+    "memory": Wording(
+        "memory/1",
+        "From a collection of public texts, choose those that this person would have stopped to "
+        "read, because of their work, interests or habits. Choose few and only what fits.",
+        "The person:\n{persona}\n\nThe texts, each with its number:\n{texts}\n\n"
+        "Give the numbers of the texts this person would read.",
+    ),
+    "feature": Wording(
+        "feature/1",
+        "From texts that a person liked to read, infer what they show of the person: interests, "
+        "preferences, habits, circumstances. State only what the texts support; a feature is one "
+        "short sentence that can stand alone, and names the numbers of the texts it rests on. "
+        "At most {most} features. Write in {language}.",
+        "The texts, each with its number:\n{texts}",
+    ),
+    "question": Wording(
+        "question/1",
+        "You are the person described and write one message to an AI assistant. The question comes "
+        "out of one situation, is open or a matter of taste, not a question of fact, and sounds "
+        "like somebody typing, not like a profile. Do not state who you are: no age, job, type of "
+        "personality or list of likes; the features are why you ask, not what you say. Do not "
+        "force features and situation together. Write in {language}.",
+        "What is known of you:\n{features}\n\nSituations to choose one from:\n{scenarios}\n\n"
+        "An example of a good question, of another person:\n{example}\n\nWrite the question.",
+    ),
+    "natural": Wording(
+        "natural/1",
+        "Judge a question that a person is to ask an AI assistant. It must be natural, free of "
+        "contradictions, and must not give away the person's traits where the question does not "
+        "need them. Say which traits it gives away, whether it has to be rewritten, and give the "
+        "question: rewritten where it has to be, unchanged where not. Keep its language.",
+        "The person:\n{persona}\n\nAn example of a question that had to be rewritten:\n{example}"
+        "\n\nThe question:\n{question}",
+    ),
+    "general": Wording(
+        "general/1",
+        "Decide whether a question is good material for comparing personal answers: subjective "
+        "(people of different taste or circumstances want different answers), open-ended (no "
+        "single correct answer), and understandable without further context.",
+        "The question:\n{question}",
+    ),
+    "match": Wording(
+        "match/1",
+        "Decide whether a person might well ask a question: it must fit their work, background or "
+        "personality, contradict nothing that is known of them, and be answered differently for "
+        "them than for others.",
+        "The person:\n{persona}\n\nThe question:\n{question}",
+    ),
+}
+
+
+def of(study, name: str) -> Wording:
+    """The study's newest wording of the prompt ``name``, or the built-in one."""
+    own = PromptTemplate.objects.filter(study=study, name=name).order_by("-version").first()
+    return Wording(str(own), own.system, own.user) if own else BUILT_IN[name]
+
+
+def save(study, name: str, system: str, user: str, *, by=None) -> Wording:
+    """Make the study's next version of a prompt; DomainError where it misses a place."""
+    system, user = (text.replace("\r\n", "\n").strip() for text in (system, user))
+    if name not in BUILT_IN:
+        raise DomainError(_("There is no such prompt."), code="template")
+    wording = Wording("", system, user)
+    needed = set(_PLACE.findall(BUILT_IN[name].user))
+    if len(system) + len(user) > LIMIT or not user:
+        raise DomainError(
+            _("A prompt has from 1 to {n} characters.").format(n=LIMIT), code="template"
+        )
+    if missing := needed - wording.places:
+        names = ", ".join(f"{{{name}}}" for name in sorted(missing))
+        raise DomainError(_("The prompt must name {names}.").format(names=names), code="template")
+    if extra := wording.places - BUILT_IN[name].places:
+        names = ", ".join(f"{{{name}}}" for name in sorted(extra))
+        raise DomainError(_("The prompt cannot name {names}.").format(names=names), code="template")
+    current = of(study, name)
+    if (current.system, current.user) == (system, user):
+        return current
+    last = PromptTemplate.objects.filter(study=study, name=name).count()
+    made = PromptTemplate.objects.create(
+        study=study, name=name, version=last + 1, system=system, user=user, created_by=by
+    )
+    audit.record(by, "prompt.save", made, name=name, version=made.version)
+    return Wording(str(made), system, user)

@@ -1,0 +1,370 @@
+import json
+
+import pytest
+
+from annotation.candidates import calls, endpoints, leaks, proposals, review, structured, wording
+from annotation.candidates.endpoints import CallFailed
+from annotation.candidates.models import GenerationRules, Opinion, Proposal
+from annotation.candidates.steps.personas import PERSONA
+from annotation.core.errors import Conflict, DomainError
+from annotation.personas.models import Attribute, Memory, Persona
+from annotation.queries.models import Query
+from annotation.queries.scenarios import SUB_SCENARIOS
+from benchmarks.scripted_endpoint import GARBAGE, ScriptedEndpoint, example_of, prompt_of
+from tests.candidates.conftest import PROFILE
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"fits": {"type": "boolean"}},
+    "required": ["fits"],
+    "additionalProperties": False,
+}
+MESSAGES = [{"role": "system", "content": "Judge."}, {"role": "user", "content": "This."}]
+
+
+class Script:
+    """What the model says in turn, as JSON; the last one for ever."""
+
+    def __init__(self):
+        self.values = [{}]
+
+    def __call__(self, request, number):
+        value = self.values.pop(0) if len(self.values) > 1 else self.values[0]
+        if callable(value):
+            value = value(request)
+        return value if not isinstance(value, dict) else json.dumps(value)
+
+
+@pytest.fixture
+def script():
+    return Script()
+
+
+@pytest.fixture
+def model(script, settings):
+    with ScriptedEndpoint(script) as endpoint:
+        settings.ENDPOINTS = [endpoint.config(price_in=1, price_out=1, concurrency=4)]
+        yield endpoint
+
+
+@pytest.fixture
+def mina(cast, tea):
+    persona = cast.persona(tea, **PROFILE)
+    for text in ("Ten rye breads to bake at home.", "Night trains are back.", "How to fold a map."):
+        Memory.objects.create(persona=persona, text=text)
+    return persona
+
+
+def person(name="Ole Berg", work="lock keeper") -> dict:
+    made = _filled(PERSONA)
+    made["Name"] = name
+    made["Demographics"]["Career_Information"] = work
+    return made
+
+
+def _filled(schema):
+    if schema["type"] == "object":
+        return {name: _filled(part) for name, part in schema["properties"].items()}
+    return (
+        "calm days" if schema["type"] == "string" and not schema.get("enum") else example_of(schema)
+    )
+
+
+def write_all():
+    for _round in range(40):
+        calls.reap()
+        ids = calls.due()
+        if not ids:
+            return
+        for pk in ids:
+            proposals.write_one(pk)
+
+
+def expand(tea, count=1, **options):
+    run = proposals.request(tea, "persona", {"count": count, **options})
+    write_all()
+    return run
+
+
+# --- JSON of a schema ---------------------------------------------------------------------------
+
+
+def test_a_schema_is_asked_for_and_checked(tea, model, script):
+    server = endpoints.get()
+    script.values = [{"fits": True}]
+    value, answer, _seconds = structured.call(tea.pk, server, MESSAGES, SCHEMA)
+    assert (value, answer.model) == ({"fits": True}, "scripted-1")
+    assert model.requests[0]["response_format"]["json_schema"]["schema"] == SCHEMA
+    script.values = [{"fits": "perhaps"}]
+    with pytest.raises(CallFailed, match="schema"):
+        structured.call(tea.pk, server, MESSAGES, SCHEMA)
+
+
+def test_a_server_that_refuses_schemas_is_asked_in_words_and_remembered(tea, model, script):
+    server = endpoints.get()
+    model.schemas = False
+    script.values = ['Sure!\n```json\n{"fits": false}\n```\nAnything else?']
+    for _time in range(2):
+        assert structured.call(tea.pk, server, MESSAGES, SCHEMA)[0] == {"fits": False}
+    assert [bool(one.get("response_format")) for one in model.requests] == [True, False, False]
+    assert '"additionalProperties": false' in prompt_of(model.requests[-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('<think>{"fits": false}</think>{"fits": true}', {"fits": True}),
+        ('Well: {"fits": true} and {"fits": false}', {"fits": True}),
+        ("", None),
+        ("<b>no</b>", None),
+        ('{"fits": true, "more": 1}', None),
+        ('{"fits": tr', None),
+        ("{" * 5000, None),
+        ("[" * 100_000, None),
+        ('{"fits": ' + "[" * 50_000 + "]" * 50_000 + "}", None),
+    ],
+)
+def test_only_an_object_that_fits_is_taken(text, value):
+    if value is None:
+        with pytest.raises(ValueError):
+            structured.parsed(text, SCHEMA)
+    else:
+        assert structured.parsed(text, SCHEMA) == value
+
+
+def test_what_a_database_cannot_hold_leaves_the_value():
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    assert structured.parsed('{"a": "x\\u0000y\\ud800"}', schema) == {"a": "xy\ufffd"}
+
+
+# --- Steps ----------------------------------------------------------------------------------------
+
+
+def test_personas_are_expanded_reviewed_and_made(tea, mina, cast, model, script):
+    carol = cast.person("Carol")
+    script.values = [person("Ole Berg"), person("Ada Lind", "baker"), person("Bo Ek", "nurse")]
+    assert proposals.plan(tea, "persona", {"count": 3}).calls == 3
+    run = expand(tea, 3, languages=["English", "Korean"], hints=["lives at a canal"])
+    done = proposals.progress(run)
+    assert (done["total"], done["done"], done["tokens"], done["rate"]) == (3, 3, 36, 3)
+    assert "lives at a canal" in prompt_of(model.requests[0])
+    assert "Write every text in Korean" in prompt_of(model.requests[1])
+    assert Persona.objects.filter(study=tea).count() == 1  # nothing is made before a review
+    first, second, third = Proposal.objects.order_by("number")
+    assert (first.template, first.model) == ("persona/1", "scripted-1")
+    assert review.decide(tea, "persona", [first.pk], accepts=True, by=carol) == 1
+    with pytest.raises(DomainError, match="Choose the reason"):
+        review.decide(tea, "persona", [second.pk], accepts=False, by=carol)
+    review.decide(tea, "persona", [second.pk], accepts=False, reason="stereotyped", by=carol)
+    made = Persona.objects.get(study=tea, external_id=f"g-{first.pk.hex[:12]}")
+    assert made.current.profile == first.output
+    second.refresh_from_db()
+    assert (second.review, second.review_reason, second.made) == ("rejected", "stereotyped", "")
+    assert list(review.waiting(tea, "persona", carol)) == [third]
+    assert review.undo(tea, "persona", [first.pk, second.pk], by=carol) == 2
+    assert not Persona.objects.filter(pk=made.pk).exists()
+    assert len(review.waiting(tea, "persona", carol)) == 3
+
+
+def test_a_persona_in_use_cannot_be_taken_back(tea, mina, cast, model, script):
+    carol = cast.person("Carol")
+    script.values = [person()]
+    expand(tea)
+    (row,) = Proposal.objects.all()
+    review.decide(tea, "persona", [row.pk], accepts=True, by=carol)
+    cast.query(tea, "q9", Persona.objects.get(external_id__startswith="g-"))
+    with pytest.raises(Conflict, match="in use"):
+        review.undo(tea, "persona", [row.pk], by=carol)
+
+
+def test_the_same_person_twice_is_flagged_with_the_other_beside_it(tea, mina, model, script):
+    script.values = [person()]
+    expand(tea, 2)
+    first, second = Proposal.objects.order_by("answered_at")
+    assert (first.flags, first.nearest) == ([], None)
+    assert (second.flags, second.nearest) == (["near-duplicate"], first)
+    assert second.similarity == pytest.approx(1, abs=0.01)
+    assert list(review.near_duplicates(tea, "persona", 0.9)) == [second]
+    assert review.preview(tea, "persona")[-1] == (0.95, 1)
+
+
+def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, model, script):
+    carol = cast.person("Carol")
+    script.values = [{"features": [
+        {"text": "Likes to travel by night train.", "evidence": [1, 9]},
+        {"text": "Nothing shows this.", "evidence": [99]},
+    ]}]  # fmt: skip
+    proposals.request(tea, "feature", {"size": 3})
+    write_all()
+    (row,) = Proposal.objects.filter(step="feature")
+    assert [one["text"] for one in row.output["features"]] == ["Likes to travel by night train."]
+    assert row.output["features"][0]["evidence"] == [row.input["memories"][0]]
+    review.decide(tea, "feature", [row.pk], accepts=True, by=carol)
+    feature = Attribute.objects.get(persona=mina)
+    shown = Memory.objects.get(pk=row.input["memories"][0])
+    assert feature.evidence.get().messages == [{"role": "user", "text": shown.text}]
+
+    leaky = "As a baker of 31, which night train shall I take in winter?"
+    plain = "Which night train is worth it in winter?"
+    script.values = [
+        lambda request: {"scenario": scenario_of(request), "question": leaky},
+        {"leaked": ["31"], "rewrite": False, "question": plain},
+    ]
+    proposals.request(tea, "question", {"per_persona": 1})
+    write_all()
+    (row,) = Proposal.objects.filter(step="question")
+    assert row.output["question"] == plain  # rewritten: "baker" was found without the model's help
+    assert (row.output["original"], row.output["leaked"]) == (leaky, ["31", "baker"])
+    assert row.flags == ["rewritten"]
+    review.decide(tea, "question", [row.pk], accepts=True, by=carol)
+    query = Query.objects.get(study=tea, persona=mina)
+    assert (query.text, query.type, query.scenario in SUB_SCENARIOS) == (plain, "specific", True)
+
+
+def scenario_of(request) -> str:
+    lines = prompt_of(request).splitlines()
+    return lines[lines.index("Situations to choose one from:") + 1].removeprefix("- ")
+
+
+def test_a_general_pool_is_filtered_matched_and_validated(tea, mina, cast, model, script):
+    carol = cast.person("Carol")
+    good = "How do I make a rainy Sunday pleasant?"
+    fact = "What is the capital of France today?"
+    script.values = [
+        {"subjective": True, "open_ended": True, "understandable": True},
+        {"subjective": False, "open_ended": False, "understandable": True},
+    ]
+    proposals.request(tea, "general", {"texts": [good, fact, "Hi?", good]})
+    write_all()
+    good_row, dropped = Proposal.objects.filter(step="general").order_by("number")
+    assert (good_row.flags, dropped.flags) == ([], ["subjective", "open_ended"])
+    review.decide(tea, "general", [good_row.pk], accepts=True, by=carol)
+    review.decide(tea, "general", [dropped.pk], accepts=False, reason="factual", by=carol)
+    script.values = [{"fits": False, "why": "She dislikes Sundays."}]
+    proposals.request(tea, "match", {"per_persona": 3})
+    write_all()
+    (match,) = Proposal.objects.filter(step="match")
+    assert (match.persona, match.flags) == (mina, ["misfit"])
+    review.decide(tea, "match", [match.pk], accepts=True, by=carol)
+    assert Query.objects.get(persona=mina).type == "general"
+    with pytest.raises(DomainError, match="nothing new"):
+        proposals.request(tea, "match", {"per_persona": 3})
+
+
+# --- Runs -------------------------------------------------------------------------------------
+
+
+def test_a_run_is_cancelled_and_resumed(tea, mina, model, script):
+    script.values = [person()]
+    run = proposals.request(tea, "persona", {"count": 3})
+    proposals.write_one(calls.due()[0])
+    assert proposals.cancel(run) == 2
+    write_all()
+    assert (proposals.progress(run)["done"], proposals.progress(run)["cancelled"]) == (1, 2)
+    assert proposals.resume(run) == 2
+    write_all()
+    assert proposals.progress(run)["done"] == 3
+
+
+def test_failures_are_named_by_cause_and_tried_again(tea, mina, model, script):
+    script.values = [GARBAGE, "no JSON at all", person()]
+    run = proposals.request(tea, "persona", {"count": 1})
+    for code in ("unparsable", "schema"):
+        (pk,) = calls.due() or Proposal.objects.values_list("pk", flat=True)
+        Proposal.objects.update(next_try_at=None)
+        proposals.write_one(pk)
+        (failure,) = proposals.progress(run)["failures"]
+        assert (failure["error_code"], failure["count"]) == (code, 1)
+    Proposal.objects.update(next_try_at=None)
+    write_all()
+    assert proposals.progress(run)["done"] == 1
+    assert Proposal.objects.get().tokens_out == 10  # what made no sense was paid for, too
+
+
+def test_a_plan_learns_from_what_was_measured(tea, mina, model, script):
+    script.values = [person()]
+    before = proposals.plan(tea, "persona", {"count": 10})
+    assert (before.calls, before.measured) == (10, 0)
+    expand(tea, 2)
+    after = proposals.plan(tea, "persona", {"count": 10})
+    assert (after.tokens, after.measured) == (120, 2)
+    assert after.cost == pytest.approx(120 / 1_000_000)
+
+
+def test_nothing_is_asked_for_without_what_it_needs(tea, model, cast):
+    for step, options, words in [
+        ("persona", {"count": 1}, "as a seed first"),
+        ("persona", {"count": 0}, "Ask for 1 to"),
+        ("question", {}, "Infer features"),
+        ("general", {}, "Give a pool"),
+        ("memory", {}, "Give a collection"),
+        ("match", {}, "general pool first"),
+        ("nonsense", {}, "Choose among"),
+    ]:
+        with pytest.raises(DomainError, match=words):
+            proposals.request(tea, step, options)
+
+
+# --- Two reviewers -----------------------------------------------------------------------------
+
+
+def test_two_reviewers_decide_together_and_a_third_breaks_the_tie(tea, mina, cast, model, script):
+    GenerationRules.objects.create(study=tea, reviewers=2)
+    carol, rui, adam = (cast.person(name) for name in ("Carol", "Rui", "Adam"))
+    script.values = [person()]
+    expand(tea)
+    (row,) = Proposal.objects.all()
+    review.decide(tea, "persona", [row.pk], accepts=True, by=carol)
+    assert review.decide(tea, "persona", [row.pk], accepts=True, by=carol) == 0
+    row.refresh_from_db()
+    assert (row.review, list(review.waiting(tea, "persona", carol))) == ("pending", [])
+    review.decide(tea, "persona", [row.pk], accepts=False, reason="dramatised", by=rui)
+    row.refresh_from_db()
+    assert row.review == "pending"
+    review.decide(tea, "persona", [row.pk], accepts=False, reason="stereotyped", by=adam)
+    row.refresh_from_db()
+    assert (row.review, row.review_reason) == ("rejected", "dramatised")
+    assert Opinion.objects.count() == 3
+
+
+# --- Wordings and leaks -----------------------------------------------------------------------
+
+
+def test_a_study_has_its_own_wording_in_versions(tea, mina, model, script):
+    for bad, words in [
+        ("", "from 1"),
+        ("No place", "must name"),
+        ("{question} {x}", "cannot name"),
+    ]:
+        with pytest.raises(DomainError, match=words):
+            wording.save(tea, "general", "Judge.", bad)
+    assert wording.save(tea, "general", "Judge.", "Q: {question}").id == "general/tea-1"
+    assert wording.save(tea, "general", "Judge.", "Q: {question}").id == "general/tea-1"
+    assert wording.save(tea, "general", "Judge it.", "Q: {question}").id == "general/tea-2"
+    script.values = [{"subjective": True, "open_ended": True, "understandable": True}]
+    proposals.request(tea, "general", {"texts": ["Where is {seed} pleasant in the rain?"]})
+    write_all()
+    assert Proposal.objects.get().template == "general/tea-2"
+    assert prompt_of(model.requests[0]) == "Judge it.\nQ: Where is {seed} pleasant in the rain?"
+
+
+@pytest.mark.parametrize(
+    ("text", "traits"),
+    [
+        ("What would a baker read?", ["baker"]),
+        ("I am 31 years old.", ["31"]),
+        ("There are 31 trains.", []),
+        ("As an INFJ I wonder.", ["INFJ"]),
+        ("What is there to read in English?", []),
+        ("", []),
+    ],
+)
+def test_traits_that_a_question_names(text, traits):
+    assert leaks.named(text, PROFILE) == traits
+
+
+def test_a_sentence_that_repeats_an_attribute_mentions_it():
+    statement = "Prefers night trains over flying"
+    assert leaks.mentions("Since you prefers night trains over flying, go by rail.", statement)
+    assert not leaks.mentions("Trains leave at night. Flying is quicker.", statement)
+    assert not leaks.mentions("Anything", "")

@@ -1,0 +1,109 @@
+import threading
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+
+from annotation.candidates import calls, endpoints, generate, spending
+from annotation.candidates.endpoints import CallFailed
+from annotation.candidates.models import Budget, Spending
+from tests.candidates.conftest import Reply
+from tests.candidates.test_generate import one, overdue, written
+
+MESSAGES = [{"role": "user", "content": "Where shall I walk?"}]
+
+
+@pytest.fixture
+def priced(fake, settings):
+    settings.ENDPOINTS = [fake.config(price_in=1000, price_out=1000, max_tokens=100)]
+    return endpoints.get("fake")
+
+
+def test_a_call_reserves_its_most_and_is_settled_with_what_it_took(asked, tea, fake, priced):
+    answer, seconds = spending.call(tea.pk, priced, MESSAGES)
+    assert (answer.tokens_in, answer.tokens_out, seconds >= 0) == (7, 5, True)
+    assert spending.spent(tea.pk) == {"calls": 1, "tokens": 12, "cost": Decimal("0.012")}
+
+
+def test_a_refused_call_costs_nothing_and_a_broken_one_stays_reserved(asked, tea, fake, priced):
+    fake.replies = [Reply(status=429, body=b"{}")]
+    with pytest.raises(CallFailed, match="rate_limit"):
+        spending.call(tea.pk, priced, MESSAGES)
+    assert spending.spent(tea.pk)["tokens"] == 0
+    fake.replies = [Reply(body=b"<html>")]
+    with pytest.raises(CallFailed, match="unparsable"):
+        spending.call(tea.pk, priced, MESSAGES)
+    assert spending.spent(tea.pk)["tokens"] == sum(spending.bound(priced, MESSAGES))
+
+
+def test_a_budget_refuses_a_call_before_it_is_sent(asked, tea, fake, priced):
+    Budget.objects.create(study=tea, cost=Decimal("0.1"))
+    candidate = written(one(tea))
+    assert (candidate.status, candidate.error_code) == ("failed", "budget")
+    assert candidate.error == "The study's budget is used up: “fake” was not asked."
+    assert fake.requests == []
+    Budget.objects.update(cost=5)
+    generate.retry(tea)
+    assert written(candidate).status == "done"
+
+
+def test_a_budget_for_the_day_is_waited_for_without_counting_a_try(asked, tea, fake, priced):
+    most = sum(spending.bound(priced, MESSAGES))
+    Budget.objects.create(study=tea, daily_tokens=most + 10_000)
+    spending.reserve(tea.pk, priced, MESSAGES)
+    Spending.objects.update(tokens=most + 10_000)
+    candidate = written(one(tea))
+    assert (candidate.status, candidate.error_code, candidate.tries) == (
+        "requested",
+        "budget_day",
+        0,
+    )
+    assert fake.requests == []
+    Spending.objects.update(tokens=0)
+    assert written(overdue(candidate)).status == "done"
+
+
+def test_without_a_limit_of_tokens_no_budget_can_hold(asked, tea, fake, settings):
+    settings.ENDPOINTS = [fake.config(max_tokens=None)]
+    Budget.objects.create(study=tea, cost=100)
+    assert written(one(tea)).error_code == "no_bound"
+    Budget.objects.all().delete()
+    generate.retry(tea)
+    assert calls.due()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_calls_at_once_never_reserve_more_than_the_budget(asked, tea, priced):
+    most = sum(spending.bound(priced, MESSAGES))
+    Budget.objects.create(study=tea, tokens=3 * most + most // 2)
+    start, got = threading.Barrier(8), []
+
+    def race():
+        try:
+            start.wait()
+            spending.reserve(tea.pk, priced, MESSAGES)
+            got.append("reserved")
+        except CallFailed as failure:
+            got.append(failure.code)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=race) for _call in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == ["budget"] * 5 + ["reserved"] * 3
+    assert spending.spent(tea.pk)["tokens"] == 3 * most
+
+
+def test_a_server_that_asks_for_patience_is_obeyed_beyond_three_tries(asked, tea, fake, settings):
+    fake.replies = [Reply(status=429, body=b"{}", headers={"Retry-After": "60"})]
+    candidate = one(tea)
+    for _try in range(5):
+        assert written(overdue(candidate)).status == "requested"
+    fake.replies = [Reply("Walk.")]
+    assert (written(overdue(candidate)).status, candidate.attempts) == ("done", 6)
+    settings.GENERATION_HOURS = 0
+    fake.replies = [Reply(status=429, body=b"{}", headers={"Retry-After": "60"})]
+    assert written(one(tea, "A2")).status == "failed"
