@@ -5,7 +5,9 @@ name an address to call. The key never leaves the configuration but in the Autho
 """
 
 import email.utils
+import functools
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -179,52 +181,66 @@ def configured(name: str) -> Endpoint | None:
 def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -> Answer:
     """Ask ``endpoint`` once for a chat completion of ``messages``, as JSON of ``schema``.
 
-    A study's calls go through ``spending.call``, which keeps its budget.
-
-    Raises CallFailed with the class of the cause. Nothing is retried here, no redirect is followed,
-    no proxy or environment variable is used; time and size of the answer are bounded.
+    A study's calls go through ``spending.call``, which keeps its budget. Connections stay open
+    between calls of a process. Raises CallFailed with the class of the cause. Nothing is retried
+    here, no redirect is followed, no proxy or environment variable is used; time and size of the
+    answer are bounded.
     """
-    with connected(endpoint) as ask:
-        return ask(messages)
+    return _open(endpoint, os.getpid())(messages, schema)
+
+
+@functools.lru_cache(maxsize=32)
+def _open(endpoint: Endpoint, process: int) -> Callable[..., Answer]:
+    # A process that was forked must not share its parent's connections.
+    return _asking(endpoint, bounded(endpoint))
 
 
 @contextmanager
-def connected(endpoint: Endpoint) -> Iterator[Callable[[list[dict]], Answer]]:
+def connected(endpoint: Endpoint) -> Iterator[Callable[..., Answer]]:
     """A function that asks like ``call``, over connections that stay open for the whole block.
 
     Threads may share it: a client takes some 20 ms to make, a call over an open one a millisecond.
     """
+    with bounded(endpoint) as http:
+        yield _asking(endpoint, http)
+
+
+def _asking(endpoint: Endpoint, http: httpx2.Client) -> Callable[..., Answer]:
     import openai  # takes seconds to load: only who calls a model waits for it
 
+    client = openai.OpenAI(
+        api_key=endpoint.api_key or "none",
+        base_url=endpoint.base_url,
+        max_retries=0,
+        timeout=endpoint.timeout,
+        http_client=http,
+    )
     body = {"model": endpoint.model, "extra_body": endpoint.parameters}
     if endpoint.max_tokens is not None:
         body["max_tokens"] = endpoint.max_tokens
-    if schema is not None:
-        named = {"name": "result", "schema": schema, "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": named}
-    with bounded(endpoint) as http:
-        client = openai.OpenAI(
-            api_key=endpoint.api_key or "none",
-            base_url=endpoint.base_url,
-            max_retries=0,
-            timeout=endpoint.timeout,
-            http_client=http,
-        )
 
-        def ask(messages: list[dict]) -> Answer:
-            try:
-                raw = client.chat.completions.with_raw_response.create(messages=messages, **body)
-            except openai.APITimeoutError:
-                raise CallFailed("timeout") from None
-            except openai.APIConnectionError:
-                raise CallFailed("connection") from None
-            except openai.APIStatusError as error:
-                raise _status_failure(error) from None
-            except openai.OpenAIError:
-                raise CallFailed("unparsable") from None
-            return _answer(raw.text, raw.headers, endpoint)
+    def ask(messages: list[dict], schema: dict | None = None) -> Answer:
+        wish = {} if schema is None else {"response_format": _format(schema)}
+        try:
+            raw = client.chat.completions.with_raw_response.create(
+                messages=messages, **body, **wish
+            )
+        except openai.APITimeoutError:
+            raise CallFailed("timeout") from None
+        except openai.APIConnectionError:
+            raise CallFailed("connection") from None
+        except openai.APIStatusError as error:
+            raise _status_failure(error) from None
+        except openai.OpenAIError:
+            raise CallFailed("unparsable") from None
+        return _answer(raw.text, raw.headers, endpoint)
 
-        yield ask
+    return ask
+
+
+def _format(schema: dict) -> dict:
+    named = {"name": "result", "schema": schema, "strict": True}
+    return {"type": "json_schema", "json_schema": named}
 
 
 def bounded(endpoint: Endpoint) -> httpx2.Client:

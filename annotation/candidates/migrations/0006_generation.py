@@ -11,7 +11,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("candidates", "0004_jobs"),
+        ("candidates", "0005_document_files"),
         ("personas", "0002_attributes"),
         ("queries", "0004_grounds"),
         ("studies", "0002_crowds_codes_messages_texts"),
