@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from annotation.core.errors import Conflict
 from annotation.datasets import freeze, tasks
+from annotation.datasets.choices import MOST_SHOTS, MOST_VOTES, PAIR_RULES
 from annotation.datasets.layouts import LAYOUTS
 from annotation.datasets.models import Release
 from annotation.datasets.views import zip_response
@@ -23,6 +24,10 @@ class ReleaseRequest(serializers.Serializer):
     format = serializers.ChoiceField(choices=["jsonl", "csv", "parquet"], required=False)
     safe_csv = serializers.BooleanField(default=False)
     licence = serializers.CharField(max_length=freeze.LICENCE_LIMIT, default="", allow_blank=True)
+    rule = serializers.ChoiceField(choices=PAIR_RULES, required=False)
+    min_votes = serializers.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
+    min_margin = serializers.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
+    shots = serializers.IntegerField(min_value=1, max_value=MOST_SHOTS, required=False)
 
 
 class ReleaseStatus(serializers.Serializer):

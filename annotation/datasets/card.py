@@ -1,8 +1,16 @@
 """The dataset card: what a reader must know before using a release. Pure."""
 
-import json
 import re
 
+from annotation.datasets.front_matter import front_matter
+
+REMARK_WORDS = {
+    "too_few_responses": "Too few responses, so all of them are shots",
+    "without_rubric": "Tested without a rubric; its file is empty",
+    "without_gold_information": "Tested without gold information; its file lists no claim",
+}
+# Queries that a remark names on the card; the manifest names all.
+REMARKS = 50
 METHOD = "PersonaFeedback: A Large-scale Human-annotated Benchmark for Personalization"
 METHODS = {
     "personalbench": "Re-Centering Humans in LLM Personalization",
@@ -35,7 +43,7 @@ LAYOUT_WORDS = {
 }
 
 
-def card(manifest: dict, about: dict) -> str:
+def card(manifest: dict, about: dict, tables: dict) -> str:
     """Return the text of README.md in Markdown.
 
     ``manifest`` is the release's manifest without its files; ``about`` has ``title``,
@@ -44,7 +52,7 @@ def card(manifest: dict, about: dict) -> str:
     """
     return "\n".join(
         [
-            *_front_matter(about),
+            *front_matter(about, tables),
             f"# {_words(about['title'])}, release {manifest['version']}",
             "",
             _words(about["description"]) or "The study gives no description.",
@@ -54,19 +62,11 @@ def card(manifest: dict, about: dict) -> str:
             *_facts(manifest, about),
             *_counts(manifest["counts"]),
             *_agreement(manifest["agreement"]),
+            *_opening(tables),
             *_limits(manifest),
             *_checking(manifest["layout"]),
         ]
     )
-
-
-def _front_matter(about):
-    yield "---"
-    yield f"pretty_name: {json.dumps(about['title'], ensure_ascii=False)}"
-    yield f"language: {json.dumps(about['languages'])}"
-    if about["licence"]:
-        yield f"license: {json.dumps(about['licence'], ensure_ascii=False)}"
-    yield from ("---", "")
 
 
 def _facts(manifest, about):
@@ -122,14 +122,39 @@ def _coefficient(found) -> str:
     return f"{found['value']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
 
 
+def _opening(tables):
+    names = dict.fromkeys(table.config for table, rows in tables.values() if table.config and rows)
+    empty = [table.path for table, rows in tables.values() if table.config and not rows]
+    yield from ("## How to open it", "", "```python", "from datasets import load_dataset", "")
+    yield from (f'{name} = load_dataset("DIR", "{name}")' for name in names)
+    yield from ("```", "")
+    if empty:
+        yield f"Empty, and left out there: {', '.join(f'`{path}`' for path in empty)}."
+        yield ""
+
+
+def _remarks(remarks):
+    for name, queries in remarks.items():
+        listed = ", ".join(f"{one['user']}/{one['query-id']}" for one in queries[:REMARKS])
+        more = f" and {len(queries) - REMARKS} more" if len(queries) > REMARKS else ""
+        yield f"- {REMARK_WORDS[name]}: {len(queries)} queries ({listed}{more})."
+
+
 def _limits(manifest):
     yield from ("## Limits", "")
     if manifest["layout"] == "personalbench":
         yield "- An explicit mention is found by words: a paraphrase is missed."
     elif manifest["layout"] == "bespoke":
         yield "- Each answer was judged by its asker alone: there is no agreement to report."
+    elif manifest["rules"]["pairs"]["name"] == "majority":
+        pairs = manifest["rules"]["pairs"]
+        yield (
+            f"- Pairs come from a majority of at least {pairs['min_votes']} votes, whose winner "
+            f"has at least {pairs['min_margin']} more than the next label; they have no tiers."
+        )
     else:
         yield from _tier_limits(manifest["rules"])
+    yield from _remarks(manifest.get("remarks", {}))
     yield "- Workers and users have names of this release alone; times are given to the day."
     yield "- Reasons are the annotators' own words: read them before you publish them."
     if manifest["counts"]["withdrawn"]:

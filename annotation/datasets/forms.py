@@ -2,6 +2,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.forms import FractionField
+from annotation.datasets.choices import MOST_SHOTS, MOST_VOTES
 from annotation.datasets.freeze import LICENCE_LIMIT
 from annotation.datasets.layouts import LAYOUTS
 
@@ -20,8 +21,8 @@ class ReleaseForm(forms.Form):
             ("parquet", "Parquet"),
         ],
         help_text=_(
-            "“long” comes in all three, “bespoke” in Parquet and JSON Lines; the other layouts are "
-            "JSON Lines."
+            "“long” comes in all three, “personafeedback” in JSON Lines, the other layouts in "
+            "JSON Lines and Parquet."
         ),
     )
     safe_csv = forms.BooleanField(
@@ -40,6 +41,34 @@ class ReleaseForm(forms.Form):
             "None unless you ask for them: 1/5 lets borderline items join up to a fifth of the "
             "hard tier, as long as its kappa stays above 0.42. For layouts with tiers."
         ),
+    )
+    rule = forms.ChoiceField(
+        label=_("Pairs by"),
+        required=False,
+        choices=[("tiers", _("tiers of agreement")), ("majority", _("majority of few votes"))],
+        help_text=_(
+            "Tiers need nine votes an item. A majority takes items with fewer; the card says so. "
+            "For “personafeedback” and “dpo”."
+        ),
+    )
+    min_votes = forms.IntegerField(
+        label=_("By majority: votes an item has, at least"),
+        required=False,
+        min_value=1,
+        max_value=MOST_VOTES,
+    )
+    min_margin = forms.IntegerField(
+        label=_("By majority: votes the winner is ahead, at least"),
+        required=False,
+        min_value=1,
+        max_value=MOST_VOTES,
+    )
+    shots = forms.IntegerField(
+        label=_("Responses of a query that are shots for a judge model"),
+        required=False,
+        min_value=1,
+        max_value=MOST_SHOTS,
+        help_text=_("For “bespoke”; 5 unless you say otherwise. The others test the judge."),
     )
     licence = forms.CharField(
         label=_("Licence"),

@@ -6,9 +6,8 @@ time; ``build`` is the job around it, with the row as its state.
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 
-from annotation.agreement.figures.wording import said
 from annotation.agreement.models import TopUp
 from annotation.agreement.reading import closed_batches, withdrawn_from
 from annotation.agreement.tiers import easy_audit
@@ -25,14 +23,16 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
 from annotation.datasets import folders, layouts, owners
 from annotation.datasets.card import card
+from annotation.datasets.choices import Choices
 from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
 from annotation.datasets.models import Release
+from annotation.datasets.soft_labels import posteriors
 from annotation.datasets.tally import Tally, outside_bands
-from annotation.datasets.truth import QUESTION_ALONE, RULE, pair, verdict
+from annotation.datasets.truth import QUESTION_ALONE, majority, majority_pair, pair, verdict
 from annotation.datasets.writers import Tables, describe, json_text
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
-from annotation.personas.models import PersonaVersion
+from annotation.personas.models import Memory, PersonaVersion
 from annotation.studies.models import Study
 
 # Who waits for the table's lock makes every new judgment wait: seldom long, but again.
@@ -49,20 +49,19 @@ def request(
     *,
     safe_csv=False,
     licence="",
-    hard_fill=None,
     start=False,
+    **wanted,
 ) -> Release:
     """Freeze ``study`` as its next release; the row is the job of writing it.
 
-    ``format`` "" is the layout's own; ``hard_fill`` (a Fraction; None: 0) is the largest share of
-    borderline items in the hard tier; ``start`` leases the row to the caller, who then calls
-    ``build`` with it. Raises DomainError for a layout, format, share or licence that cannot be, and
-    for a study without what the layout is made of, Conflict where an import keeps the votes or the
-    study.
+    ``format`` "" is the layout's own; ``wanted`` are fields of ``choices.Choices``, None for the
+    default; ``start`` leases the row to the caller, who then calls ``build`` with it. Raises
+    DomainError for a layout, format, choice or licence that cannot be, and for a study without what
+    the layout is made of, Conflict where an import keeps the votes or the study.
     """
     format = layouts.format_of(layout, format)
     layouts.check_kinds(layout, _kinds(study))
-    _refuse_fill(layout, hard_fill)
+    choices = Choices.of(layout, **wanted)
     licence = licence.strip()
     if len(licence) > LICENCE_LIMIT or not licence.isprintable():
         raise DomainError(f"The licence is a name of at most {LICENCE_LIMIT} characters.")
@@ -71,20 +70,9 @@ def request(
     fields = {"layout": layout, "format": format, "safe_csv": safe_csv, "licence": licence}
     if start:
         fields |= jobs.lease(attempts=1)
-    release = _patiently(partial(_create, study, judgment, by, fields, hard_fill))
+    release = _patiently(partial(_create, study, judgment, by, fields, choices))
     release.refresh_from_db()
     return release
-
-
-def _refuse_fill(layout: str, hard_fill) -> None:
-    if not hard_fill:
-        return
-    if not layouts.layout_of(layout).TIERED:
-        raise DomainError(f"The layout “{layout}” has no tiers that borderline items could join.")
-    try:
-        replace(RULE, hard_fill=hard_fill)
-    except ValueError as error:
-        raise DomainError(said(str(error))) from error
 
 
 def _kinds(study) -> set[str]:
@@ -92,7 +80,7 @@ def _kinds(study) -> set[str]:
     return set(work.values_list("task__kind", flat=True))
 
 
-def _create(study, judgment: int, by, fields: dict, hard_fill) -> Release:
+def _create(study, judgment: int, by, fields: dict, choices: Choices) -> Release:
     # Numbers are given one at a time; votes go on meanwhile.
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     last = locked.releases.aggregate(last=Max("version"))["last"] or 0
@@ -102,7 +90,7 @@ def _create(study, judgment: int, by, fields: dict, hard_fill) -> Release:
         created_by=by,
         salt=secrets.token_hex(32),
         as_of=Now(),
-        frozen=_frozen(locked, judgment) | {"hard_fill": str(hard_fill or 0)},
+        frozen=_frozen(locked, judgment) | choices.as_json(),
         **fields,
     )
     audit.record(by, "release.request", release, version=release.version, layout=fields["layout"])
@@ -134,6 +122,7 @@ def _frozen(study, judgment: int) -> dict:
     rulings = Adjudication.objects.filter(item__study=study)
     topped = TopUp.objects.filter(item__study=study)
     withdrawn = withdrawn_from(study)
+    memories = Memory.objects.filter(persona__study=study)
     return owners.frozen(study, withdrawn) | {
         "about": {
             "slug": study.slug,
@@ -144,6 +133,7 @@ def _frozen(study, judgment: int) -> dict:
         },
         "position": Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0,
         "personas": _persona_versions(study),
+        "memory": memories.aggregate(last=Max("pk"))["last"] or 0,
         "closed": closed_batches(study),
         "withdrawn": withdrawn,
         "judgment": judgment,
@@ -222,50 +212,102 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     ``alive`` is called once a chunk of rows. Raises DomainError for tiers outside their bands.
     """
     layout = layouts.layout_of(release.layout)
-    audited = release.frozen.get("audit", {})
+    choices = Choices.from_json(release.frozen)
+    tiered = layout.TIERED and not choices.by_majority
     # None: no audit has decided yet, which a release says and does not hide.
-    if layout.TIERED and audited.get("accepted") is False:
+    if tiered and release.frozen.get("audit", {}).get("accepted") is False:
         raise DomainError(
             "The audit of the easy tier failed: its pairs are not as clear as easy ones must be.",
             code="audit",
         )
     reading, tally = Reading(release, alive), Tally()
-    rule = replace(RULE, hard_fill=Fraction(release.frozen.get("hard_fill", 0)))
-    taken = filled(reading.items(), rule)
-    tables = Tables(folder, layout.tables(release.format), safe_csv=release.safe_csv)
+    rows = _Rows(layout, reading, tally, choices)
+    tables = Tables(folder, layout.tables(release.format, choices.rule), safe_csv=release.safe_csv)
     with tables:
-        for table, row in _rows(layout, reading, tally, taken):
+        for table, row in rows:
             tables.write(table, row)
+    _refuse_empty(layout, tables, tally)
     manifest = _manifest(release, reading, tally)
-    manifest["rules"]["tiers"] = rule.as_json() | {"filled": len(taken)}
-    if layout.TIERED and (refusal := outside_bands(manifest["agreement"])):
+    if rows.remarks:
+        manifest["remarks"] = rows.remarks
+    manifest["rules"]["pairs"] = choices.rules()
+    manifest["rules"]["tiers"] = choices.tier_rule.as_json() | {"filled": len(rows.filled)}
+    if tiered and (refusal := outside_bands(manifest["agreement"])):
         raise DomainError(refusal, code="bands")
     about = release.frozen["about"] | {"licence": release.licence}
-    (folder / "README.md").write_text(card(manifest, about), encoding="utf-8")
+    (folder / "README.md").write_text(card(manifest, about, tables.written()), encoding="utf-8")
     files = [*tables.files(), describe(folder, "README.md", 0)]
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
     (folder / "manifest.json").write_text(json_text(manifest) + "\n", encoding="utf-8")
     return manifest
 
 
-def _rows(layout, reading: Reading, tally: Tally, taken) -> Iterator[tuple[str, dict]]:
-    rows = layout.ROWS
-    dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
-    for name in ("personas", "attributes", "owners"):
-        if name in rows:
-            for record in getattr(reading, name)():
-                yield from rows[name](record)
-    for item in reading.items():
-        found = verdict(item)
-        if item.id in taken:
-            found = replace(found, tier="hard")
-        made, reason = pair(item, found, dropped)
-        tally.add(item, found, made, reason)
-        if "items" in rows:
-            yield from rows["items"](item, found, made)
-    if "candidates" in rows:
-        for candidate in reading.candidates():
-            yield from rows["candidates"](candidate)
+def _refuse_empty(layout, tables: Tables, tally: Tally) -> None:
+    """DomainError with the reasons by count where no main table has a row."""
+    if any(rows for name, (_, rows) in tables.written().items() if layout.is_main(name)):
+        return
+    counts = tally.counts()
+    reasons = [
+        f"{reason.replace('_', ' ')}: {number:,}"
+        for group in counts["left_out"].values()
+        for reason, number in group.items()
+    ]
+    sentence = (
+        f"The release would hold no {layout.ROWS_ARE}. The study has {counts['items']:,} items "
+        f"with {counts['judgments']:,} judgments"
+    )
+    listed = f"; items left out, by reason: {', '.join(reasons)}" if reasons else ""
+    raise DomainError(f"{sentence}{listed}.", code="empty")
+
+
+class _Rows:
+    """The rows of a release as (table, row), in an order that never changes.
+
+    After them ``remarks`` has what the layout remarks, and ``filled`` the borderline items that
+    joined the hard tier.
+    """
+
+    def __init__(self, layout, reading: Reading, tally: Tally, choices: Choices):
+        self.layout, self.reading, self.tally, self.choices = layout, reading, tally, choices
+        self.dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
+        self.remarks, self.filled, self.posteriors = {}, frozenset(), {}
+
+    def __iter__(self) -> Iterator[tuple[str, dict]]:
+        makers = self.layout.ROWS
+        for name in ("personas", "attributes", "owners"):
+            if name in makers:
+                for record in getattr(self.reading, name)():
+                    yield from makers[name](record)
+                    self._remark(record)
+        if self.layout.TIERED:
+            self.filled = filled(self.reading.items(), self.choices.tier_rule)
+        if "items" in makers:
+            self.posteriors = posteriors(self.reading.items())
+        for item in self.reading.items():
+            yield from self._of_item(item, makers.get("items"))
+        if "candidates" in makers:
+            for candidate in self.reading.candidates():
+                yield from makers["candidates"](candidate)
+
+    def _of_item(self, item, make) -> Iterable[tuple[str, dict]]:
+        decided, made, reason = self._decide(item)
+        self.tally.add(item, decided, made, reason)
+        return make(item, decided, made, self.posteriors.get(item.id)) if make else ()
+
+    def _decide(self, item):
+        """The item's verdict, its pair or None, and why there is none."""
+        if self.choices.by_majority:
+            decided = majority(item, self.choices.min_votes, self.choices.min_margin)
+            return decided, *majority_pair(item, decided)
+        decided = verdict(item, self.choices.tier_rule)
+        if item.id in self.filled:
+            decided = replace(decided, tier="hard")
+        return decided, *pair(item, decided, self.dropped)
+
+    def _remark(self, record) -> None:
+        remarks = getattr(self.layout, "remarks", None)
+        for name, entry in remarks(record) if remarks else ():
+            self.remarks.setdefault(name, []).append(entry)
 
 
 def _manifest(release, reading: Reading, tally: Tally) -> dict:

@@ -15,7 +15,7 @@ from annotation.datasets.answers import SAID
 from annotation.datasets.answers import read as read_answers
 from annotation.judging.kinds import attribute, config_of
 from annotation.judging.models import Adjudication, Batch, Item, ItemOption, Judgment
-from annotation.personas.models import Attribute, PersonaVersion
+from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.queries.models import GoldClaim
 
 CHUNK = 1_000
@@ -60,9 +60,22 @@ class Reading:
 
     def personas(self) -> Iterator[records.Persona]:
         """All personas, in the order of their numbers."""
-        found = PersonaVersion.objects.in_bulk(self.frozen["personas"])
+        versions = PersonaVersion.objects.in_bulk(self.frozen["personas"])
+        memories = self._memories()
         for number, pk in enumerate(self._persona_order, start=1):
-            yield records.Persona(str(number), found[pk].version, found[pk].profile)
+            shown = versions[pk]
+            texts = tuple(memories[shown.persona_id])
+            yield records.Persona(str(number), shown.version, shown.profile, texts)
+
+    def _memories(self) -> dict[int, list[str]]:
+        """{persona's id: its memories}, as they were at the freeze."""
+        texts = defaultdict(list)
+        rows = Memory.objects.filter(
+            persona__versions__in=self.frozen["personas"], pk__lte=self.frozen.get("memory", 0)
+        )
+        for persona, text in rows.order_by("pk").values_list("persona_id", "text"):
+            texts[persona].append(text)
+        return texts
 
     @cached_property
     def _persona_order(self) -> list[int]:

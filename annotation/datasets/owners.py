@@ -5,6 +5,7 @@ import hmac
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import count
 
 from django.db.models import Exists, OuterRef, Q
 
@@ -51,6 +52,7 @@ def owners(release, withdrawn: frozenset, alive) -> Iterator[records.Owner]:
     held = release.frozen
     order = records.shuffled(release.salt, held.get("owners", []))
     people = User.objects.in_bulk(order)
+    numbers = count(1)
     for number, pk in enumerate(order, start=1):
         alive()
         if pk in withdrawn:
@@ -58,7 +60,7 @@ def owners(release, withdrawn: frozenset, alive) -> Iterator[records.Owner]:
         yield records.Owner(
             user=f"user{number}",
             sessions=_sessions(release, people[pk], held),
-            queries=_queries(release, people[pk], held),
+            queries=_queries(release, people[pk], held, numbers),
         )
 
 
@@ -74,25 +76,23 @@ def _sessions(release, owner, held: dict) -> tuple:
     )
 
 
-def _queries(release, owner, held: dict) -> tuple:
+def _queries(release, owner, held: dict, numbers: Iterator[int]) -> tuple:
     """Their queries that were judged or may be, each with what was said of its answers."""
     judged = Score.objects.filter(option__item__query=OuterRef("pk"), feedback__annotator=owner)
-    mine = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
-    mine = mine.filter(Q(ready=True, replaced_at=None) | Exists(judged)).order_by("pk")
+    asked = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
+    asked = asked.filter(Q(ready=True, replaced_at=None) | Exists(judged)).order_by("pk")
     responses = _responses(release, owner)
-    shots = _shots(release, [query.pk for query in mine if query.pk in responses])
     return tuple(
         records.OwnQuery(
-            number=number,
+            id=str(next(numbers)),
             text=query.text,
             need=query.need,
             responses=tuple(responses.get(query.pk, ())),
             information=_information(query, owner, release),
             rubric=_rubric(query, held),
-            shot=query.pk in shots,
             ids={name: _uuid(release, name, query.pk) for name in records.OWN_TABLES},
         )
-        for number, query in enumerate(mine, start=1)
+        for query in asked
     )
 
 
@@ -102,20 +102,23 @@ def _responses(release, owner) -> dict[int, list]:
         annotator=owner, slot__study=release.study_id, slot__item__batch__purpose="work"
     )
     rows = Score.objects.filter(feedback__in=standing).order_by("feedback", "pk")
-    scores, texts = defaultdict(list), {}
+    scores, texts = defaultdict(lambda: defaultdict(list)), {}
     for query, option, text, *score in rows.values_list(
         "option__item__query", "option", "option__candidate__text", "criterion", "score", "text"
     ):
-        scores[query, option].append(tuple(score))
-        texts[query, option] = text
-    found = defaultdict(list)
-    for (query, option), said in scores.items():
-        found[query].append(records.Response(texts[query, option], tuple(said)))
-    return found
+        scores[query][option].append(tuple(score))
+        texts[option] = text
+    shots = release.frozen.get("choices", {}).get("shots", SHOTS)
+    return {query: _split(release.salt, answers, texts, shots) for query, answers in scores.items()}
 
 
-def _shots(release, judged: list[int]) -> set[int]:
-    return set(records.shuffled(release.salt, judged)[: min(SHOTS, len(judged) // 2)])
+def _split(salt: str, answers: dict, texts: dict, shots: int) -> list[records.Response]:
+    """A query's responses; ``shots`` of them, in an order that the salt decides, are examples."""
+    examples = set(records.shuffled(salt, answers)[:shots])
+    return [
+        records.Response(texts[option], tuple(scores), option in examples)
+        for option, scores in answers.items()
+    ]
 
 
 def _information(query, owner, release) -> tuple[str, ...]:

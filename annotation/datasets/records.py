@@ -13,6 +13,7 @@ class Persona:
     user_id: str
     version: int
     profile: dict
+    memories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,23 +125,29 @@ OWN_TABLES = ("gold_information", "personalized_rubric", "meta_test_set", "evalu
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer to somebody's own query; ``scores`` are (criterion, 1 to 5, feedback)."""
+    """An answer to somebody's own query; ``scores`` are (criterion, 1 to 5, feedback).
+
+    ``shot`` tells whether it is an example for a judge model, or tests one.
+    """
 
     text: str
     scores: tuple[tuple[str, int, str], ...]
+    shot: bool
 
 
 @dataclass(frozen=True, slots=True)
 class OwnQuery:
-    """A query of an owner; ``ids`` are those of its rows, by table of OWN_TABLES."""
+    """A query of an owner; ``id`` is unique in the release.
 
-    number: int
+    ``ids`` are those of its rows, by table of OWN_TABLES.
+    """
+
+    id: str
     text: str
     need: str
     responses: tuple[Response, ...]
     information: tuple[str, ...]
     rubric: str
-    shot: bool
     ids: dict[str, str]
 
 

@@ -58,7 +58,8 @@ class Tally:
         return {
             "items": self.items.total(),
             "judgments": self.judgments,
-            "pairs": {tier: self.pairs[tier] for tier in ("easy", *CHECKED)},
+            "pairs": {tier: self.pairs[tier] for tier in ("easy", *CHECKED)}
+            | {tier: n for tier, n in self.pairs.items() if tier == "majority"},
             "left_out": {
                 name: dict(sorted(self.left_out[group].items()))
                 for name, group in self._groups().items()

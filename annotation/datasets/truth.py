@@ -72,11 +72,15 @@ def _counted(item: Item, votes) -> dict[str, int]:
     counts = dict.fromkeys(item.labels, 0)
     for vote in votes:
         if vote.label not in counts:
-            raise DomainError(
-                f"Item {item.id} holds a vote for “{vote.label}”, which its task does not offer."
-            )
+            raise not_offered(item, vote.label)
         counts[vote.label] += 1
     return counts
+
+
+def not_offered(item: Item, label: str) -> DomainError:
+    """The refusal of a vote that the task could not be given."""
+    words = f"Item {item.id} holds a vote for “{label}”, which its task does not offer."
+    return DomainError(words)
 
 
 def _majority(item: Item) -> Verdict:
@@ -88,6 +92,48 @@ def _majority(item: Item) -> Verdict:
     if 2 * counts[winner] <= total:
         return Verdict(tuple(counts.values()), None, None, "")
     return Verdict(tuple(counts.values()), winner, counts[winner] / total, "")
+
+
+def majority(item: Item, min_votes: int, min_margin: int) -> Verdict:
+    """Count all votes of ``item``; its tier is "majority", or why there is no winner.
+
+    The winner has ``min_margin`` votes more than the next label of ``min_votes`` or more. A
+    preference counts for the answer on whose side of the scale's middle it is, the middle as a tie.
+    """
+    counts = _counted(item, item.votes) if item.labels else {}
+    if item.kind == "preference":
+        counts = _sides(item, tuple(counts.values()))
+    total = sum(counts.values())
+    ranked = sorted(counts.items(), key=lambda entry: -entry[1])
+    if not total or total < min_votes:
+        return Verdict(tuple(counts.values()), None, None, "too_few_votes")
+    (winner, most), (_, second) = ranked[0], ranked[1]
+    if most - second < min_margin:
+        return Verdict(tuple(counts.values()), None, None, "margin_too_small")
+    return Verdict(tuple(counts.values()), winner, most / total, "majority")
+
+
+def _sides(item: Item, counts: tuple) -> dict[str, int]:
+    half = len(counts) // 2
+    first, second = (answer.id for answer in item.answers)
+    middle = counts[half : len(counts) - half]
+    return {first: sum(counts[:half]), second: sum(counts[-half:]), "tie": sum(middle)}
+
+
+def majority_pair(item: Item, verdict: Verdict) -> tuple[Pair | None, str]:
+    """The pair of the winner of ``majority`` and the answer with the fewest votes; see ``pair``."""
+    if item.task == AUDIT_TASK:
+        return None, "audit_of_the_easy_tier"
+    if item.kind not in ("selection", "preference"):
+        return None, ""
+    if verdict.winner is None:
+        return None, verdict.tier
+    by_id = {answer.id: answer for answer in item.answers}
+    if verdict.winner not in by_id:
+        return None, "no_answer_won"
+    votes = dict(zip(by_id, verdict.counts, strict=False))
+    chosen = by_id.pop(verdict.winner)
+    return Pair("majority", chosen, min(by_id.values(), key=lambda one: votes[one.id])), ""
 
 
 def orient(item: Item) -> tuple[Answer, Answer, bool] | None:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,21 +21,36 @@ ARROW = {
     "boolean": pa.bool_(),
     "texts": pa.list_(pa.string()),
     "integers": pa.list_(pa.int64()),
+    "numbers": pa.list_(pa.float64()),
     "json": pa.string(),
 }
 
 
 @dataclass(frozen=True)
 class Table:
-    """A file of a release: its path in the folder, its format and, for CSV and Parquet, columns.
+    """A file of a release: its path in the folder, its format and its columns.
 
-    ``columns`` is {name: type} with the types of ``ARROW``; "json" is a JSON value, written as text
-    where the format has no such thing. The format "files" makes a text file of every row.
+    ``columns`` is {name: type} with the types of ``ARROW``, [{name: type}] for a list of records;
+    "json" is a JSON value, written as text where the format has no such thing. JSON lines without
+    ``columns`` are objects with keys of their own. The format "files" makes a text file of every
+    row. ``config`` and ``split`` are the names under which ``datasets.load_dataset`` opens the
+    table, "" where it is not to be opened so.
     """
 
     path: str
     format: str
-    columns: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str | list] = field(default_factory=dict)
+    config: str = ""
+    # Not the published “all”: the library takes that word for the union of all splits, refuses a
+    # split of that name, and answers split="all" with the whole table in either case.
+    split: str = "train"
+
+
+def arrow_type(kind: str | list) -> pa.DataType:
+    """The Arrow type of a column of ``Table.columns``."""
+    if isinstance(kind, list):
+        return pa.list_(pa.struct([(name, arrow_type(one)) for name, one in kind[0].items()]))
+    return ARROW[kind]
 
 
 VOTES = Table("votes.csv", "csv", {"task": "text", "worker": "text", "label": "text"})
@@ -80,6 +95,13 @@ class Tables:
         ]
         return sorted(made, key=lambda entry: entry["path"])
 
+    def written(self) -> dict[str, tuple[Table, int]]:
+        """{name: the table with the columns its rows have, and their number}."""
+        return {
+            name: (replace(table, columns=self._writers[name].columns), self._writers[name].rows)
+            for name, table in self.tables.items()
+        }
+
 
 def describe(folder: Path, path: str, rows: int) -> dict:
     """The manifest's entry of one file."""
@@ -97,7 +119,7 @@ def _writer(path: Path, table: Table, safe: bool):
     if table.format == "files":
         return _Texts(path)
     if table.format == "jsonl":
-        return _JsonLines(path)
+        return _JsonLines(path, table.columns)
     if table.format == "csv":
         return _Csv(path, table.columns, safe)
     return _Parquet(path, table.columns)
@@ -131,7 +153,12 @@ class _Texts:
     """A text file of its own for each row: {"path", "text"}."""
 
     def __init__(self, folder: Path):
-        self.folder, self.paths = folder, []
+        self.folder, self.paths, self.columns = folder, [], {}
+
+    @property
+    def rows(self) -> int:
+        """Number of files."""
+        return len(self.paths)
 
     def __enter__(self):
         return self
@@ -154,10 +181,13 @@ class _Texts:
 
 
 class _JsonLines(_File):
-    def __init__(self, path):
+    def __init__(self, path, columns):
         super().__init__(path, encoding="utf-8", newline="\n")
+        self.open, self.columns = not columns, dict(columns)
 
     def write(self, row):
+        if self.open:
+            self.columns |= dict.fromkeys(row, "json")
         self.file.write(json_text(row) + "\n")
         self.rows += 1
 
@@ -187,7 +217,7 @@ class _Parquet(_File):
     def __init__(self, path, columns):
         super().__init__(path)
         self.columns = columns
-        self.schema = pa.schema([(name, ARROW[type_]) for name, type_ in columns.items()])
+        self.schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
         self.writer = pq.ParquetWriter(
             self.file,
             self.schema,

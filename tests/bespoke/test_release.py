@@ -54,7 +54,7 @@ def test_every_published_table_and_column_is_there(cast, bespoke, judged, releas
     submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
     gold.save_rubric(judged, "Calm.", author=ann)
     folder = released()
-    query = {"user": "user1", "query-id": 1}
+    query = {"user": "user1", "query-id": "1"}
     assert lines(folder, "queries/query_table") == [
         query | {"query": judged.text, "gold_information_need": "NEED-CANARY"}
     ]
@@ -65,17 +65,17 @@ def test_every_published_table_and_column_is_there(cast, bespoke, judged, releas
     }
     (rubric,) = lines(folder, "personalized_rubric/personalized_rubric")
     assert rubric["personalized_rubric_value"] == "Calm."
-    (tested,) = lines(folder, "meta_test/meta_test_set")
-    value = json.loads(tested["meta_test_set_value"])
+    (shots,) = lines(folder, "evaluation_shot/evaluation_shot")
+    value = json.loads(shots["evaluation_shot_value"])
     assert list(value) == ["query", "gold_information_need", "response_list"]
     assert list(value["response_list"][0]) == [
         *("contents", "need_alignment", "content_depth", "tone", "explanation_style")
     ]
     assert [one["tone"]["score"] for one in value["response_list"]] == [2, 5]
-    assert (folder / "gold_information/user1/query-id_1.json").read_text() == (
+    assert (folder / "unpacked/gold_information/user1/query-id_1.json").read_text() == (
         '{"gold_information": ["It leaves at ten."]}\n'
     )
-    assert (folder / "personalized_rubric/user1/query-id_1.txt").read_text() == "Calm.\n"
+    assert (folder / "unpacked/personalized_rubric/user1/query-id_1.txt").read_text() == "Calm.\n"
 
 
 def test_parquet_has_the_same_tables(bespoke, judged, released):
@@ -95,30 +95,86 @@ def test_a_history_is_published_with_consent_alone(cast, bespoke, judged, releas
     assert "BO-CANARY" not in text_of(folder)
 
 
-def test_who_withdrew_is_absent_from_the_next_release(cast, bespoke, judged, released):
+def test_who_withdrew_is_absent_from_the_next_release(cast, bespoke, judged, released, tmp_path):
     ann = cast.person("Ann")
     consent.grant(ann, bespoke, "publish")
     assert "NEED-CANARY" in text_of(released())
     leaving.withdraw(bespoke, ann)
-    after = text_of(released())
+    with pytest.raises(DomainError, match="would hold no scored responses"):
+        released()
+    after = text_of(tmp_path / "2")
     for canary in ("NEED-CANARY", "ANN-CANARY", "Because it fits", "user1"):
         assert canary not in after
 
 
-def test_half_of_the_judged_queries_are_shots(cast, bespoke, fake, released):
-    ann = cast.person("Ann")
-    for n in range(4):
-        ask(bespoke, ann, f"Which train on day {n}?")
-    answered(bespoke, fake, "Take it.", strategies=["search"])
+def judge_all(bespoke, fake, people):
+    """Everybody's answers: eight to each of their queries."""
+    answered(bespoke, fake, *(f"Take train {n}." for n in range(8)), strategies=["search"])
+    for query in Query.objects.filter(study=bespoke):
+        for n in range(7):
+            Candidate.objects.create(
+                study=bespoke, query=query, external_id=f"{query.pk}-{n}", text=f"Take bus {n}."
+            )
     open_batch(bespoke, bespoke.tasks.get(name="score"))
-    while slot := queue.claim(bespoke, ann):
-        submit.submit(bespoke, slot, ann, scores(slot, 4), key=str(slot))
+    for person in people:
+        while slot := queue.claim(bespoke, person):
+            submit.submit(bespoke, slot, person, scores(slot, 4), key=str(slot))
+
+
+def test_the_published_evaluator_can_open_each_file_of_every_query_it_tests(
+    cast, bespoke, fake, released
+):
+    people = [cast.person("Ann"), cast.person("Bo")]
+    for person in people:
+        for n in range(2):
+            ask(bespoke, person, f"Which train on day {n}?")
+    judge_all(bespoke, fake, people)
+    gold.save_rubric(Query.objects.filter(study=bespoke).first(), "Calm.", author=people[0])
     folder = released()
-    shots = lines(folder, "evaluation_shot/evaluation_shot")
     tested = lines(folder, "meta_test/meta_test_set")
-    assert (len(shots), len(tested)) == (2, 2)
-    numbers = {row["query-id"] for row in shots} | {row["query-id"] for row in tested}
-    assert numbers == {1, 2, 3, 4}
+    assert sorted(row["query-id"] for row in tested) == ["1", "2", "3", "4"]
+    for row in tested:
+        user, number, unpacked = row["user"], row["query-id"], folder / "unpacked"
+        shots = json.loads(
+            (unpacked / f"evaluation_shot/{user}/query-id_{number}.json").read_text()
+        )
+        rubric = (unpacked / f"personalized_rubric/{user}/query-id_{number}.txt").read_text()
+        claims = json.loads(
+            (unpacked / f"gold_information/{user}/query-id_{number}.json").read_text()
+        )
+        value = json.loads(row["meta_test_set_value"])
+        assert (shots["query"], shots["gold_information_need"]) == (value["query"], "NEED-CANARY")
+        assert rubric.strip() in ("", "Calm.")
+        assert claims == {"gold_information": []}
+        assert (len(shots["response_list"]), len(value["response_list"])) == (5, 3)
+        texts = [one["contents"] for one in shots["response_list"] + value["response_list"]]
+        assert len(set(texts)) == 8
+    remarks = json.loads((folder / "manifest.json").read_text())["remarks"]
+    assert len(remarks["without_rubric"]) == 3
+    assert len(remarks["without_gold_information"]) == 4
+
+
+def test_queries_with_too_few_responses_are_all_shots_and_named(bespoke, judged, released):
+    folder = released()
+    assert lines(folder, "meta_test/meta_test_set") == []
+    (row,) = lines(folder, "evaluation_shot/evaluation_shot")
+    assert len(json.loads(row["evaluation_shot_value"])["response_list"]) == 2
+    manifest = json.loads((folder / "manifest.json").read_text())
+    named = {"user": "user1", "query-id": "1", "responses": 2}
+    assert manifest["remarks"] == {"too_few_responses": [named]}
+    card = (folder / "README.md").read_text()
+    assert "- Too few responses, so all of them are shots: 1 queries (user1/1)." in card
+
+
+def test_the_number_of_shots_is_a_choice(bespoke, judged, tmp_path):
+    release = freeze.request(bespoke, "bespoke", "jsonl", None, shots=1)
+    write(release, tmp_path)
+    for name in ("evaluation_shot/evaluation_shot", "meta_test/meta_test_set"):
+        (row,) = lines(tmp_path, name)
+        value = json.loads(row[f"{name.partition('/')[2]}_value"])
+        assert len(value["response_list"]) == 1
+    with pytest.raises(DomainError, match="from 1 to 100"):
+        freeze.request(bespoke, "bespoke", "jsonl", None, shots=0)
 
 
 def test_the_same_release_gives_the_same_bytes(bespoke, judged, tmp_path):
@@ -155,6 +211,7 @@ def test_a_release_imported_and_released_again_says_the_same(
         "claims": 2,
         "rubrics": 1,
         "sessions": 1,
+        "rejected": [],
     }
     again = freeze.request(Study.objects.get(slug="again"), "bespoke", "parquet", None)
     second = tmp_path / "again"
@@ -172,50 +229,58 @@ def _without_ids(path):
     return rows
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        ("queries/query_table", '{"user": "user1"}', "there is no “query-id”"),
-        ("queries/query_table", "no json", "cannot be read"),
-        (
-            "meta_test/meta_test_set",
-            '{"user": "user1", "query-id": 1, "id": "x", "meta_test_set_value": "{}"}',
-            "there is no list “response_list”",
-        ),
-        (
-            "meta_test/meta_test_set",
-            '{"user": "u", "query-id": 9, "id": "x", "meta_test_set_value": "{}"}',
-            "u has no query 9",
-        ),
-        (
-            "queries/query_table",
-            '{"user": "u", "query-id": "one", "query": "", "gold_information_need": ""}',
-            "row 1: “query-id” is no integer",
-        ),
-        (
-            "queries/query_table",
-            '{"user": 7, "query-id": 1, "query": "", "gold_information_need": ""}',
-            "row 1: “user” is no text",
-        ),
-        (
-            "personalized_rubric/personalized_rubric",
-            '{"user": "u", "query-id": 1, "id": "x", "personalized_rubric_value": "A"}\n'
-            '{"user": "u", "query-id": 1, "id": "y", "personalized_rubric_value": "B"}',
-            "row 2: u, 1 was in an earlier row",
-        ),
-    ],
-)
-def test_a_release_that_cannot_be_read_is_refused_whole(
-    bespoke,
-    judged,
-    released,
-    name,
-    text,
-    sentence,
+SHOTS = "evaluation_shot/evaluation_shot"
+BAD = [
+    ("queries/query_table", '{"user": "user1"}', "there is no text “query-id”"),
+    ("queries/query_table", "no json", "the line is no JSON"),
+    (SHOTS, '{"user": "user1", "query-id": "1", "evaluation_shot_value": "{}"}',
+     "there is no list “response_list”"),
+    (SHOTS, '{"user": "u", "query-id": 9, "evaluation_shot_value": "{}"}',
+     "u has no query 9 in the query table"),
+    ("queries/query_table", '{"user": {}, "query-id": 1, "query": ""}', "there is no text “user”"),
+    (SHOTS, '{"user": "user1", "query-id": 1.0, "evaluation_shot_value": '
+     '{"response_list": [{"contents": "x", "tone": {"score": 9}}]}}',
+     "response 1 of user1, query 1: it has no score of Need Alignment from 1 to 5"),
+    (SHOTS, "[]", "the row is no object"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "reason"), BAD)
+def test_what_is_not_whole_is_listed_with_file_and_row_and_the_rest_comes_in(
+    bespoke, judged, released, name, text, reason
 ):
     folder = released()
-    (folder / f"{name}.jsonl").write_text(text + "\n")
-    with pytest.raises(DomainError, match=sentence):
+    path = folder / f"{name}.jsonl"
+    path.write_text(f"{path.read_text()}{text}\n")
+    counts = import_bespoke(folder, "again")
+    assert counts["rejected"] == [{"file": f"{name}.jsonl", "row": 2, "reason": reason}]
+    assert (counts["queries"], counts["judgments"]) == (1, 2)
+
+
+def test_several_rows_of_a_query_are_merged(bespoke, judged, released):
+    folder = released()
+    for name in (SHOTS, "personalized_rubric/personalized_rubric"):
+        path = folder / f"{name}.jsonl"
+        row = {"user": "user1", "query-id": "1", "id": "another"}
+        if name == SHOTS:
+            value = json.loads(json.loads(path.read_text())["evaluation_shot_value"])
+            value["response_list"][0]["contents"] = "Take a third one."
+            rows = [row | {"evaluation_shot_value": json.dumps(value)}]
+        else:
+            rows = [row | {"personalized_rubric_value": text} for text in ("Calm.", "Kind.")]
+        path.write_text(path.read_text() + "".join(f"{json.dumps(one)}\n" for one in rows))
+    counts = import_bespoke(folder, "again")
+    assert (counts["judgments"], counts["rubrics"], counts["rejected"]) == (3, 1, [])
+    assert Rubric.objects.get(query__study__slug="again").text == "Calm.\n\nKind."
+
+
+def test_without_a_query_table_nothing_is_stored(bespoke, judged, released):
+    folder = released()
+    (folder / "queries/query_table.jsonl").write_text("")
+    with pytest.raises(DomainError, match=r"query to import \(the table is empty\)"):
+        import_bespoke(folder, "again")
+    (folder / "queries/query_table.jsonl").unlink()
+    with pytest.raises(DomainError, match="is missing"):
         import_bespoke(folder, "again")
     assert not Study.objects.filter(slug="again").exists()
 
@@ -229,22 +294,13 @@ def test_any_end_of_a_line_may_stand_in_a_text(cast, bespoke, judged, released):
 def test_numbers_may_be_written_as_text(cast, bespoke, judged, released):
     folder = released()
     for path in folder.rglob("*.jsonl"):
-        path.write_text(path.read_text().replace('"query-id": 1', '"query-id": "1"'))
+        path.write_text(path.read_text().replace('"query-id": "1"', '"query-id": 1'))
     assert import_bespoke(folder, "again")["judgments"] == 2
 
 
 def test_an_address_that_no_study_can_have_is_refused(bespoke, judged, released):
     with pytest.raises(DomainError, match="not allowed"):
         import_bespoke(released(), "Not an/address")
-
-
-def test_a_query_that_two_tables_judge_is_refused(bespoke, judged, released):
-    folder = released()
-    (row,) = lines(folder, "meta_test/meta_test_set")
-    row["evaluation_shot_value"] = row.pop("meta_test_set_value")
-    (folder / "evaluation_shot/evaluation_shot.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(DomainError, match="user1 judges query 1 in two tables"):
-        import_bespoke(folder, "again")
 
 
 def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judged):

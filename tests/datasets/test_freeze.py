@@ -72,17 +72,132 @@ def test_a_pair_begins_with_the_published_keys_and_names_the_winner_as_chosen(it
         options[2].external_id,
         options[2].strategy,
     )
-    assert row["votes"] == {options[1].external_id: 0, options[2].external_id: 9}
+    assert [(vote["label"], vote["n"]) for vote in row["votes"]] == [
+        (options[1].external_id, 0), (options[2].external_id, 9)
+    ]  # fmt: skip
     personas = lines(release, "persona/all_personas.jsonl")
     assert personas[int(row["user_id"]) - 1] == {"Name": "Mina Park"}
 
 
-def test_all_six_files_are_there_even_when_nothing_was_judged(items, built):
-    items(2)
+def test_all_six_files_are_there_even_where_they_are_empty(items, vote, built):
+    (item, _) = items(2)
+    vote(item, "1" * 9)
     release = built("personafeedback")
-    assert {path: lines(release, path) for path in SIX} == {path: [] for path in SIX}
-    assert release.manifest["counts"]["left_out"]["two_answers"] == {"pending": 2}
-    assert release.manifest["agreement"]["better v1"]["all"]["items"] == 0
+    assert {path: len(lines(release, path)) for path in SIX} == dict.fromkeys(SIX, 0) | {
+        "data/specific/medium.jsonl": 1
+    }
+    assert release.manifest["counts"]["left_out"]["two_answers"] == {"pending": 1}
+
+
+@pytest.mark.parametrize(
+    ("layout", "sentence"),
+    [
+        ("personafeedback", "no pairs. The study has 3 items with 12 judgments; items left out, by "
+         "reason: borderline: 1, pending: 2."),
+        ("dpo", "no pairs. The study has 3 items with 12 judgments; items left out, by reason: "
+         "borderline: 1, pending: 2."),
+        ("long", "no items. The study has 0 items with 0 judgments."),
+    ],
+)  # fmt: skip
+def test_a_release_without_rows_is_refused_with_the_reasons_by_count(
+    items, vote, built, layout, sentence
+):
+    if layout != "long":
+        first, second, _ = items(3)
+        vote(first, "111111122")
+        vote(second, "111")
+    with pytest.raises(DomainError) as refusal:
+        built(layout)
+    assert refusal.value.sentence == f"The release would hold {sentence}"
+    release = Release.objects.get()
+    assert (release.status, release.error) == ("failed", refusal.value.sentence)
+    assert not folders.folder_of(release).exists()
+
+
+def test_few_votes_give_pairs_by_majority_with_a_minimum_and_a_margin(items, vote, built):
+    patterns = ["111", "112", "11", "122", "12", "1t2t"]
+    made = items(6, tie=True)
+    for item, pattern in zip(made, patterns, strict=True):
+        vote(item, pattern)
+    release = built("dpo", rule="majority", min_votes=3, min_margin=1)
+    rows = {row["item_id"].split("-")[2]: row for row in lines(release, "pairs.jsonl")}
+    assert {name: (row["tier"], row["n"]) for name, row in rows.items()} == {
+        "q1": ("majority", 3), "q2": ("majority", 3), "q4": ("majority", 3)
+    }  # fmt: skip
+    second = made[3].options.get(number=2).candidate
+    assert (rows["q4"]["chosen"], rows["q4"]["votes"][1]["label"]) == (
+        second.text, second.external_id
+    )  # fmt: skip
+    assert [round(one["share"], 3) for one in rows["q2"]["votes"]] == [0.667, 0.333, 0.0]
+    assert sum(one["posterior"] for one in rows["q2"]["votes"]) == pytest.approx(1, abs=1e-5)
+    assert release.manifest["counts"]["pairs"]["majority"] == 3
+    assert release.manifest["counts"]["left_out"]["two_answers"] == {
+        "too_few_votes": 2, "no_answer_won": 1
+    }  # fmt: skip
+    rule = release.manifest["rules"]["pairs"]
+    assert (rule["name"], rule["min_votes"], rule["min_margin"]) == ("majority", 3, 1)
+    card = (folders.folder_of(release) / "README.md").read_text("utf-8")
+    assert "a majority of at least 3 votes, whose winner has at least 1 more" in card
+    wide = built("personafeedback", rule="majority", min_votes=3, min_margin=2)
+    (row,) = lines(wide, "data/specific/majority.jsonl")
+    assert row["share"] == 1.0
+    assert wide.manifest["counts"]["left_out"]["two_answers"]["margin_too_small"] == 3
+
+
+def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(items, vote, built):
+    (item,) = items(1, options=3)
+    vote(item, "22213")
+    options = {option.number: option.candidate for option in item.options.all()}
+    vote_free = built("dpo", rule="majority", min_votes=5, min_margin=2)
+    (row,) = lines(vote_free, "pairs.jsonl")
+    assert (row["chosen"], row["rejected"]) == (options[2].text, options[1].text)
+
+
+@pytest.mark.parametrize(
+    ("layout", "wanted", "sentence"),
+    [
+        ("long", {"rule": "majority"}, "has no pairs that a rule could make"),
+        ("dpo", {"rule": "best"}, "“tiers” or “majority”"),
+        ("dpo", {"min_votes": 3}, "belong to the rule “majority”"),
+        ("dpo", {"rule": "majority", "min_votes": 0}, "from 1 to 1,000"),
+        ("dpo", {"rule": "majority", "min_margin": 1001}, "from 1 to 1,000"),
+        ("dpo", {"rule": "majority", "hard_fill": "1/5"}, "by majority has no tiers"),
+    ],
+)
+def test_choices_that_cannot_be_are_refused(items, built, layout, wanted, sentence):
+    items(1)
+    with pytest.raises(DomainError, match=sentence):
+        built(layout, **wanted)
+    assert not Release.objects.exists()
+
+
+def test_every_item_has_a_soft_label_and_every_annotator_a_row(items, vote, built):
+    for item, pattern in zip(items(3), ["11111112", "22222222", ""], strict=True):
+        vote(item, pattern)
+    release = built("long")
+    one, two = lines(release, "soft_labels.jsonl")
+    assert [(label["n"], label["share"]) for label in one["labels"]] == [(7, 0.875), (1, 0.125)]
+    assert one["labels"][0]["posterior"] > 0.875
+    assert [label["share"] for label in two["labels"]] == [0.0, 1.0]
+    with pytest.raises(DomainError):
+        built("dpo")
+    pairs = built("dpo", rule="majority")
+    rows = lines(pairs, "annotations.jsonl")
+    assert len(rows) == 16
+    assert {row["worker"] for row in rows} == {f"worker-{n:03d}" for n in range(1, 9)}
+    assert len(lines(pairs, "soft_labels.jsonl")) == 2
+
+
+def test_memories_come_beside_the_personas(cast, tea, items, vote, built):
+    (item,) = items(1)
+    vote(item, "1" * 9)
+    mina = tea.personas.get()
+    for text in ("Ferns at home.", "植物 “护理”"):
+        mina.memories.create(text=text)
+    release = built("personafeedback")
+    assert lines(release, "persona/memories.jsonl") == [
+        {"user_id": "1", "text": "Ferns at home."}, {"user_id": "1", "text": "植物 “护理”"}
+    ]  # fmt: skip
 
 
 def test_questions_go_to_the_folder_of_their_type(cast, tea, vote, built):
@@ -124,6 +239,7 @@ def test_without_strategies_there_are_no_easy_pairs_and_the_manifest_says_why(
 ):
     (item,) = items(1, options=3)
     vote(item, "1" * 9)
+    vote(items(1)[-1], "1" * 9)
     tea.candidates.update(strategy="")
     release = built("personafeedback")
     assert lines(release, "data/specific/easy.jsonl") == []
@@ -141,11 +257,13 @@ def test_the_first_nine_votes_by_submission_decide(items, vote, built):
 
 
 def test_a_tie_that_wins_gives_no_pair(items, vote, built):
-    (item,) = items(1, tie=True, none=True)
+    item, pair = items(2, tie=True, none=True)
     vote(item, "ttttttttt")
+    vote(pair, "111111111")
     release = built("personafeedback")
     assert release.manifest["counts"]["left_out"]["two_answers"] == {"no_answer_won": 1}
-    assert {row["label"] for row in votes_csv(release)} == {"tie"}
+    ties = [row for row in votes_csv(release) if row["label"] == "tie"]
+    assert [row["task"] for row in ties] == [item.external_id] * 9
 
 
 def test_a_tier_outside_its_band_blocks_the_release_with_the_reason(items, vote, tea, _data):
@@ -322,7 +440,10 @@ def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, b
         "agreement", "files",
     ]  # fmt: skip
     assert manifest == release.manifest
-    expected = {"README.md", "persona/all_personas.jsonl", "votes.csv", *SIX}
+    expected = {
+        "README.md", "persona/all_personas.jsonl", "persona/memories.jsonl", "votes.csv",
+        "soft_labels.jsonl", "annotations.jsonl", *SIX,
+    }  # fmt: skip
     assert {entry["path"] for entry in manifest["files"]} == expected
     for entry in manifest["files"]:
         data = (folders.folder_of(release) / entry["path"]).read_bytes()
@@ -412,8 +533,8 @@ def test_a_release_that_never_finishes_is_given_up_after_three_attempts(tea):
     )
 
 
-def test_an_attempt_that_lost_its_lease_publishes_nothing(tea, items, _data, monkeypatch):
-    items(1)
+def test_an_attempt_that_lost_its_lease_publishes_nothing(tea, items, vote, _data, monkeypatch):
+    vote(items(1)[0], "1")
     release = freeze.request(tea, "long", "", None)
     write = freeze.write
 
@@ -438,8 +559,8 @@ def test_a_disk_that_refuses_is_said_in_words(tea, items, _data):
     assert release.status == "failed"
 
 
-def test_the_ring_calls_a_worker_to_a_release_that_waits(tea, items, _data, settings):
-    items(1)
+def test_the_ring_calls_a_worker_to_a_release_that_waits(tea, items, vote, _data, settings):
+    vote(items(1)[0], "1")
     release = freeze.request(tea, "long", "", None)
     with redis.Redis.from_url(settings.REDIS_URL) as broker:
         broker.delete("celery")
@@ -513,8 +634,8 @@ def test_a_study_that_is_being_imported_is_not_waited_for_without_end(tea, monke
     assert not Release.objects.exists()
 
 
-def test_a_worker_that_writes_a_release_shows_that_it_is_alive(tea, items):
-    items(1)
+def test_a_worker_that_writes_a_release_shows_that_it_is_alive(tea, items, vote):
+    vote(items(1)[0], "1")
     freeze.build(freeze.request(tea, "long", "", None).pk)
     assert not worker_alive()  # here a command wrote it
     tasks.build.apply([freeze.request(tea, "long", "", None).pk], throw=True)
@@ -548,8 +669,8 @@ def test_memory_does_not_grow_with_the_votes(items, vote, built, tea, tmp_path, 
     assert peak(made[39].position) < 1.3 * peak(made[9].position)
 
 
-def test_the_zip_holds_the_folder(items, built):
-    items(1)
+def test_the_zip_holds_the_folder(items, vote, built):
+    vote(items(1)[0], "1" * 9)
     release = built("personafeedback")
     with zipfile.ZipFile(folders.zip_of(release)) as packed:
         names = packed.namelist()

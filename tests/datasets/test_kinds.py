@@ -97,7 +97,8 @@ def test_personalbench_has_its_three_stages_with_the_published_keys_first(releas
     release = release_of("personalbench")
     paths = {entry["path"] for entry in release.manifest["files"]}
     assert paths == {
-        *("README.md", "attributes.jsonl", "relevance.jsonl", "responses.jsonl", "votes.csv")
+        *("README.md", "attributes.jsonl", "relevance.jsonl", "responses.jsonl", "votes.csv"),
+        *("soft_labels.jsonl", "annotations.jsonl"),
     }
     one, two = lines(release, "attributes.jsonl")
     assert list(one)[:6] == ["attribute_id", "user", "text", "confidence", "verdicts", "label"]
@@ -105,7 +106,7 @@ def test_personalbench_has_its_three_stages_with_the_published_keys_first(releas
     # Uncertain or rejected: no verdict has a majority, but that it is problematic has.
     assert (two["label"], two["counts"]) == (
         "problematic",
-        {"accepted": 1, "uncertain": 1, "rejected": 1},
+        [{"verdict": name, "n": 1} for name in ("accepted", "uncertain", "rejected")],
     )
     assert [verdict["reason"] for verdict in two["verdicts"]] == ["Only once.", "", ""]
 

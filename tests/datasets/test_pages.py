@@ -98,7 +98,8 @@ def test_only_those_who_may_read_the_study_see_and_fetch_releases(
     assert Release.objects.count() == (2 if status == 200 else 1)
 
 
-def test_a_release_of_another_study_is_not_reached_through_ones_own(cast, tea, _data, login):
+def test_a_release_of_another_study_is_not_reached_through_ones_own(cast, tea, items, _data, login):
+    items(1)
     rain = cast.study("rain")
     cast.member("Curt", rain, "curator")
     freeze.build(freeze.request(tea, "long", "", None).pk)
@@ -106,8 +107,9 @@ def test_a_release_of_another_study_is_not_reached_through_ones_own(cast, tea, _
 
 
 def test_the_page_takes_the_same_queries_for_many_releases(
-    cast, tea, login, django_assert_num_queries, _data
+    cast, tea, items, login, django_assert_num_queries, _data
 ):
+    items(1)
     browser = login(cast.person("Rui"))
     freeze.build(freeze.request(tea, "long", "", None).pk)
     browser.get(URL)

@@ -1,9 +1,11 @@
 """The layouts of a release, one pure module each. A new layout copies its nearest sister.
 
-A layout has ``FORMATS`` (the first is the default), ``TIERED`` (whether it publishes tiers, so that
-tiers outside their bands block it), ``tables(format)`` giving {name: writers.Table}, and ``ROWS``:
-for "personas", "attributes", "owners", "items" and "candidates", where wanted, a function from a
-record to (table, row). ``RULES``, if any, go into the manifest's rules; ``KINDS``, if any, are the
+A layout has ``FORMATS`` (the first is the default), ``TIERED`` (whether it publishes pairs by a
+rule, so that tiers outside their bands block it), ``tables(format, rule)`` giving {name:
+writers.Table}, ``is_main(table)``: without a row in such a table there is no release, since it
+would hold no ``ROWS_ARE``; and ``ROWS``: for "personas", "attributes", "owners", "items" and
+"candidates", where wanted, a function from a record to (table, row). ``RULES``, if any, go into the
+manifest's rules, what ``remarks`` yields of an owner into its remarks; ``KINDS``, if any, are the
 kinds of judgment of which the study must have one.
 """
 

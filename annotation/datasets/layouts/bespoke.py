@@ -1,7 +1,8 @@
-"""BESPOKE's tables, and the form that its evaluation scripts read from disk.
+"""BESPOKE's tables, and the files that its evaluator reads from disk.
 
-Names and columns are the published ones. Of a person's judged queries at most six, and at most
-half, are shots for a judge model (`evaluation_shot`); the others test it (`meta_test`).
+Names and columns are the published ones. The evaluator, asked for a person's query, opens the shots
+and the rubric of that same query: of each query's judged responses some are shots
+(`evaluation_shot`) and the others test a judge model (`meta_test`).
 """
 
 import json
@@ -11,17 +12,19 @@ from annotation.datasets.writers import Table
 FORMATS = ("parquet", "jsonl")
 TIERED = False
 KINDS = ("feedback",)
-SHOTS = 6
+# Of a query's responses; the evaluator shows its judge the first five.
+SHOTS = 5
+ROWS_ARE = "scored responses"
 RULES = {
-    "evaluation_shot": f"of a person's judged queries, in a random order, half, at most {SHOTS}",
-    "meta_test": "the judged queries that are no shots",
+    "evaluation_shot": "judged responses to the same query, drawn at random",
+    "meta_test": "the other judged responses to the query; none where all of them are shots",
     "history": "sessions that their owner keeps and agreed to publish, personal data hidden",
 }
-_ROW = {"user": "text", "query-id": "integer", "id": "text"}
+_ROW = {"user": "text", "query-id": "text", "id": "text"}
 COLUMNS = {
     "queries/query_table": {
         "user": "text",
-        "query-id": "integer",
+        "query-id": "text",
         "query": "text",
         "gold_information_need": "text",
     },
@@ -35,10 +38,31 @@ COLUMNS = {
 UNPACKED = "unpacked"
 
 
-def tables(format: str) -> dict[str, Table]:
+def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """The published tables in ``format``, and the unpacked files."""
-    made = {path: Table(f"{path}.{format}", format, keys) for path, keys in COLUMNS.items()}
+    made = {
+        path: Table(f"{path}.{format}", format, keys, config=path.partition("/")[0])
+        for path, keys in COLUMNS.items()
+    }
     return made | {UNPACKED: Table("", "files")}
+
+
+def is_main(name: str) -> bool:
+    """Whether the table ``name`` holds what the release is for."""
+    return name.startswith(("evaluation_shot/", "meta_test/"))
+
+
+def remarks(owner):
+    """(remark, query) for each query that the evaluator can use in part only."""
+    for query in owner.queries:
+        name = {"user": owner.user, "query-id": query.id}
+        judged = len(query.responses)
+        if judged and not _tests(query):
+            yield "too_few_responses", name | {"responses": judged}
+        if _tests(query) and not query.rubric:
+            yield "without_rubric", name
+        if _tests(query) and not query.information:
+            yield "without_gold_information", name
 
 
 def _owner(owner):
@@ -52,7 +76,7 @@ def _owner(owner):
             "queries/query_table",
             {
                 "user": owner.user,
-                "query-id": query.number,
+                "query-id": query.id,
                 "query": query.text,
                 "gold_information_need": query.need,
             },
@@ -61,20 +85,34 @@ def _owner(owner):
 
 
 def _of_query(owner, query):
-    if query.information:
+    # The evaluator opens a rubric and the claims of every query that it tests: empty files stand
+    # for none, the tables hold what there is.
+    tests, shots = _tests(query), [one for one in query.responses if one.shot]
+    if query.information or tests:
         value = _json({"gold_information": list(query.information)})
-        yield from _both(owner, query, "gold_information", "gold_information", value, "json")
-    if query.rubric:
-        yield from _both(
-            owner, query, "personalized_rubric", "personalized_rubric", query.rubric, "txt"
-        )
-    if query.responses:
-        folder, name = ("evaluation_shot",) * 2 if query.shot else ("meta_test", "meta_test_set")
-        yield from _both(owner, query, folder, name, _json(judgment(query)), "json")
+        yield _file(owner, query, "gold_information", value, "json")
+        if query.information:
+            yield _row(owner, query, "gold_information", "gold_information", value)
+    if query.rubric or tests:
+        yield _file(owner, query, "personalized_rubric", query.rubric, "txt")
+        if query.rubric:
+            yield _row(owner, query, "personalized_rubric", "personalized_rubric", query.rubric)
+    for folder, name, responses in (
+        ("evaluation_shot", "evaluation_shot", shots),
+        ("meta_test", "meta_test_set", tests),
+    ):
+        if responses:
+            value = _json(judgment(query, responses))
+            yield _file(owner, query, folder, value, "json")
+            yield _row(owner, query, folder, name, value)
 
 
-def judgment(query) -> dict:
-    """What a person said of the responses to one query, as published."""
+def _tests(query) -> list:
+    return [response for response in query.responses if not response.shot]
+
+
+def judgment(query, responses) -> dict:
+    """What a person said of ``responses`` to one query, as published."""
     return {
         "query": query.text,
         "gold_information_need": query.need,
@@ -84,16 +122,19 @@ def judgment(query) -> dict:
                 criterion.lower().replace(" ", "_"): {"score": score, "feedback": feedback}
                 for criterion, score, feedback in response.scores
             }
-            for response in query.responses
+            for response in responses
         ],
     }
 
 
-def _both(owner, query, folder: str, name: str, value: str, ending: str):
-    row = {"user": owner.user, "query-id": query.number, "id": query.ids[name]}
-    yield f"{folder}/{name}", row | {f"{name}_value": value}
-    path = f"{folder}/{owner.user}/query-id_{query.number}.{ending}"
-    yield UNPACKED, {"path": path, "text": value}
+def _row(owner, query, folder: str, name: str, value: str):
+    row = {"user": owner.user, "query-id": query.id, "id": query.ids[name]}
+    return f"{folder}/{name}", row | {f"{name}_value": value}
+
+
+def _file(owner, query, folder: str, text: str, ending: str):
+    path = f"{UNPACKED}/{folder}/{owner.user}/query-id_{query.id}.{ending}"
+    return UNPACKED, {"path": path, "text": text}
 
 
 def _json(value) -> str:

@@ -1,17 +1,39 @@
 """Preference pairs for direct preference optimisation, one file that stands alone."""
 
+from annotation.datasets.layouts.soft import soft_rows, soft_tables
+from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import Table
 
-FORMATS = ("jsonl",)
+FORMATS = ("jsonl", "parquet")
 TIERED = True
+ROWS_ARE = "pairs"
+COLUMNS = {
+    "prompt": "text",
+    "chosen": "text",
+    "rejected": "text",
+    "tier": "text",
+    "share": "number",
+    "n": "integer",
+    "item_id": "text",
+    "user_id": "text",
+    "persona": "json",
+    "votes": SOFT,
+}
 
 
-def tables(format: str) -> dict[str, Table]:
-    """pairs.jsonl."""
-    return {"pairs": Table("pairs.jsonl", "jsonl")}
+def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
+    """The pairs, and the votes they come from."""
+    pairs = Table(f"pairs.{format}", format, COLUMNS, config="pairs")
+    return {"pairs": pairs} | soft_tables(format)
 
 
-def _item(item, verdict, pair):
+def is_main(name: str) -> bool:
+    """Whether the table ``name`` holds what the release is for."""
+    return name == "pairs"
+
+
+def _item(item, verdict, pair, posterior):
+    yield from soft_rows(item, posterior)
     if pair is None:
         return
     row = {
@@ -25,6 +47,7 @@ def _item(item, verdict, pair):
         "user_id": item.user_id,
         # The preference is this person's: a model that sees the question alone cannot learn it.
         "persona": item.profile,
+        "votes": soft(item, posterior),
     }
     yield "pairs", row
 

@@ -1,10 +1,12 @@
 """Everything in long form: one row a judgment, an item, an answer, a persona, an attribute."""
 
+from annotation.datasets.layouts.soft import soft_rows, soft_tables
 from annotation.datasets.writers import VOTES, Table, json_text
 
 FORMATS = ("jsonl", "csv", "parquet")
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
 TIERED = False
+ROWS_ARE = "items"
 
 JUDGMENTS = {
     "item_id": "text",
@@ -81,7 +83,7 @@ ATTRIBUTES = {
 PERSONAS = {"user_id": "text", "persona_version": "integer", "profile": "json"}
 
 
-def tables(format: str) -> dict[str, Table]:
+def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """``judgments``, ``items``, ``candidates``, ``personas``, ``attributes``; and votes.csv."""
     columns = {
         "judgments": JUDGMENTS,
@@ -90,8 +92,15 @@ def tables(format: str) -> dict[str, Table]:
         "personas": PERSONAS,
         "attributes": ATTRIBUTES,
     }
-    made = {name: Table(f"{name}.{format}", format, keys) for name, keys in columns.items()}
-    return made | {"votes": VOTES}
+    made = {
+        name: Table(f"{name}.{format}", format, keys, config=name) for name, keys in columns.items()
+    }
+    return made | {"votes": VOTES, "soft_labels": soft_tables(format)["soft_labels"]}
+
+
+def is_main(name: str) -> bool:
+    """Whether the table ``name`` holds what the release is for."""
+    return name in ("items", "judgments")
 
 
 def votes(item):
@@ -100,8 +109,10 @@ def votes(item):
         yield "votes", {"task": item.id, "worker": vote.worker, "label": vote.label}
 
 
-def _item(item, verdict, pair):
+def _item(item, verdict, pair, posterior):
     yield "items", _item_row(item, verdict)
+    # The judgments are the annotators' labels already.
+    yield from (row for row in soft_rows(item, posterior) if row[0] == "soft_labels")
     for vote in item.votes:
         yield "judgments", _judgment_row(item, vote)
     yield from votes(item)

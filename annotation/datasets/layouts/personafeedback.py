@@ -1,35 +1,76 @@
 """The folders and keys of the published PersonaFeedback benchmark, our own keys after them."""
 
 from annotation.datasets.layouts.long import votes
+from annotation.datasets.layouts.soft import soft_rows, soft_tables
+from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import VOTES, Table
 
 FORMATS = ("jsonl",)
 TIERED = True
 PERSONAS = "persona/all_personas.jsonl"
-
-
-def tables(format: str) -> dict[str, Table]:
-    """One file a type of question and tier, empty or not; all personas; all votes."""
-    paths = [PERSONAS, *(_path(t, tier) for t in TYPES for tier in TIERS)]
-    return {path: Table(path, "jsonl") for path in paths} | {"votes": VOTES}
-
-
+MEMORIES = "persona/memories.jsonl"
 TYPES = ("specific", "general")
 TIERS = ("easy", "medium", "hard")
+ROWS_ARE = "pairs"
+COLUMNS = {
+    "user_id": "text",
+    "question": "text",
+    "chosen": "text",
+    "reject": "text",
+    "item_id": "text",
+    "query_id": "text",
+    "tier": "text",
+    "votes": SOFT,
+    "n": "integer",
+    "share": "number",
+    "chosen_id": "text",
+    "reject_id": "text",
+    "chosen_strategy": "text",
+    "reject_strategy": "text",
+    "chosen_model": "text",
+    "reject_model": "text",
+    "scenario": "text",
+    "persona_version": "integer",
+}
+
+
+def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
+    """One file a type of question and tier, empty or not; all personas, memories and votes.
+
+    By the rule "majority" each type has a file for its pairs, too.
+    """
+    memory = {"user_id": "text", "text": "text"}
+    made = {
+        PERSONAS: Table(PERSONAS, "jsonl", config="personas"),
+        MEMORIES: Table(MEMORIES, "jsonl", memory, config="memories"),
+    }
+    for type_ in TYPES:
+        for tier in (*TIERS, *([] if rule == "tiers" else [rule])):
+            path = _path(type_, tier)
+            made[path] = Table(path, "jsonl", COLUMNS, config=type_, split=tier)
+    return made | {"votes": VOTES} | soft_tables("jsonl")
 
 
 def _path(type_: str, tier: str) -> str:
     return f"data/{type_}/{tier}.jsonl"
 
 
+def is_main(name: str) -> bool:
+    """Whether the table ``name`` holds what the release is for."""
+    return name.startswith("data/")
+
+
 def _persona(persona):
     # A line's number is the user_id: personas come in the order of their numbers.
     yield PERSONAS, persona.profile
+    for text in persona.memories:
+        yield MEMORIES, {"user_id": persona.user_id, "text": text}
 
 
-def _item(item, verdict, pair):
+def _item(item, verdict, pair, posterior):
     if item.kind == "selection":
         yield from votes(item)
+        yield from soft_rows(item, posterior)
     if pair is None:
         return
     row = {
@@ -40,7 +81,7 @@ def _item(item, verdict, pair):
         "item_id": item.id,
         "query_id": item.query_id,
         "tier": pair.tier,
-        "votes": dict(zip(item.labels, verdict.counts, strict=True)),
+        "votes": soft(item, posterior),
         "n": verdict.n,
         "share": verdict.share,
         "chosen_id": pair.chosen.id,

@@ -5,11 +5,13 @@ The published keys come first in every row, our own after them.
 
 from annotation.datasets import mention
 from annotation.datasets.layouts.long import votes
+from annotation.datasets.layouts.soft import soft_rows, soft_tables
 from annotation.datasets.truth import orient
 from annotation.datasets.writers import VOTES, Table
 
-FORMATS = ("jsonl",)
+FORMATS = ("jsonl", "parquet")
 TIERED = False
+ROWS_ARE = "verdicts, votes or ratings"
 KINDS = ("attribute", "relevance", "preference")
 RULES = {
     "attributes": "problematic: more than half of the verdicts are uncertain or rejected; "
@@ -22,16 +24,75 @@ RULES = {
 }
 
 
-def tables(format: str) -> dict[str, Table]:
-    """attributes.jsonl, relevance.jsonl, responses.jsonl and votes.csv."""
-    names = ("attributes", "relevance", "responses")
-    return {name: Table(f"{name}.jsonl", "jsonl") for name in names} | {"votes": VOTES}
+_COMMON = {
+    "item_id": "text",
+    "task": "text",
+    "task_version": "integer",
+    "adjudicated": "text",
+}
+_VERDICT = {"worker": "text", "verdict": "text", "reason": "text", "cause": "text"}
+COLUMNS = {
+    "attributes": {
+        "attribute_id": "text",
+        "user": "text",
+        "text": "text",
+        "confidence": "number",
+        "verdicts": [_VERDICT],
+        "label": "text",
+        "counts": [{"verdict": "text", "n": "integer"}],
+        **_COMMON,
+        "model": "text",
+    },
+    "relevance": {
+        "attribute_id": "text",
+        "prompt_id": "text",
+        "prompt": "text",
+        "votes": [{"worker": "text", "vote": "text", "reason": "text"}],
+        "label": "text",
+        "attribute": "text",
+        "user": "text",
+        **_COMMON,
+    },
+    "responses": {
+        "unit_id": "text",
+        "generic": "text",
+        "personalised": "text",
+        "ratings": [{"worker": "text", "rating": "integer", "reason": "text"}],
+        "mean": "number",
+        "points": "integer",
+        "attribute_id": "text",
+        "attribute": "text",
+        "prompt_id": "text",
+        "prompt": "text",
+        "user": "text",
+        "explicit_mention": "boolean",
+        "mention_share": "number",
+        "generic_id": "text",
+        "personalised_id": "text",
+        "personalised_strategy": "text",
+        **_COMMON,
+    },
+}
 
 
-def _item(item, verdict, pair):
+def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
+    """The three stages, and the votes they come from."""
+    made = {
+        name: Table(f"{name}.{format}", format, keys, config=name) for name, keys in COLUMNS.items()
+    }
+    return made | {"votes": VOTES} | soft_tables(format)
+
+
+def is_main(name: str) -> bool:
+    """Whether the table ``name`` holds what the release is for."""
+    return name in COLUMNS
+
+
+def _item(item, verdict, pair, posterior):
     if item.kind in _ROWS and (made := _ROWS[item.kind](item, verdict)):
         yield made
         yield from votes(item)
+        yield from soft_rows(item, posterior)
 
 
 def _attribute(item, verdict):
@@ -52,7 +113,7 @@ def _attribute(item, verdict):
             for vote in item.votes
         ],
         "label": _most({"accepted": counts["accepted"], "problematic": problematic}),
-        "counts": counts,
+        "counts": [{"verdict": name, "n": n} for name, n in counts.items()],
         **_common(item),
         "model": item.attribute.model,
     }
@@ -116,7 +177,7 @@ def _common(item) -> dict:
         "item_id": item.id,
         "task": item.task,
         "task_version": item.task_version,
-        "adjudicated": item.adjudicated,
+        "adjudicated": None if item.adjudicated is None else str(item.adjudicated),
     }
 
 

@@ -11,8 +11,11 @@ from annotation.agreement.forms import FractionField
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze, withdrawals
 from annotation.datasets.check import read_manifest
+from annotation.datasets.choices import PAIR_RULES
 from annotation.datasets.models import Release
 from annotation.studies.models import Study
+
+CHOICES = ("hard_fill", "rule", "min_votes", "min_margin", "shots")
 
 
 def share(text: str) -> Fraction:
@@ -46,6 +49,20 @@ class Command(BaseCommand):
             type=share,
             metavar="SHARE",
             help="largest share of borderline items in the hard tier, at most 2/5 (default: 0)",
+        )
+        parser.add_argument(
+            "--rule",
+            choices=PAIR_RULES,
+            help="pairs by tiers (default), or by the majority of few votes",
+        )
+        parser.add_argument(
+            "--min-votes", type=int, metavar="N", help="by majority: votes an item must have"
+        )
+        parser.add_argument(
+            "--min-margin", type=int, metavar="M", help="by majority: votes the winner is ahead"
+        )
+        parser.add_argument(
+            "--shots", type=int, metavar="N", help="bespoke: responses of a query that are shots"
         )
         parser.add_argument("--licence", default="", help="stands on the dataset card")
         parser.add_argument("--json", action="store_true", help="print the manifest")
@@ -86,8 +103,8 @@ def _new(study, out: Path, options) -> dict:
         None,
         safe_csv=options["safe_csv"],
         licence=options["licence"],
-        hard_fill=options["hard_fill"],
         start=True,
+        **{name: options[name] for name in CHOICES},
     )
     manifest = freeze.build(release.pk, started=True)
     if manifest is None:

@@ -1,0 +1,150 @@
+"""Reads BESPOKE's tables, as published or ours, and merges the rows of a person's query. Pure."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annotation.core.errors import DomainError
+from annotation.datasets import release_files
+from annotation.datasets.release_files import Faults, json_of, text_of
+
+# Names are the method's; "explanation_style" is the key of "Explanation Style".
+CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
+QUERIES = "queries/query_table"
+JUDGED = {
+    "evaluation_shot/evaluation_shot": "evaluation_shot_value",
+    "meta_test/meta_test_set": "meta_test_set_value",
+}
+HISTORIES = {"chat_history/chat_history": "chat", "search_history/search_history": "search"}
+CLAIMS = "gold_information/gold_information"
+RUBRICS = "personalized_rubric/personalized_rubric"
+LOWEST, HIGHEST = 1, 5
+
+
+@dataclass
+class BespokeRelease:
+    """What the tables hold, by (user, query-id); ``faults`` lists what was left out.
+
+    ``queries`` are (text, need), ``responses`` lists of (text, [(criterion, score, feedback)]),
+    ``claims`` lists of text, ``sessions`` (user, kind, id, text).
+    """
+
+    queries: dict[tuple, tuple] = field(default_factory=dict)
+    responses: dict[tuple, list] = field(default_factory=dict)
+    claims: dict[tuple, list] = field(default_factory=dict)
+    rubrics: dict[tuple, str] = field(default_factory=dict)
+    sessions: list[tuple] = field(default_factory=list)
+    faults: Faults = field(default_factory=Faults)
+
+    @property
+    def users(self) -> list[str]:
+        """Names of all users."""
+        return sorted({key[0] for key in self.queries} | {entry[0] for entry in self.sessions})
+
+
+def read(folder: Path) -> BespokeRelease:
+    """Read the tables in ``folder``; DomainError where there is no query to import."""
+    release = BespokeRelease()
+    if release_files.table(folder, QUERIES) is None:
+        raise DomainError(f"{folder / QUERIES}.parquet is missing.")
+    _each(folder, QUERIES, release, _query)
+    for name, column in JUDGED.items():
+        _each(folder, name, release, _judged, column)
+    _each(folder, CLAIMS, release, _claims)
+    _each(folder, RUBRICS, release, _rubric)
+    for name, kind in HISTORIES.items():
+        _each(folder, name, release, _session, kind)
+    if not release.queries:
+        first = next((one for one in release.faults if QUERIES in one["file"]), None)
+        reason = f"row {first['row']}: {first['reason']}" if first else "the table is empty"
+        raise DomainError(f"{folder / QUERIES}: there is no query to import ({reason}).")
+    return release
+
+
+def _each(folder: Path, name: str, release: BespokeRelease, take, *more) -> None:
+    """Let ``take`` store each row; a row that it refuses is a fault, and the others go on."""
+    path = release_files.table(folder, name)
+    for number, row in release_files.rows(folder, name, release.faults):
+        try:
+            reasons = take(release, row, *more) or ()
+        except DomainError as refusal:
+            reasons = [refusal.sentence]
+        for reason in reasons:
+            release.faults.add(path.relative_to(folder).as_posix(), number, reason)
+
+
+def _key(release: BespokeRelease, row: dict) -> tuple[str, str]:
+    key = text_of(row, "user"), text_of(row, "query-id", "query_id")
+    if key not in release.queries:
+        raise DomainError(f"{key[0]} has no query {key[1]} in the query table")
+    return key
+
+
+def _query(release: BespokeRelease, row: dict) -> None:
+    key = text_of(row, "user"), text_of(row, "query-id", "query_id")
+    texts = text_of(row, "query"), text_of(row, "gold_information_need")
+    if release.queries.setdefault(key, texts) != texts:
+        raise DomainError(f"{key[0]} has another query {key[1]} in an earlier row")
+
+
+def _judged(release: BespokeRelease, row: dict, column: str) -> list[str]:
+    key = _key(release, row)
+    entries = _list(row, "response_list", column, *JUDGED.values())
+    faults = []
+    for number, entry in enumerate(entries, start=1):
+        try:
+            response = _response(entry)
+        except DomainError as refusal:
+            faults.append(f"response {number} of {key[0]}, query {key[1]}: {refusal.sentence}")
+            continue
+        responses = release.responses.setdefault(key, [])
+        # Several rows of a query are merged: a response may stand in more than one.
+        if response not in responses:
+            responses.append(response)
+    return faults
+
+
+def _response(entry) -> tuple[str, list]:
+    if not isinstance(entry, dict):
+        raise DomainError("it is no object")
+    return text_of(entry, "contents"), [_score(entry, name) for name in CRITERIA]
+
+
+def _score(entry: dict, criterion: str) -> tuple[str, int, str]:
+    rated = entry.get(criterion.lower().replace(" ", "_"))
+    score = rated.get("score") if isinstance(rated, dict) else None
+    if isinstance(score, float | str) and str(score).removesuffix(".0").isdecimal():
+        score = int(str(score).removesuffix(".0"))
+    if type(score) is not int or not LOWEST <= score <= HIGHEST:
+        raise DomainError(f"it has no score of {criterion} from {LOWEST} to {HIGHEST}")
+    feedback = rated.get("feedback") or ""
+    if not isinstance(feedback, str):
+        raise DomainError(f"its feedback on {criterion} is no text")
+    return criterion, score, feedback
+
+
+def _claims(release: BespokeRelease, row: dict) -> None:
+    key = _key(release, row)
+    claims = _list(row, "gold_information", "gold_information_value")
+    if not all(isinstance(claim, str) for claim in claims):
+        raise DomainError("a claim is no text")
+    stored = release.claims.setdefault(key, [])
+    stored += [claim for claim in dict.fromkeys(claims) if claim.strip() and claim not in stored]
+
+
+def _rubric(release: BespokeRelease, row: dict) -> None:
+    key, text = _key(release, row), text_of(row, "personalized_rubric_value")
+    earlier = release.rubrics.get(key, "")
+    if text not in earlier:
+        release.rubrics[key] = f"{earlier}\n\n{text}" if earlier else text
+
+
+def _session(release: BespokeRelease, row: dict, kind: str) -> None:
+    entry = text_of(row, "user"), kind, text_of(row, "id"), text_of(row, "history")
+    release.sessions.append(entry)
+
+
+def _list(row: dict, key: str, *columns: str) -> list:
+    value = json_of(row, *columns)
+    if not isinstance(value, dict) or not isinstance(value.get(key), list):
+        raise DomainError(f"there is no list “{key}”")
+    return value[key]

@@ -1,0 +1,102 @@
+"""What whoever asks for a release may choose besides layout and format. Pure."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from annotation.agreement.figures.wording import said
+from annotation.core.errors import DomainError
+from annotation.datasets import layouts
+from annotation.datasets.layouts.bespoke import SHOTS
+from annotation.datasets.truth import RULE
+
+TIERS, MAJORITY = "tiers", "majority"
+PAIR_RULES = (TIERS, MAJORITY)
+MOST_VOTES = 1_000
+MOST_SHOTS = 100
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How a release makes its rows from votes; stored with it and stated in its manifest.
+
+    ``rule`` makes pairs of tiers, or of a majority of at least ``min_votes`` votes whose winner is
+    ``min_margin`` votes before the next label. ``hard_fill`` is the largest share of borderline
+    items in the hard tier. ``shots`` of a query's responses are examples for a judge model.
+    """
+
+    hard_fill: Fraction = Fraction(0)
+    rule: str = TIERS
+    min_votes: int = 1
+    min_margin: int = 1
+    shots: int = SHOTS
+
+    @classmethod
+    def of(cls, layout: str, **wanted) -> "Choices":
+        """The choices ``wanted``, default where None; DomainError for what cannot be."""
+        choices = cls(**{name: value for name, value in wanted.items() if value not in (None, "")})
+        choices.check(layout)
+        return choices
+
+    @classmethod
+    def from_json(cls, frozen: dict) -> "Choices":
+        """The choices of a release's ``frozen``; older releases name ``hard_fill`` alone."""
+        named = frozen.get("choices", {})
+        return cls(hard_fill=Fraction(frozen.get("hard_fill", 0)), **named)
+
+    def as_json(self) -> dict:
+        """The part of ``frozen`` that ``from_json`` reads."""
+        named = ("rule", "min_votes", "min_margin", "shots")
+        return {
+            "hard_fill": str(self.hard_fill),
+            "choices": {name: getattr(self, name) for name in named},
+        }
+
+    @property
+    def by_majority(self) -> bool:
+        """Whether pairs come from a majority instead of tiers."""
+        return self.rule == MAJORITY
+
+    @property
+    def tier_rule(self):
+        """The tier rule with this share of borderline items."""
+        return replace(RULE, hard_fill=self.hard_fill)
+
+    def rules(self) -> dict:
+        """What the manifest's rules say of the pairs."""
+        if not self.by_majority:
+            return {"name": TIERS}
+        return {
+            "name": MAJORITY,
+            "min_votes": self.min_votes,
+            "min_margin": self.min_margin,
+            "note": "every vote counts; the winner is an answer, the margin its votes less those "
+            "of the next label",
+        }
+
+    def check(self, layout: str) -> None:
+        """DomainError where a choice cannot be, or the layout has no use for it."""
+        tiered = layouts.layout_of(layout).TIERED
+        if self.rule not in PAIR_RULES:
+            raise DomainError("The rule of pairs is “tiers” or “majority”.")
+        if self.hard_fill and (not tiered or self.by_majority):
+            raise DomainError(
+                f"The layout “{layout}” has no tiers that borderline items could join."
+                if not tiered
+                else "A release by majority has no tiers that borderline items could join."
+            )
+        if self.by_majority and not tiered:
+            raise DomainError(f"The layout “{layout}” has no pairs that a rule could make.")
+        if (self.min_votes, self.min_margin) != (1, 1) and not self.by_majority:
+            raise DomainError("Minimum votes and margin belong to the rule “majority”.")
+        _within("The minimum of votes", self.min_votes, MOST_VOTES)
+        _within("The minimum margin", self.min_margin, MOST_VOTES)
+        _within("The number of shots", self.shots, MOST_SHOTS)
+        try:
+            _ = self.tier_rule
+        except ValueError as error:
+            raise DomainError(said(str(error))) from error
+
+
+def _within(what: str, number: int, most: int) -> None:
+    if type(number) is not int or not 1 <= number <= most:
+        raise DomainError(f"{what} is a whole number from 1 to {most:,}.")

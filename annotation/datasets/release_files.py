@@ -1,0 +1,115 @@
+"""Reads the tables of a release's folder, ours or a published one, and lists what is faulty. Pure.
+
+A table is there as Parquet, JSON lines or CSV. Rows come with the place that a fault names.
+"""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from annotation.core import text as core_text
+from annotation.core.errors import DomainError
+
+ENDINGS = ("parquet", "jsonl", "csv")
+# A row group or line that is larger is no row of a release.
+LINE_LIMIT = 16 * 1024 * 1024
+BATCH = 1_000
+
+
+class Faults(list):
+    """[{"file", "row", "reason"}] of rows that were left out."""
+
+    def add(self, path: str, row: int | None, reason: str) -> None:
+        """Note one; ``row`` counts from 1, None for the file as a whole."""
+        self.append({"file": path, "row": row, "reason": reason})
+
+
+def table(folder: Path, name: str) -> Path | None:
+    """The file of the table ``name`` (a path without its ending), or None."""
+    paths = (folder / f"{name}.{ending}" for ending in ENDINGS)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def rows(folder: Path, name: str, faults: Faults) -> Iterator[tuple[int, dict]]:
+    """(number from 1, row) of the table's rows that are objects; texts are cleaned.
+
+    Nothing where the table is missing. What cannot be read goes into ``faults``.
+    """
+    path = table(folder, name)
+    if path is None:
+        return
+    shown = path.relative_to(folder).as_posix()
+    try:
+        for number, row in enumerate(_READERS[path.suffix](path), start=1):
+            if isinstance(row, dict):
+                yield number, {str(key): _clean(value) for key, value in row.items()}
+            else:
+                faults.add(shown, number, row if isinstance(row, str) else "the row is no object")
+    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
+        faults.add(shown, None, f"the file cannot be read: {type(error).__name__}")
+
+
+def text_of(row: dict, *names: str) -> str:
+    """The text or number in the first of these columns that the row has; DomainError without."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value).removesuffix(".0")
+    raise DomainError(f"there is no text “{names[0]}”")
+
+
+def json_of(row: dict, *names: str):
+    """The JSON value in the first of these columns, written as text or as it is; DomainError."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str):
+            try:
+                return _clean(json.loads(value))
+            except (ValueError, RecursionError):
+                raise DomainError(f"“{name}” is no JSON") from None
+        if value is not None:
+            return value
+    raise DomainError(f"there is no “{names[0]}”")
+
+
+def _clean(value):
+    """``value`` with every text as PostgreSQL can store it."""
+    if isinstance(value, str):
+        return core_text.clean(value)
+    if isinstance(value, list):
+        return [_clean(entry) for entry in value]
+    if isinstance(value, dict):
+        return {core_text.clean(str(key)): _clean(entry) for key, entry in value.items()}
+    return value
+
+
+def _parquet(path: Path) -> Iterator[dict]:
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH):
+            yield from batch.to_pylist()
+
+
+def _json_lines(path: Path) -> Iterator[dict | str]:
+    # In bytes: a string of JSON may hold other ends of lines, U+2028 for one.
+    with path.open("rb") as file:
+        while line := file.readline(LINE_LIMIT):
+            if not line.strip():
+                continue
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError):
+                yield "the line is no JSON"
+
+
+def _csv(path: Path) -> Iterator[dict]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        yield from csv.DictReader(file, restkey="")
+
+
+_READERS = {".parquet": _parquet, ".jsonl": _json_lines, ".csv": _csv}
