@@ -13,6 +13,8 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from annotation.local.secrets import read_or_create
 
@@ -78,6 +80,11 @@ def _database(url: str) -> dict:
         "OPTIONS": {
             "options": " ".join(f"-c {name}={ms}" for name, ms in limits.items()),
             "connect_timeout": 5,
+            # A server that is gone without a word is noticed within seconds (TCP only).
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 15_000,
             # For the statements of core.sql; what the ORM runs is never prepared.
             "prepare_threshold": 2,
             **query,
@@ -160,6 +167,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "annotation.core.middleware.request_id",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "annotation.core.middleware.private_by_default",
@@ -171,6 +179,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "annotation.accounts.middleware.persons_language",
+    "annotation.core.middleware.Refusals",
     "annotation.core.middleware.LoginRequired",
     "annotation.studies.middleware.SecondFactor",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -276,8 +285,10 @@ SECURE_SSL_REDIRECT = HTTPS
 # The probes speak plain HTTP from inside.
 SECURE_REDIRECT_EXEMPT = [r"^health/"]
 SECURE_HSTS_SECONDS = env.int("ATTUNE_HSTS_SECONDS", 31_536_000) if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-SECURE_HSTS_PRELOAD = HTTPS
+# Other names below the host may be served by others: promised for them only where asked.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS and env.bool("ATTUNE_HSTS_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = HTTPS and env.bool("ATTUNE_HSTS_PRELOAD", False)
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
@@ -334,6 +345,11 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL or "redis://127.0.0.1:1/0",
         "TIMEOUT": 300,
+        "OPTIONS": {
+            "socket_connect_timeout": 2,
+            "socket_timeout": 2,
+            "retry": Retry(NoBackoff(), 1),
+        },
     }
 }
 
@@ -417,15 +433,30 @@ FILE_UPLOAD_HANDLERS = [
 
 LEASE_MINUTES = env.int("ATTUNE_LEASE_MINUTES", 30)
 
+LOG_JSON = env.str("ATTUNE_LOG_FORMAT", "text") == "json"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"context": {"()": "annotation.core.logs.Context"}},
+    "formatters": {"line": {"()": f"annotation.core.logs.{'Json' if LOG_JSON else 'Line'}"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["context"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
+        # Django's own handlers would write a second line, for debugging.
+        "django": {"handlers": [], "level": "INFO", "propagate": True},
         "httpx2": {"level": "WARNING"},
         # Celery prints task arguments at INFO; ours are ids, and the rows tell the rest.
         "celery.app.trace": {"level": "WARNING"},
+        # A line for each task received is five megabytes a day of an idle worker.
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},
     },
 }
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False

@@ -10,7 +10,8 @@ def persons_language(get_response):
 
     def middleware(request):
         # Without a session nobody is logged in: programs and probes ask the database nothing here.
-        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+        # Health is asked while the database hangs.
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.path != "/health/live":
             chosen = getattr(request.user, "language", "")
             if chosen in dict(settings.LANGUAGES):
                 translation.activate(chosen)

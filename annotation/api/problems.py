@@ -1,13 +1,13 @@
 """Every error of the API as ``application/problem+json`` (RFC 9457)."""
 
 from django.core.exceptions import PermissionDenied
-from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from annotation.core import logs, unavailable
 from annotation.core.errors import DomainError
 
 
@@ -26,9 +26,10 @@ def handle(error, context) -> Response | None:
         status, code, detail = 404, "not_found", "There is no such thing, or it is not yours."
     elif isinstance(error, PermissionDenied):
         status, code, detail = 403, "forbidden", "Your role in this study does not include this."
-    elif isinstance(error, OperationalError | InterfaceError):
-        status, code, detail = 503, "unavailable", "The database is not answering. Try again."
-        headers["Retry-After"] = "5"
+    elif isinstance(error, unavailable.ALL):
+        unavailable.note(error)
+        status, code, detail = 503, "unavailable", unavailable.words(error)[1]
+        headers |= unavailable.RETRY
     elif isinstance(error, exceptions.APIException):
         status, code, detail = error.status_code, error.default_code, _sentence(error.detail)
         headers = _headers(error)
@@ -44,8 +45,10 @@ def problem(request, status, code, detail, headers=None, members=None) -> Respon
     ``members`` are further ones of the document (RFC 9457, section 3.2).
     """
     body = {"type": "about:blank", "title": code, "status": status, "code": code, "detail": detail}
-    body |= members or {}
+    body |= {"request": logs.request_id.get(), **(members or {})}
     response = Response(body, status=status, headers=headers)
+    if status == 503:
+        response._has_been_logged = True  # in one line already: unavailable.note
     response.content_type = ProblemRenderer.media_type
     # The view may have failed before it chose a renderer.
     request.accepted_renderer = ProblemRenderer()

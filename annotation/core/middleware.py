@@ -1,8 +1,55 @@
+import re
+import uuid
+from collections.abc import Callable
+
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import HttpResponse
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from annotation.core import logs, unavailable, views
+from annotation.core.errors import DomainError
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
+
+
+def request_id(get_response: Callable) -> Callable:
+    """Give each request an id, the client's or a proxy's where it sent one, and return it.
+
+    Every line that is logged meanwhile carries it.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        sent = request.headers.get("X-Request-ID", "")
+        name = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
+        # Not reset: Django logs refusals after this, and the thread's next request sets its own.
+        logs.request_id.set(name)
+        logs.current.set(request)
+        response = get_response(request)
+        response.headers["X-Request-ID"] = name
+        return response
+
+    return middleware
+
+
+class Refusals:
+    """Turns refusals that no view caught into pages, and refuses NUL in an address."""
+
+    def __init__(self, get_response: Callable):
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if "%00" in request.META.get("QUERY_STRING", ""):
+            return views.bad_request(request, SuspiciousOperation())
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, DomainError):
+            return views.refused(request, error)
+        if isinstance(error, unavailable.ALL):
+            return views.unavailable_part(request, error)
+        return None
 
 
 def private_by_default(get_response):
@@ -22,6 +69,12 @@ class LoginRequired(LoginRequiredMiddleware):
 
     Swapping a login form into the middle of a page would throw away what was typed there.
     """
+
+    def process_view(self, request, view_func, view_args, view_kwargs):
+        # Before the user is asked for: health is answered while the database hangs.
+        if not getattr(view_func, "login_required", True):
+            return None
+        return super().process_view(request, view_func, view_args, view_kwargs)
 
     def handle_no_permission(self, request, view_func):
         if request.headers.get("HX-Request"):

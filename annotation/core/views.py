@@ -5,14 +5,15 @@ import sys
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-UNAVAILABLE = (OperationalError, InterfaceError)
+from annotation.core import logs, unavailable
+from annotation.core.errors import DomainError
 
 
 @login_not_required
@@ -37,7 +38,7 @@ def _database() -> bool:
     try:
         connection.ensure_connection()
         return connection.is_usable()
-    except UNAVAILABLE:
+    except unavailable.DATABASE:
         return False
 
 
@@ -45,7 +46,7 @@ def _migrations() -> bool:
     try:
         executor = MigrationExecutor(connection)
         return not executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except UNAVAILABLE:
+    except unavailable.DATABASE:
         return False
 
 
@@ -60,10 +61,11 @@ def _broker() -> bool:
 def _answer(request, status: int, title: str, sentence: str, headers=None):
     if request.path.startswith("/api/"):
         problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
+        problem["request"] = logs.request_id.get()
         return JsonResponse(
             problem, status=status, headers=headers, content_type="application/problem+json"
         )
-    context = {"title": title, "sentence": sentence}
+    context = {"title": title, "sentence": sentence, "request_id": logs.request_id.get()}
     page = render_to_string("core/error.html", context, request)
     return HttpResponse(page, status=status, headers=headers)
 
@@ -82,17 +84,30 @@ def not_found(request, exception):
     return _answer(request, 404, _("Nothing here"), sentence)
 
 
-def server_error(request):
-    """503 with Retry-After while the database is away, 500 for a fault of ours.
+def refused(request: HttpRequest, refusal: DomainError) -> HttpResponse:
+    """The page of a refusal that the view left to us."""
+    return _answer(request, refusal.status, _("That is not possible"), refusal.sentence)
 
-    Nothing is acknowledged without a commit, so the same request may be sent again. The page of a
-    500 is static: whatever broke must not break it too.
+
+def unavailable_part(request: HttpRequest, error: Exception) -> HttpResponse:
+    """503 with Retry-After. The cause is logged in one line.
+
+    Nothing is acknowledged without a commit, so the same request may be sent again.
+    """
+    unavailable.note(error)
+    response = _static(request, 503, *unavailable.words(error), unavailable.RETRY)
+    response._has_been_logged = True  # Django would log it once more, with a traceback
+    return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """503 while database or broker are away, 500 with the request's id for a fault of ours.
+
+    The page is static: whatever broke must not break it too.
     """
     error = sys.exc_info()[1]
-    if isinstance(error, UNAVAILABLE):
-        title = _("The database is not answering")
-        sentence = _("Nothing you sent was lost on the way: send it again in a moment.")
-        return _static(request, 503, title, sentence, {"Retry-After": "5"})
+    if isinstance(error, unavailable.ALL):
+        return unavailable_part(request, error)
     title, sentence = _("Something broke on our side"), _("It was logged. Nothing was stored.")
     return _static(request, 500, title, sentence)
 
@@ -101,7 +116,7 @@ def _static(request, status, title, sentence, headers=None):
     if request.path.startswith("/api/"):
         return _answer(request, status, title, sentence, headers)
     # Without the request: no session, no user, no database.
-    context = {"title": title, "sentence": sentence}
+    context = {"title": title, "sentence": sentence, "request_id": logs.request_id.get()}
     page = render_to_string("core/error_static.html", context)
     return HttpResponse(page, status=status, headers=headers)
 

@@ -1,14 +1,14 @@
 """How gunicorn serves Attune; what is given on its command line wins over this file."""  # noqa: N999 (gunicorn's own name)
 
 import os
-import re
 from pathlib import Path
 from urllib.parse import quote
 
+from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-# A long path segment that is no UUID may be the key of a link that logs somebody in.
-KEY = re.compile(r"(?<=/)(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/|$))[^/]{20,}")
+from annotation.core.logs import Context
+from annotation.core.paths import masked
 
 
 class AccessLog(Logger):
@@ -16,11 +16,16 @@ class AccessLog(Logger):
 
     def atoms(self, resp, req, environ, request_time):
         """Return the values of one line, with the keys in the path masked."""
-        found = super().atoms(resp, req, environ, request_time)
+        values = super().atoms(resp, req, environ, request_time)
         # Written as it came over the line: a decoded line end would forge a line of the log.
         path = quote(environ.get("PATH_INFO", "").encode("latin-1"))
-        found["U"] = KEY.sub("...", path)
-        return found
+        values["U"] = masked(path)
+        return values
+
+    def setup(self, cfg: Config) -> None:
+        """Mask the keys in what gunicorn says of broken requests, too."""
+        super().setup(cfg)
+        self.error_log.addFilter(Context())
 
 
 _data = Path(os.environ.get("ATTUNE_DATA") or Path(__file__).parents[2] / "var")
@@ -28,8 +33,8 @@ _data = Path(os.environ.get("ATTUNE_DATA") or Path(__file__).parents[2] / "var")
 wsgi_app = "annotation.wsgi"
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 worker_class = "gthread"
-workers = 2
-threads = 4
+workers = int(os.environ.get("ATTUNE_WEB_PROCESSES") or 2)
+threads = int(os.environ.get("ATTUNE_WEB_THREADS") or 4)
 preload_app = True  # one import for both workers, and a killed one is back at once
 timeout = 60
 # A page never waits long for the database; commands and workers may (settings._database).
@@ -38,11 +43,12 @@ _patience = {
     "ATTUNE_LOCK_TIMEOUT_MS": "3000",
     "ATTUNE_IDLE_TIMEOUT_MS": "30000",
 }
-raw_env = [f"{name}={os.environ.get(name, usual)}" for name, usual in _patience.items()]
+raw_env = [f"{name}={os.environ.get(name, default)}" for name, default in _patience.items()]
 graceful_timeout = 10
 umask = 0o077
 control_socket_disable = True
 secure_scheme_headers: dict[str, str] = {}  # Django alone decides which proxy to believe.
 logger_class = AccessLog
 accesslog = str(_data / "log" / "access.log")
-access_log_format = '%(t)s "%(m)s %(U)s" %(s)s %(B)s bytes %(M)s ms'  # no address, no query
+# No address and no query.
+access_log_format = '%(t)s "%(m)s %(U)s" %(s)s %(B)s bytes %(M)s ms %({x-request-id}o)s'

@@ -185,7 +185,8 @@ def _mark(one, by_id: dict) -> dict:
     start, end, text = one.get("start"), one.get("end"), one.get("text")
     comment = one.get("comment", "")
     fits = (
-        one.get("option") in by_id
+        isinstance(one.get("option"), str | int)
+        and one["option"] in by_id
         and type(start) is int
         and type(end) is int
         and 0 <= start < end <= 1_000_000

@@ -23,8 +23,8 @@ def save(study, slot_id, annotator, data: dict, *, change: bool = False) -> None
     Conflict where the answer was given meanwhile (in another tab, or just before a late draft
     came in), DomainError where there is too much.
     """
-    text = json.dumps(data)
-    if len(text) > SIZE_LIMIT:
+    data = {_storable(name): [_storable(text) for text in texts] for name, texts in data.items()}
+    if len(json.dumps(data)) > SIZE_LIMIT:
         raise DomainError(
             _("A draft has at most %(n)d characters.") % {"n": SIZE_LIMIT}, code="too_long"
         )
@@ -43,9 +43,13 @@ def save(study, slot_id, annotator, data: dict, *, change: bool = False) -> None
     Draft.objects.update_or_create(
         slot_id=slot_id,
         annotator=annotator,
-        # JSON in PostgreSQL holds no NUL.
-        defaults={"data": json.loads(text.replace("\\u0000", ""))},
+        defaults={"data": data},
     )
+
+
+def _storable(text: str) -> str:
+    """``text`` without what JSON in PostgreSQL cannot hold: NUL and lone surrogates."""
+    return text.replace("\x00", "").encode(errors="replace").decode()
 
 
 def drop(slot_id, annotator) -> None:

@@ -1,0 +1,72 @@
+"""What a line of the log holds: the request's id, ids of user and study, and no text of anybody."""
+
+import json
+import logging
+import re
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+from django.http import HttpRequest
+
+from annotation.core.paths import masked
+
+# The request being answered, and its id; None and "" in workers and commands.
+current: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+# PostgreSQL's details quote the row: addresses, names, answers.
+_DETAILS = re.compile(r"^(?:DETAIL|CONTEXT|HINT|LINE \d+):?.*(?:\n\s+.*)*\n?", re.MULTILINE)
+_REFUSAL_LOGGERS = ("django.request", "django.security")
+
+
+class Context(logging.Filter):
+    """Adds ids to a record, masks keys in paths, and keeps tracebacks to faults of ours."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.request_id = request_id.get()
+        record.user_id, record.study = _who_and_where()
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                masked(value) if isinstance(value, str) else value for value in record.args
+            )
+        if record.name.startswith(_REFUSAL_LOGGERS) and getattr(record, "status_code", 400) < 500:
+            record.exc_info = record.exc_text = None
+        return True
+
+
+def _who_and_where() -> tuple[int | None, str]:
+    request = current.get()
+    if request is None:
+        return None, ""
+    # Only who is known already: a log line must not ask the database.
+    user = getattr(request, "_cached_user", None)
+    match = request.resolver_match
+    return getattr(user, "pk", None), match.kwargs.get("slug", "") if match else ""
+
+
+class Line(logging.Formatter):
+    """One line for people, without the database's details in tracebacks."""
+
+    def __init__(self) -> None:
+        super().__init__("{asctime} {levelname} {name} [{request_id}] {message}", style="{")
+
+    def formatException(self, ei) -> str:  # noqa: N802 - logging's name
+        return _DETAILS.sub("", super().formatException(ei))
+
+
+class Json(Line):
+    """One JSON object a line, for programs (ATTUNE_LOG_FORMAT=json)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request": record.request_id or None,
+            "user": record.user_id,
+            "study": record.study or None,
+        }
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps({name: value for name, value in entry.items() if value is not None})
