@@ -2,7 +2,13 @@ from django.urls import path
 
 from annotation.judging.annotator import leaving
 from annotation.judging.annotator import views as annotator_views
-from annotation.judging.curator import adjudication, check_views, sanction_views, task_views
+from annotation.judging.curator import (
+    adjudication,
+    check_views,
+    sanction_views,
+    study_views,
+    task_views,
+)
 from annotation.judging.gold import views as gold_views
 from annotation.judging.owner import views as owner_views
 from annotation.judging.work import views
@@ -23,6 +29,7 @@ urlpatterns = [
     ),
     path("studies/<slug:slug>/steps/", owner_views.steps, name="owner-steps"),
     path("", annotator_views.home, name="home"),
+    path("studies/new/", study_views.new, name="study-new"),
     path("studies/<slug:slug>/mine/", annotator_views.past, name="mine"),
     path("studies/<slug:slug>/mine/download/", annotator_views.download, name="mine-download"),
     path("studies/<slug:slug>/leave/", annotator_views.leave, name="leave"),

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts import consent as consents
 from annotation.accounts.models import User
 from annotation.studies import messages
+from annotation.studies.addresses import address_for
 from annotation.studies.models import RESERVED_SLUGS, CrowdSource, Role, Study
 
 CONSENT_LIMIT = 50_000
@@ -50,12 +51,29 @@ class StudyForm(forms.ModelForm):
             raise forms.ValidationError(_("This address is taken by a page of the site."))
         return slug
 
-    def fields_to_store(self) -> dict:
-        data = dict(self.cleaned_data)
-        body = data.pop("consent").replace("\r\n", "\n")
-        return data | {
-            "consent_text": consents.publish(data.get("slug") or self.instance.slug, body)
-        }
+    def clean_consent(self):
+        # Browsers send line ends as CRLF; a version must not differ by them.
+        return self.cleaned_data["consent"].replace("\r\n", "\n")
+
+
+class NewStudyForm(StudyForm):
+    """A study to be made; its address comes from its title where none is named."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["slug"].required = False
+        self.fields["slug"].help_text = _("Left empty, it is made from the title.")
+
+    def clean(self):
+        data = super().clean()
+        if data.get("title") and data.get("slug") == "":
+            data["slug"] = address_for(data["title"])
+        return data
+
+    def fields_to_start(self) -> tuple[dict, str]:
+        """The study's own fields, and the body of its consent text."""
+        fields = {name: self.cleaned_data[name] for name in self.Meta.fields}
+        return fields, self.cleaned_data["consent"]
 
 
 class SettingsForm(StudyForm):
@@ -67,6 +85,10 @@ class SettingsForm(StudyForm):
             *("title", "description", "languages"),
             *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency"),
         ]
+
+    def consent_text(self):
+        """The version of the consent text that holds what was entered."""
+        return consents.publish(self.instance.slug, self.cleaned_data["consent"])
 
     def clean_currency(self):
         return self.cleaned_data["currency"].upper()

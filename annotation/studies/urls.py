@@ -9,7 +9,6 @@ urlpatterns = [
     path("join/<str:code>/", arrive.join, name="join-link"),
     path("crowd/returned/", arrive.returned, name="returned"),
     path("crowd/<str:token>/", arrive.crowd_enter, name="crowd-enter"),
-    path("studies/new/", views.new, name="study-new"),
     path("studies/<slug:slug>/settings/", views.settings, name="settings"),
     path("studies/<slug:slug>/texts/<str:language>/", views.texts, name="texts"),
     path("studies/<slug:slug>/status/", views.status, name="status"),

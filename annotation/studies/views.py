@@ -1,7 +1,6 @@
 """A study's own pages: settings, texts, consent, messages."""
 
 from django.contrib import messages as notes
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import Http404
@@ -13,13 +12,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.accounts import consent as consents
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.studies import members, messages, wording
-from annotation.studies.access import MANAGERS, may_create, study_for
+from annotation.studies import messages, wording
+from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.forms import (
     CuratorsMessageForm,
     MessageForm,
     SettingsForm,
-    StudyForm,
     TextsForm,
     language_name,
 )
@@ -27,18 +25,6 @@ from annotation.studies.models import Role, Study
 
 ADMINISTRATORS = (Role.ADMINISTRATOR,)
 MESSAGES_A_PAGE = 50
-
-
-@require_http_methods(["GET", "POST"])
-def new(request):
-    if not may_create(request.user):
-        raise PermissionDenied
-    form = StudyForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        study = members.create_study(form.fields_to_store(), request.user)
-        return redirect("personas", study.slug)
-    context = {"form": form}
-    return render(request, "studies/new.html", context, status=400 if form.errors else 200)
 
 
 @require_http_methods(["GET", "POST"])
@@ -50,7 +36,7 @@ def settings(request, slug):
         request.POST or None, instance=study, initial={"consent": text.body if text else ""}
     )
     if request.method == "POST" and form.is_valid():
-        study.consent_text = form.fields_to_store()["consent_text"]
+        study.consent_text = form.consent_text()
         # Not the whole row: its state may have been changed meanwhile.
         study.save(update_fields=[*SettingsForm.Meta.fields, "consent_text"])
         audit.record(request.user, "study.change", study)

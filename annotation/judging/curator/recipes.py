@@ -1,0 +1,100 @@
+"""Recipes: what a new study of a kind begins with, as data in ``judging/recipes``.
+
+``NAME.json`` has a title and a description in each language, the tasks, the study's strategies and
+sources of answers, and its checks; ``texts/NAME.LANGUAGE.md`` are the guidelines and consent texts
+that it names.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from django.db import transaction
+
+from annotation.accounts import consent
+from annotation.candidates.models import Retrieval
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Checks
+from annotation.studies import members
+from annotation.studies.models import Study, TaskDefinition
+
+FOLDER = Path(__file__).parents[1] / "recipes"
+LANGUAGES = ("en", "zh", "ko")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """``title`` and ``description`` are {language: text}; so is ``consent`` ({} asks for none)."""
+
+    name: str
+    title: dict
+    description: dict
+    consent: dict
+    tasks: list[dict]
+    strategies: list[str]
+    sources: list[str]
+    checks: dict
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """Every recipe by its name, in the order in which they are offered."""
+    stored = {path.stem: json.loads(path.read_text("utf-8")) for path in FOLDER.glob("*.json")}
+    ordered = sorted(stored.items(), key=lambda entry: entry[1]["order"])
+    return {name: _recipe(name, data) for name, data in ordered}
+
+
+def _recipe(name: str, data: dict) -> Recipe:
+    fields = {key: data[key] for key in ("title", "description", "strategies", "sources", "checks")}
+    tasks = [task | {"guideline": texts(task["guideline"])} for task in data["tasks"]]
+    return Recipe(name, tasks=tasks, consent=texts(f"consent-{data['consent']}"), **fields)
+
+
+def texts(name: str) -> dict[str, str]:
+    """The texts ``name`` by language; {} where there are none."""
+    paths = {language: FOLDER / "texts" / f"{name}.{language}.md" for language in LANGUAGES}
+    return {code: path.read_text("utf-8").strip() for code, path in paths.items() if path.exists()}
+
+
+@transaction.atomic
+def start_study(recipe: Recipe, fields: dict, consent_body: str, by) -> Study:
+    """Create a study from ``fields`` of the model with all that ``recipe`` brings.
+
+    Guidelines come in each of the study's languages that the recipe has. A consent text that was
+    changed from the recipe's is stored as it is; an unchanged one brings its translations.
+    """
+    languages = fields["languages"]
+    bodies = recipe.consent if consent_body in recipe.consent.values() else {}
+    translations = {code: text for code, text in bodies.items() if code in languages}
+    text = consent.publish(fields["slug"], consent_body, translations) if consent_body else None
+    study = members.create_study(fields | {"consent_text": text}, by)
+    for task in recipe.tasks:
+        _add_task(study, task, languages)
+    if recipe.checks:
+        Checks.objects.create(study=study, **recipe.checks)
+    if recipe.strategies:
+        Retrieval.objects.create(study=study, strategies=recipe.strategies, sources=recipe.sources)
+    return study
+
+
+def _add_task(study, task: dict, languages: list[str]) -> None:
+    """The task in the first of the study's languages that it has, and in the others."""
+    base = next((code for code in languages if code in LANGUAGES), "en")
+    question = task.get("question", {})
+    translations = {
+        code: {"guideline": task["guideline"][code]}
+        | ({"question": question[code]} if question else {})
+        for code in languages
+        if code in LANGUAGES and code != base
+    }
+    config = task["config"] | ({"question": question[base]} if question else {})
+    TaskDefinition.objects.create(
+        study=study,
+        name=task["name"],
+        kind=task["kind"],
+        overlap=task["overlap"],
+        guideline=task["guideline"][base],
+        translations=translations,
+        config=kind_of(task["kind"]).check_config(config),
+    )

@@ -1,0 +1,81 @@
+"""What a new study of each kind begins with."""
+
+import pytest
+from django.utils.html import escape
+
+from annotation.judging.batches.open import open_batch
+from annotation.judging.curator import recipes
+from annotation.judging.models import Slot
+from annotation.judging.work import queue
+from annotation.studies.addresses import address_for
+from annotation.studies.models import Study
+
+pytestmark = pytest.mark.django_db
+TEXT = {"title": "Tea & trains", "languages": ["en", "ko"], "consent": "I take part."}
+
+
+@pytest.fixture
+def ada(cast, login):
+    return login(cast.person("Ada", is_superuser=True))
+
+
+@pytest.mark.parametrize("name", recipes.recipes())
+def test_every_recipe_makes_a_study_whose_tasks_are_explained_in_three_languages(cast, name):
+    recipe = recipes.recipes()[name]
+    assert set(recipe.title) == set(recipe.description) == set(recipe.consent) == {"en", "zh", "ko"}
+    fields = {"title": "T", "slug": "t", "description": "", "languages": ["en", "zh", "ko"]}
+    study = recipes.start_study(recipe, fields, recipe.consent["en"], cast.person("Carol"))
+    assert set(study.consent_text.translations) == {"en", "zh", "ko"}
+    tasks = list(study.tasks.all())
+    assert [task.name for task in tasks] == [task["name"] for task in recipe.tasks]
+    for task in tasks:
+        assert set(task.translations) == {"zh", "ko"}
+        texts = {task.guideline, *(words["guideline"] for words in task.translations.values())}
+        assert len(texts) == 3 and min(map(len, texts)) > 60
+
+
+def test_the_first_page_offers_every_recipe_and_the_second_has_its_consent_text(ada):
+    page = ada.get("/studies/new/").content.decode()
+    for name, recipe in recipes.recipes().items():
+        assert f'href="?recipe={name}"' in page and escape(recipe.title["en"]) in page
+    form = ada.get("/studies/new/?recipe=own-history").content.decode()
+    assert "You decide on every session" in form
+    unknown = ada.get("/studies/new/?recipe=nothing").content.decode()
+    assert "?recipe=pairwise" in unknown
+
+
+def test_the_address_is_made_from_the_title_and_the_overview_is_next(ada):
+    answer = ada.post("/studies/new/", TEXT | {"recipe": "best-of-three"})
+    assert (answer.status_code, answer.url) == (302, "/studies/tea-trains/overview/")
+    study = Study.objects.get(slug="tea-trains")
+    assert [task.overlap for task in study.tasks.order_by("name")] == [9, 9]
+    # The text is no recipe's any more: translations of the old one would be untrue.
+    assert (study.consent_text.body, study.consent_text.translations) == ("I take part.", {})
+    assert ada.post("/studies/new/", TEXT).url == "/studies/tea-trains-2/overview/"
+
+
+@pytest.mark.parametrize(
+    ("title", "address"),
+    [("茶", "study"), ("New", "new-2"), ("a" * 90, "a" * 40), ("A_b -- c", "a-b-c")],
+)
+def test_any_title_gives_an_address(cast, title, address):
+    assert address_for(title) == address
+
+
+def test_an_address_that_is_taken_or_a_missing_title_leaves_nothing_behind(ada, cast):
+    cast.study("tea")
+    wrong = [{"slug": "tea"}, {"slug": "new"}, {"title": ""}, {"consent": ""}, {"title": "a\x00"}]
+    for change in wrong:
+        assert ada.post("/studies/new/", TEXT | change).status_code == 400
+    assert Study.objects.count() == 1
+
+
+def test_a_study_of_a_recipe_with_repeats_hands_out_its_first_item(cast, ada):
+    ada.post("/studies/new/", TEXT | {"recipe": "pairwise", "slug": "pairs"})
+    study = Study.objects.get(slug="pairs")
+    cast.candidates(cast.query(study), 2)
+    open_batch(study, study.tasks.get())
+    ann = cast.member("Ann", study, "annotator")
+    study.refresh_from_db()
+    assert queue.claim(study, ann) is not None
+    assert Slot.objects.filter(status="held").count() == 1
