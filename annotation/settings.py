@@ -162,6 +162,7 @@ INSTALLED_APPS = [
     "annotation.agreement",
     "annotation.datasets",
     "annotation.evaluation",
+    "annotation.webhooks",
     "annotation.overview",
     "annotation.api",
 ]
@@ -381,6 +382,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "ring-for-histories": {"task": "annotation.histories.tasks.ring", "schedule": 20},
     "ring-for-releases": {"task": "annotation.datasets.tasks.ring", "schedule": 20},
+    "webhooks": {
+        "task": "annotation.webhooks.tasks.collect",
+        "schedule": 10,
+        "options": {"expires": 10},
+    },
     "recompute-agreement": {
         "task": "annotation.agreement.tasks.recompute_due",
         "schedule": 10,
@@ -388,6 +394,11 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 10},
     },
 }
+
+# --- Webhooks -------------------------------------------------------------------------------
+
+# Origins (https://host:port) of webhooks that may lie in a private network, or be plain http.
+WEBHOOK_ORIGINS = env.list("ATTUNE_WEBHOOK_ORIGINS", default=[])
 
 # --- API ------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("annotation.agreement.urls")),
     path("", include("annotation.datasets.urls")),
     path("", include("annotation.evaluation.urls")),
+    path("", include("annotation.webhooks.urls")),
     path("", include("annotation.overview.urls")),
     path("api/", include("annotation.api.urls")),
 ]

@@ -57,7 +57,10 @@ GROUPS = [
     ),
     (
         gettext_lazy("Settings"),
-        [Page("settings", "settings", gettext_lazy("Settings"), ADMINISTRATORS)],
+        [
+            Page("settings", "settings", gettext_lazy("Settings"), ADMINISTRATORS),
+            Page("webhooks", "webhooks", gettext_lazy("Webhooks"), MANAGERS),
+        ],
     ),
 ]
 

@@ -85,6 +85,7 @@ class World:
         batch = self.cast.open(study, items=2, name="best" if study == self.tea else "other")
         persona = study.personas.get()
         invitation, key = Invitation.issue(study, "annotator")
+        webhook = study.webhooks.create(url=f"https://{study.slug}.example/hook", events=[])
         code, signs = JoinCode.issue(study, uses=30, days=7)
         return SimpleNamespace(
             study=study,
@@ -96,6 +97,8 @@ class World:
             slot=self._claim(study, judge),
             member=study.memberships.filter(role="annotator").latest("pk"),
             invitation=invitation,
+            webhook=webhook,
+            delivery=webhook.deliveries.create(event="e", subject="s", body={}, status="failed"),
             key=key,
             code=code,
             signs=signs,

@@ -636,6 +636,17 @@ TABLE = {
     "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
     "releases": page(READERS, GET=200, HEAD=200, POST=302, data=lambda w: {"layout": "long"}),
     "release_download": page(READERS, **_thing(version="release.version"), GET=200, HEAD=200),
+    "webhooks": page(
+        MANAGERS,
+        GET=200,
+        HEAD=200,
+        POST=302,
+        data=lambda w: {"url": "https://example.org/hook", "events": ["item.complete"]},
+    ),
+    "webhook": page(
+        MANAGERS, **_thing(pk="webhook.pk"), POST=302, data=lambda w: {"action": "pause"}
+    ),
+    "webhook-message": page(MANAGERS, **_thing(pk="delivery.pk"), POST=302),
     # --- API -----------------------------------------------------------------------------------
     "api-root": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
     "api-studies": api(

@@ -1,0 +1,70 @@
+"""Calls to addresses that people name: only to public ones, at the address that was checked.
+
+A name is resolved once, every address of it must be public, and the connection goes to one of
+these: a second look-up could answer otherwise (DNS rebinding). No redirects, no proxies, bounded
+time.
+"""
+
+import ipaddress
+import socket
+
+import httpx2
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+
+TIMEOUT_SECONDS = 10
+ANSWER_BYTES = 64 * 1024
+URL_LIMIT = 500
+
+
+def check_url(url: str) -> httpx2.URL:
+    """The URL, where it is https to some host; DomainError otherwise. Nothing is looked up."""
+    try:
+        parsed = httpx2.URL(url)
+    except (httpx2.InvalidURL, TypeError, ValueError):
+        parsed = httpx2.URL("")
+    if len(url) > URL_LIMIT or not parsed.host or parsed.userinfo:
+        raise DomainError(_("Write an address like https://example.org/hook."), code="url")
+    if parsed.scheme != "https" and origin(parsed) not in settings.WEBHOOK_ORIGINS:
+        raise DomainError(_("The address must begin with https://."), code="url")
+    return parsed
+
+
+def origin(url: httpx2.URL) -> str:
+    """Scheme, host and port, as the operator's list of allowed origins writes them."""
+    return f"{url.scheme}://{url.host}" + (f":{url.port}" if url.port else "")
+
+
+def post(url: str, content: bytes, headers: dict[str, str]) -> int:
+    """Send ``content`` by POST; the answer's status.
+
+    Raises DomainError where the address is not allowed, httpx2.HTTPError where the call fails.
+    """
+    target = check_url(url)
+    address = _address(target)
+    pinned = target.copy_with(host=address)
+    headers = {**headers, "Host": target.netloc.decode("ascii")}
+    extensions = {"sni_hostname": target.host}
+    with (
+        httpx2.Client(timeout=TIMEOUT_SECONDS, trust_env=False, follow_redirects=False) as client,
+        client.stream(
+            "POST", pinned, content=content, headers=headers, extensions=extensions
+        ) as answer,
+    ):
+        return answer.status_code
+
+
+def _address(url: httpx2.URL) -> str:
+    """An address of the URL's host; DomainError unless all of them are public."""
+    port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
+    try:
+        rows = socket.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise DomainError(_("The host of this address is not known."), code="host") from error
+    addresses = [row[4][0] for row in rows]
+    public = all(ipaddress.ip_address(address.split("%")[0]).is_global for address in addresses)
+    if not public and origin(url) not in settings.WEBHOOK_ORIGINS:
+        raise DomainError(_("This address is not a public one."), code="private")
+    return addresses[0]

@@ -1,0 +1,163 @@
+"""Collect events, send messages, try again: all of what webhooks do."""
+
+import json
+import time
+from datetime import timedelta
+
+import httpx2
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.core import audit, jobs, outgoing
+from annotation.core.errors import DomainError
+from annotation.studies.models import Study
+from annotation.webhooks.events import EVENTS, MINUTES
+from annotation.webhooks.models import Delivery, Webhook
+from annotation.webhooks.signature import sign
+
+WEBHOOKS_A_STUDY = 10
+TEST = "webhook.test"
+# Waits after the first, second, … attempt that failed: about a day in all.
+DELAYS = [timedelta(seconds=s) for s in (5, 60, 300, 1800, 7200, 21600, 43200)]
+OVERLAP_MINUTES = 10
+KEPT_DAYS = 30
+
+
+@transaction.atomic
+def add(study: Study, url: str, events: list[str], *, by) -> Webhook:
+    """Make a webhook for ``events`` (names of EVENTS); DomainError where the address is refused."""
+    outgoing.check_url(url)
+    unknown = set(events) - set(EVENTS)
+    if unknown or not events:
+        names = ", ".join(EVENTS)
+        raise DomainError(_("Choose at least one event of: %(names)s.") % {"names": names})
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if study.webhooks.count() >= WEBHOOKS_A_STUDY:
+        sentence = _("A study has up to %(n)d webhooks.") % {"n": WEBHOOKS_A_STUDY}
+        raise DomainError(sentence, code="too_many")
+    webhook = Webhook.objects.create(
+        study=study, url=url, events=sorted(set(events)), created_by=by
+    )
+    audit.record(by, "webhook.add", webhook, host=httpx2.URL(url).host, events=webhook.events)
+    return webhook
+
+
+@transaction.atomic
+def remove(webhook: Webhook, *, by) -> None:
+    """Delete a webhook with its messages."""
+    audit.record(by, "webhook.remove", webhook)
+    webhook.delete()
+
+
+@transaction.atomic
+def pause(webhook: Webhook, *, by) -> None:
+    """Pause a webhook, or let a paused one go on; what happened meanwhile is not told."""
+    fields = {"paused_at": None if webhook.paused_at else timezone.now(), "seen_at": Now()}
+    Webhook.objects.filter(pk=webhook.pk).update(**fields)
+    audit.record(by, "webhook.pause", webhook, paused=fields["paused_at"] is not None)
+
+
+def test(webhook: Webhook) -> Delivery:
+    """Ask for a message that says nothing, to see whether it arrives."""
+    subject = timezone.now().isoformat()
+    body = _message(webhook, TEST, {"webhook": webhook.pk})
+    return Delivery.objects.create(webhook=webhook, event=TEST, subject=subject, body=body)
+
+
+def replay(delivery: Delivery) -> None:
+    """Ask for the message once more, under the same id."""
+    jobs.again(Delivery.objects.filter(pk=delivery.pk).exclude(status=Delivery.Status.RUNNING))
+
+
+def collect() -> int:
+    """Make a message of every event that no webhook was told of yet; how many."""
+    made = 0
+    for webhook in Webhook.objects.filter(paused_at=None).select_related("study"):
+        made += _collect(webhook)
+    old = timezone.now() - timedelta(days=KEPT_DAYS)
+    over = (Delivery.Status.DONE, Delivery.Status.FAILED)
+    Delivery.objects.filter(created_at__lt=old, status__in=over).delete()
+    return made
+
+
+def _collect(webhook: Webhook) -> int:
+    now, made = timezone.now(), 0
+    for event in webhook.events:
+        back = timedelta(minutes=MINUTES.get(event, OVERLAP_MINUTES))
+        since = max(webhook.seen_at - back, webhook.created_at)
+        rows = EVENTS[event](webhook.study, since)
+        messages = [
+            Delivery(
+                webhook=webhook,
+                event=event,
+                subject=subject,
+                body=_message(webhook, event, data),
+            )
+            for subject, data in rows
+        ]
+        known = set(
+            webhook.deliveries.filter(
+                event=event, subject__in=[message.subject for message in messages]
+            ).values_list("subject", flat=True)
+        )
+        new = [message for message in messages if message.subject not in known]
+        Delivery.objects.bulk_create(new, ignore_conflicts=True, batch_size=1000)
+        made += len(new)
+    Webhook.objects.filter(pk=webhook.pk).update(seen_at=now)
+    return made
+
+
+def _message(webhook: Webhook, event: str, data: dict) -> dict:
+    at = timezone.now().isoformat()
+    return {"type": event, "timestamp": at, "data": {"study": webhook.study.slug, **data}}
+
+
+def due() -> QuerySet:
+    """Ids of messages to send now, the oldest first."""
+    rows = Delivery.objects.filter(webhook__paused_at=None)
+    return jobs.startable(rows).order_by("created_at").values_list("pk", flat=True)[:500]
+
+
+def send(delivery_id) -> None:
+    """Send one message, if nobody else does; a failed one is tried again after a wait."""
+    if not jobs.take(Delivery.objects.all(), delivery_id):
+        return
+    delivery = Delivery.objects.select_related("webhook").get(pk=delivery_id)
+    status, error = _post(delivery)
+    if status is not None and 200 <= status < 300:
+        jobs.end(delivery, Delivery.Status.DONE, answer_status=status, tried_at=Now(), error="")
+        return
+    last = delivery.attempts > len(DELAYS)
+    jobs.end(
+        delivery,
+        Delivery.Status.FAILED if last else Delivery.Status.REQUESTED,
+        # Each attempt has its own wait: none counts towards the tries of a job.
+        tries_from=F("attempts"),
+        next_try_at=None if last else Now() + DELAYS[delivery.attempts - 1],
+        answer_status=status,
+        tried_at=Now(),
+        error=error or _("The address answered %(status)s.") % {"status": status},
+    )
+
+
+def _post(delivery: Delivery) -> tuple[int | None, str]:
+    """The answer's status, or the sentence why there is none."""
+    body = json.dumps(delivery.body, ensure_ascii=False).encode()
+    at = int(time.time())
+    headers = {
+        "content-type": "application/json",
+        "user-agent": "Attune-Webhooks/1",
+        "webhook-id": str(delivery.pk),
+        "webhook-timestamp": str(at),
+        "webhook-signature": sign(delivery.webhook.secret, str(delivery.pk), at, body),
+    }
+    try:
+        return outgoing.post(delivery.webhook.url, body, headers), ""
+    except DomainError as refusal:
+        return None, refusal.sentence
+    except httpx2.HTTPError as error:
+        name = type(error).__name__
+        return None, _("The address did not answer (%(cause)s).") % {"cause": name}

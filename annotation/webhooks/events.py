@@ -1,0 +1,68 @@
+"""What webhooks are told of. Events are pulled: whatever made them knows nothing of webhooks."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from django.db.models import Exists, F, OuterRef
+
+from annotation.datasets.models import Release
+from annotation.judging.models import Batch, Item, Judgment
+from annotation.studies.models import Study
+
+# (what the event is about, the message's data)
+Events = Iterator[tuple[str, dict]]
+LIMIT = 10_000
+
+
+def _judgments(study: Study, since: datetime) -> Events:
+    """Judgments of people; imported ones are one import's, not thousands of events."""
+    rows = (
+        Judgment.objects.standing()
+        .filter(slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK, imported=False)
+        .filter(submitted_at__gte=since)
+        .order_by("pk")
+        .values_list("pk", "slot__item__external_id", "slot__item__batch__task__name")[:LIMIT]
+    )
+    for pk, item, task in rows:
+        yield str(pk), {"judgment": pk, "item": item, "task": task}
+
+
+def _judged_items(study: Study, since: datetime):
+    lately = Judgment.objects.filter(
+        slot__item=OuterRef("pk"), slot__study=study, submitted_at__gte=since
+    )
+    work = Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK, position__gt=0)
+    return work.filter(Exists(lately), done__gte=F("overlap"))
+
+
+def _items(study: Study, since: datetime) -> Events:
+    rows = _judged_items(study, since).order_by("position")
+    for pk, item, task, done in rows.values_list("pk", "external_id", "batch__task__name", "done")[
+        :LIMIT
+    ]:
+        yield str(pk), {"item": item, "task": task, "judgments": done}
+
+
+def _batches(study: Study, since: datetime) -> Events:
+    waiting = Item.objects.filter(batch=OuterRef("pk"), done__lt=F("overlap"), position__gt=0)
+    judged = Batch.objects.filter(pk__in=_judged_items(study, since).values("batch"))
+    for batch in judged.filter(~Exists(waiting)).select_related("task"):
+        yield str(batch.pk), {"batch": batch.pk, "task": batch.task.name, "items": batch.size}
+
+
+def _releases(study: Study, since: datetime) -> Events:
+    done = Release.objects.filter(study=study, status=Release.Status.DONE, as_of__gte=since)
+    for release in done:
+        data = {"release": str(release.public_id), "version": release.version}
+        yield str(release.public_id), data | {"layout": release.layout}
+
+
+# How long an event may take from its time to its being visible: a transaction, or for a release
+# the writing of its files. So far back is looked again; the same event is never told twice.
+MINUTES = {"release.ready": 24 * 60}
+EVENTS: dict[str, Callable[[Study, datetime], Events]] = {
+    "judgment.stored": _judgments,
+    "item.complete": _items,
+    "batch.complete": _batches,
+    "release.ready": _releases,
+}

@@ -1,0 +1,77 @@
+"""The page of a study's webhooks."""
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.core import jobs
+from annotation.core.errors import DomainError
+from annotation.studies.access import MANAGERS, study_for
+from annotation.webhooks import deliver, tasks
+from annotation.webhooks.events import EVENTS
+from annotation.webhooks.models import Delivery, Webhook
+
+MESSAGES_A_PAGE = 50
+
+
+class WebhookForm(forms.Form):
+    url = forms.CharField(label=gettext_lazy("Address"), max_length=500, widget=forms.URLInput)
+    events = forms.MultipleChoiceField(
+        label=gettext_lazy("Events"),
+        choices=[(name, name) for name in EVENTS],
+        initial=list(EVENTS),
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhooks(request, slug):
+    """The study's webhooks and their messages; POST adds one."""
+    study = study_for(request.user, slug, MANAGERS)
+    form = WebhookForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            deliver.add(study, **form.cleaned_data, by=request.user)
+            return redirect("webhooks", slug)
+        except DomainError as refusal:
+            form.add_error("url", refusal.sentence)
+    sent = Delivery.objects.filter(webhook__study=study).select_related("webhook")
+    context = {
+        "study": study,
+        "form": form,
+        "webhooks": study.webhooks.order_by("pk"),
+        "page": Paginator(sent.order_by("-created_at", "pk"), MESSAGES_A_PAGE).get_page(
+            request.GET.get("page")
+        ),
+    }
+    return render(request, "webhooks/webhooks.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def change(request, slug, pk):
+    """Test, pause or remove a webhook."""
+    study = study_for(request.user, slug, MANAGERS)
+    webhook = get_object_or_404(Webhook, study=study, pk=pk)
+    action = request.POST.get("action")
+    if action == "test":
+        jobs.notify(tasks.send, deliver.test(webhook).pk)
+        messages.success(request, _("A test message is on its way: it appears below."))
+    elif action == "pause":
+        deliver.pause(webhook, by=request.user)
+    elif action == "remove":
+        deliver.remove(webhook, by=request.user)
+    return redirect("webhooks", slug)
+
+
+@require_POST
+def replay(request, slug, pk):
+    """Send a message once more."""
+    study = study_for(request.user, slug, MANAGERS)
+    delivery = get_object_or_404(Delivery, webhook__study=study, pk=pk)
+    deliver.replay(delivery)
+    jobs.notify(tasks.send, delivery.pk)
+    return redirect("webhooks", slug)

@@ -1,0 +1,198 @@
+"""Messages about a study's events: signed, told once, tried again, only to public addresses."""
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from django.utils import timezone
+
+from annotation.core import outgoing
+from annotation.core.errors import DomainError
+from annotation.judging.work import queue, submit
+from annotation.webhooks import deliver
+from annotation.webhooks.models import Delivery
+from annotation.webhooks.signature import sign
+
+
+class Receiver:
+    """A server that keeps what it is sent and answers with the statuses it was given, then 200."""
+
+    def __init__(self):
+        self.requests, self.statuses = [], []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.requests.append((dict(self.headers), body))
+                self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
+                self.end_headers()
+
+            def log_message(self, *args):
+                """Nothing on stderr."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.origin = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def receiver(settings):
+    receiver = Receiver()
+    settings.WEBHOOK_ORIGINS = [receiver.origin]
+    yield receiver
+    receiver.server.shutdown()
+    receiver.server.server_close()
+
+
+@pytest.fixture
+def hook(cast, tea, receiver):
+    events = ["judgment.stored", "item.complete", "batch.complete"]
+    return deliver.add(tea, f"{receiver.origin}/hook", events, by=cast.person("Carol"))
+
+
+def judge(study, user):
+    slot_id = queue.claim(study, user)
+    slot = study.slots.get(pk=slot_id)
+    choice = str(slot.item.options.get(number=1).candidate_id)
+    submit.submit(study, slot_id, user, {"choice": choice}, key=f"k{slot_id}")
+
+
+def send_all():
+    for delivery in list(deliver.due()):
+        deliver.send(delivery)
+
+
+def test_judgments_items_and_batches_are_told_once_and_in_this_order(cast, tea, hook, receiver):
+    cast.open(tea, items=1, overlap=2)
+    judge(tea, cast.person("Ann"))
+    assert deliver.collect() == 1
+    judge(tea, cast.person("Bo"))
+    assert deliver.collect() == 3
+    assert deliver.collect() == 0
+    send_all()
+    types = [json.loads(body)["type"] for _headers, body in receiver.requests]
+    assert sorted(types) == [
+        "batch.complete",
+        "item.complete",
+        "judgment.stored",
+        "judgment.stored",
+    ]
+    item = next(b for _h, b in receiver.requests if b'"item.complete"' in b)
+    assert json.loads(item)["data"] == {
+        "study": "tea",
+        "item": tea.items.get().external_id,
+        "task": "best",
+        "judgments": 2,
+    }
+
+
+def test_a_message_carries_a_signature_that_its_receiver_can_check(tea, hook, receiver):
+    message = deliver.test(hook)
+    deliver.send(message.pk)
+    headers, body = receiver.requests[0]
+    key = base64.b64decode(hook.secret.removeprefix("whsec_"))
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert headers["webhook-id"] == str(message.pk)
+    assert abs(int(headers["webhook-timestamp"]) - timezone.now().timestamp()) < 60
+
+
+def test_the_signature_equals_the_standards_published_example():
+    """The example of the specification's reference libraries."""
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    body = b'{"test": 2432232314}'
+    signature = sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
+    assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_refused_message_is_sent_again_after_a_wait_under_the_same_id(tea, hook, receiver):
+    receiver.statuses = [500]
+    message = deliver.test(hook)
+    deliver.send(message.pk)
+    message.refresh_from_db()
+    assert (message.status, message.answer_status) == ("requested", 500)
+    assert message.next_try_at > timezone.now()
+    assert message.pk not in deliver.due()
+    Delivery.objects.update(next_try_at=timezone.now())
+    send_all()
+    message.refresh_from_db()
+    assert (message.status, message.attempts) == ("done", 2)
+    assert len({headers["webhook-id"] for headers, _body in receiver.requests}) == 1
+
+
+def test_after_the_last_wait_a_message_is_given_up_and_can_be_sent_again(tea, hook, receiver):
+    receiver.statuses = [503] * (len(deliver.DELAYS) + 1)
+    message = deliver.test(hook)
+    for _attempt in range(len(deliver.DELAYS) + 1):
+        Delivery.objects.update(next_try_at=None)
+        deliver.send(message.pk)
+    message.refresh_from_db()
+    assert (message.status, message.attempts) == ("failed", len(deliver.DELAYS) + 1)
+    deliver.replay(message)
+    send_all()
+    message.refresh_from_db()
+    assert message.status == "done"
+
+
+def test_a_paused_webhook_hears_nothing_of_what_happened_meanwhile(cast, tea, hook, receiver):
+    cast.open(tea, items=2, overlap=1)
+    deliver.pause(hook, by=cast.person("Carol"))
+    judge(tea, cast.person("Ann"))
+    assert deliver.collect() == 0
+    hook.refresh_from_db()
+    assert hook.paused_at is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("https://127.0.0.1/hook", "private"),
+        ("https://[::1]/hook", "private"),
+        ("https://localhost/hook", "private"),
+        ("https://10.0.0.1/hook", "private"),
+        ("https://169.254.169.254/latest", "private"),
+        ("https://[::ffff:127.0.0.1]/", "private"),
+        ("http://example.org/hook", "url"),
+        ("ftp://example.org/", "url"),
+        ("https://user:word@example.org/", "url"),
+        ("https://", "url"),
+        ("no address", "url"),
+        ("https://example.org/" + "a" * 500, "url"),
+        ("https://no-such-host.invalid/", "host"),
+    ],
+)
+def test_an_address_that_is_not_public_is_never_called(url, code):
+    with pytest.raises(DomainError) as refusal:
+        outgoing.post(url, b"{}", {})
+    assert refusal.value.code == code
+
+
+def test_a_study_has_up_to_ten_webhooks_and_known_events(cast, tea, settings):
+    carol = cast.person("Carol")
+    for n in range(10):
+        deliver.add(tea, f"https://example.org/{n}", ["item.complete"], by=carol)
+    with pytest.raises(DomainError, match="up to 10"):
+        deliver.add(tea, "https://example.org/11", ["item.complete"], by=carol)
+    with pytest.raises(DomainError, match="at least one event"):
+        deliver.add(tea, "https://example.org/11", ["item.unknown"], by=carol)
+
+
+def test_a_curator_adds_tests_and_removes_a_webhook_in_the_browser(cast, tea, login, receiver):
+    page = login(cast.person("Carol"))
+    body = {"url": f"{receiver.origin}/x", "events": ["release.ready"]}
+    assert page.post("/studies/tea/webhooks/", body).status_code == 302
+    hook = tea.webhooks.get()
+    assert hook.secret in page.get("/studies/tea/webhooks/").content.decode()
+    page.post(f"/studies/tea/webhooks/{hook.pk}/", {"action": "test"})
+    send_all()
+    assert "delivered" in page.get("/studies/tea/webhooks/").content.decode()
+    page.post(f"/studies/tea/webhooks/{hook.pk}/", {"action": "remove"})
+    assert not tea.webhooks.exists()
+    refused = page.post("/studies/tea/webhooks/", {"url": "http://x", "events": ["x"]})
+    assert refused.status_code == 400
