@@ -139,7 +139,7 @@ def test_a_score_that_is_missing_is_asked_for_three_times_and_stays_null(capsys,
     server.answer = forgets_tone
     result = judge(capsys, release)
     # What stood after the cut is missing, too; the score in the thought is none.
-    assert list(result["criteria"].values()) == [60, 55, None, None]
+    assert [result["criteria"][name] for name in bespoke.CRITERIA] == [60, 55, None, None]
     assert (result["average"], result["missing_scores"]) == (None, 8)
     assert result["agreement"]["n"] == 8
     assert server.calls == 4 * 3 + 6

@@ -11,6 +11,7 @@ from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
 from annotation.evaluation import runs, scores_file
 from annotation.evaluation.models import Run
+from annotation.evaluation.pairs import HALVES, TIERS
 from annotation.evaluation.prompts import SETTINGS
 
 
@@ -123,7 +124,8 @@ def _words(result: dict) -> str:
         f"{result['model']} ({result['setting']}): {_value(result['average'])} on {result['n']:,} "
         f"pairs; {result['unparsed']:,} verdicts could not be read; by chance 50"
     ]
-    for half, tiers in result["accuracy"].items():
+    for half in HALVES:  # PostgreSQL keeps no order of keys
+        tiers = {tier: result["accuracy"][half][tier] for tier in (*TIERS, "average")}
         cells = "  ".join(f"{tier} {_value(cell)}" for tier, cell in tiers.items() if cell["n"])
         lines += [f"{half}: {cells}"] if cells else []
     lines.append(f"at equal length: {_value(result['length_controlled'])}")

@@ -70,7 +70,9 @@ class Command(BaseCommand):
 
 
 def _words(result: dict) -> str:
-    cells = {**result["criteria"], "Recall": result["recall"], "Avg": result["average"]}
+    # PostgreSQL keeps no order of keys.
+    cells = {name: result["criteria"][name] for name in bespoke.CRITERIA}
+    cells |= {"Recall": result["recall"], "Avg": result["average"]}
     row = "  ".join(f"{name} {_number(value)}" for name, value in cells.items())
     agreement = result["agreement"]
     parts = [f"{name} {_number(agreement[name]['value'], 3)}" for name in ("pearson", "spearman")]
