@@ -234,7 +234,7 @@ def read_judgment(text: str) -> dict[str, dict]:
 def whole_judgment(text: str) -> dict | None:
     """The judgment where no score is missing, else None."""
     judgment = read_judgment(text)
-    return judgment if all(one["score"] is not None for one in judgment.values()) else None
+    return judgment if all(part["score"] is not None for part in judgment.values()) else None
 
 
 def read_claim(text: str) -> bool | None:
@@ -260,7 +260,7 @@ def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> d
     judgments = [
         _judgment(*replies.get(f"{place}:{JUDGE}", (None, ""))) for place in range(len(asked))
     ]
-    means = {name: _mean([one[key] for one in judgments])
+    means = {name: _mean([judgment[key] for judgment in judgments])
              for name, key in zip(CRITERIA, KEYS, strict=True)}  # fmt: skip
     matched, unread = _recall(asked, replies)
     return {
@@ -269,7 +269,9 @@ def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> d
             {name: None if mean is None else FULL * mean for name, mean in means.items()},
             100 * float(np.mean(matched)),
         ),
-        "missing_scores": sum(score is None for one in judgments for score in one.values()),
+        "missing_scores": sum(
+            score is None for judgment in judgments for score in judgment.values()
+        ),
         "unparsed_claims": unread,
         "agreement": agreement(asked, judgments),
     }

@@ -18,7 +18,7 @@ from annotation.core.errors import DomainError, NotFound
 from annotation.core.rows import silent
 from annotation.datasets.check import check
 from annotation.datasets.models import Release
-from annotation.evaluation import bespoke, choices, pairs, prompts, scores_file
+from annotation.evaluation import bespoke, choices, pairs, prompts, scores_file, training
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
 from annotation.evaluation.models import Benchmark, Reply, Run
 
@@ -336,3 +336,26 @@ class Judgments:
         rows = run.replies.values_list("unit", "value", "text")
         replies = {unit: (value, text) for unit, value, text in rows}
         return {**begin_result(run), **bespoke.summary(self.asked, replies), **spent(run)}, None
+
+
+class Learned:
+    """A trained reward model on the pairs of personas that it was not trained on.
+
+    Raises DomainError where there is none, or the release lacks what the setting needs.
+    """
+
+    def __init__(self, benchmark, model, card: dict, setting: str, limit: int | None):
+        drawn = pairs.sample(benchmark.pairs, limit)
+        self.asked = training.unseen(benchmark, drawn, card)
+        self.left_out = len(drawn) - len(self.asked)
+        self.about = training.about_users(benchmark, self.asked, setting)
+        self.model = model
+
+
+def learned_run(run: Run, plan: Learned) -> Run:
+    """Close a run of a trained model."""
+    chosen, reject = training.rewards(plan.model, plan.asked, plan.about)
+    more = {"unparsed": 0, "position_consistency": None, "left_out": plan.left_out}
+    places = [pair.place for pair in plan.asked]
+    _finish(run, *choice_result(run, places, choices.of_scores(chosen, reject), more))
+    return run

@@ -168,9 +168,9 @@ def test_a_judge_that_stops_goes_on_where_it_was(capsys, release, server):
 def test_one_person_has_no_interval():
     query = bespoke.Query("user1", "1")
     response = bespoke.Response("a", dict(zip(bespoke.KEYS, (1, 2, 3, 4), strict=True)), {})
-    found = bespoke.agreement([(query, response)], [dict(response.scores)])
-    assert found["pearson"]["value"] == pytest.approx(1)
-    assert (found["pearson"]["low"], found["pearson"]["reason"]) == (
+    values = bespoke.agreement([(query, response)], [dict(response.scores)])
+    assert values["pearson"]["value"] == pytest.approx(1)
+    assert (values["pearson"]["low"], values["pearson"]["reason"]) == (
         None,
         "one person has no interval",
     )

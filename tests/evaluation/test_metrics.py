@@ -73,9 +73,9 @@ def test_rows_without_common_pairs_have_no_difference():
 @given(strategies.lists(strategies.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=40))
 def test_an_interval_holds_its_value_and_stays_between_0_and_100(values):
     score, item = np.array(values), np.arange(len(values))
-    for found in (metrics.accuracy(score, item), metrics.controlled(score, item % 3, item)):
-        assert 0 <= found.low <= found.value + 1e-9
-        assert found.value - 1e-9 <= found.high <= 100
+    for interval in (metrics.accuracy(score, item), metrics.controlled(score, item % 3, item)):
+        assert 0 <= interval.low <= interval.value + 1e-9
+        assert interval.value - 1e-9 <= interval.high <= 100
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
-from annotation.evaluation import runs, scores_file
+from annotation.evaluation import learned, runs, scores_file
 from annotation.evaluation.models import Run
 from annotation.evaluation.pairs import HALVES, TIERS
 from annotation.evaluation.prompts import SETTINGS
@@ -116,7 +116,11 @@ def _scores(release, scores, setting, limit, **options) -> Run:
 
 
 def _learned(release, model, setting, limit, **options) -> Run:
-    raise CommandError("There is no trained model to load yet.")
+    benchmark, (fitted, card) = runs.opened(release), learned.load(model, "reward")
+    plan = runs.Learned(benchmark, fitted, card, setting, limit)
+    fields = _fields(release, setting, limit, model.stem, options)
+    run = runs.request(runs.register(benchmark, release), Run.Kind.LEARNED, start=True, **fields)
+    return runs.learned_run(run, plan)
 
 
 def _words(result: dict) -> str:

@@ -1,0 +1,303 @@
+"""Training of judges on a release, cross-validated by person, with baselines beside them. Pure.
+
+No person is in training and test at once: folds are persons, and a saved model names the personas
+it was fitted on, so that `evaluate` can leave them out.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from annotation.agreement.statistics.bootstrap import resampled_weights
+from annotation.core import records
+from annotation.evaluation import learned, metrics
+from annotation.evaluation.bm25 import Corpus
+from annotation.evaluation.choices import of_scores, retrieved
+from annotation.evaluation.learned import ModelError, Texts
+from annotation.evaluation.pairs import Benchmark, Pair
+from annotation.personas.profile import as_text
+
+RESAMPLES = 1000
+LEAST = 10
+WHAT = {
+    "reward": "Which of two answers to a question a person prefers: Bradley-Terry, linear in "
+    "sentence embeddings of persona, question and answer and in the log of the length.",
+    "verifier": "Whether an attribute is problematic (uncertain or rejected by people): logistic "
+    "regression on its sentence embedding, length and the extractor's confidence.",
+    "matcher": "Whether an attribute matters to a prompt: logistic regression on the sentence "
+    "embeddings of both.",
+}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model fitted on all that was not held out, and its card."""
+
+    model: learned.Linear
+    card: dict
+
+
+def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
+    """Train on the pairs of a release; ``value`` is accuracy in per cent.
+
+    ``hold_out`` is the share of persons that the saved model does not see. Raises ModelError.
+    """
+    pairs, profiles = benchmark.pairs, _profiles(benchmark)
+    person = _codes([pair.user_id for pair in pairs])
+    texts = Texts()
+    chosen, reject = (
+        pair_features(texts, pairs, [getattr(pair, side) for pair in pairs],
+                      [profiles.get(pair.user_id, "") for pair in pairs])
+        for side in ("chosen", "reject")
+    )  # fmt: skip
+    fold = learned.folds_of(person)
+
+    def predict(train, test):
+        return _prefer(learned.fit_reward(chosen[train], reject[train]), chosen[test], reject[test])
+
+    result = _accuracy(learned.out_of_fold(fold, predict), person)
+    baselines = {
+        name: float(100 * of_scores(*values).mean())
+        for name, values in _pair_baselines(pairs, profiles, chosen, reject).items()
+    }
+    seen = _seen(person, hold_out)
+    model = learned.fit_reward(chosen[seen], reject[seen])
+    users = {pair.user_id for pair, there in zip(pairs, seen, strict=True) if there}
+    personas = sorted(persona_digest(benchmark.personas[user]) for user in users
+                      if user in benchmark.personas)  # fmt: skip
+    card = _card("reward", "accuracy", len(pairs), fold, result, baselines, benchmark.digest)
+    return Trained(model, card | {"personas": personas, "persons": len(users)})
+
+
+def pair_features(texts: Texts, pairs: list[Pair], answers: list[str], about: list[str]):
+    """Features (pairs, 771) of one answer of each pair, ``about`` its user."""
+    return learned.reward_features(texts, about, [pair.question for pair in pairs], answers)
+
+
+def rewards(model: learned.Linear, pairs: list[Pair], about: list[str]) -> tuple:
+    """Rewards (pairs,) of the chosen and of the other answers."""
+    texts = Texts()
+    return tuple(
+        model.score(pair_features(texts, pairs, [getattr(pair, side) for pair in pairs], about))
+        for side in ("chosen", "reject")
+    )
+
+
+def about_users(benchmark: Benchmark, pairs: list[Pair], setting: str) -> list[str]:
+    """What a learned judge knows of each pair's user: profile, nearest memories, or nothing."""
+    if setting == "persona":
+        profiles = _profiles(benchmark)
+        return [profiles.get(pair.user_id, "") for pair in pairs]
+    if setting == "none":
+        return [""] * len(pairs)
+    if not benchmark.memories:
+        raise ModelError(f"The setting {setting} needs persona/memories.jsonl in the release.")
+    nearest = retrieved(pairs, benchmark.memories)
+    return ["\n".join(nearest[pair.place]) for pair in pairs]
+
+
+def unseen(benchmark: Benchmark, pairs: list[Pair], card: dict) -> list[Pair]:
+    """The pairs of personas that the model was not trained on. ModelError where none is left."""
+    trained = set(card.get("personas", []))
+    users = {user for user, profile in benchmark.personas.items()
+             if persona_digest(profile) in trained}  # fmt: skip
+    left = [pair for pair in pairs if pair.user_id not in users]
+    if not left:
+        raise ModelError(
+            "The model was trained on every persona of this release: what it says of them is no "
+            "test. Train with --hold-out, or evaluate on another release."
+        )
+    return left
+
+
+def persona_digest(profile: dict) -> str:
+    """A name for a profile that is the same in each release."""
+    canonical = json.dumps(profile, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows with a label: features (rows, features), label 0 or 1, a code of the person, and
+    baselines: a score (rows,) each, high where the label should be 1."""
+
+    features: np.ndarray
+    label: np.ndarray
+    person: np.ndarray
+    baselines: dict[str, np.ndarray]
+    digest: str
+
+
+def verifier(folder: Path, hold_out: float = 0.0) -> Trained:
+    """Train on attributes.jsonl of a `personalbench` release; ``value`` is F1 of "problematic"."""
+    rows, digest = _labelled_rows(folder, "attributes.jsonl", ("text", "user"))
+    rows = [row for row in rows if row["label"] in ("accepted", "problematic")]
+    attribute = [row["text"] for row in rows]
+    confidence = [_number(row.get("confidence")) for row in rows]
+    features = learned.attribute_features(Texts(), attribute, confidence)
+    label = np.array([int(row["label"] == "problematic") for row in rows])
+    baselines = {
+        "verbosity": np.array([float(len(text)) for text in attribute]),
+        "confidence": -np.array(confidence),
+        "always": np.zeros(len(rows)),
+    }
+    person = _codes([str(row["user"]) for row in rows])
+    return _train("verifier", Labelled(features, label, person, baselines, digest), hold_out)
+
+
+def matcher(folder: Path, hold_out: float = 0.0) -> Trained:
+    """Train on relevance.jsonl of a `personalbench` release; ``value`` is F1 of "yes"."""
+    rows, digest = _labelled_rows(folder, "relevance.jsonl", ("attribute", "prompt", "user"))
+    rows = [row for row in rows if row["label"] in ("yes", "no")]
+    attribute, prompt = ([row[key] for row in rows] for key in ("attribute", "prompt"))
+    texts = Texts()
+    features = learned.match_features(texts, attribute, prompt)
+    corpus = Corpus(list(dict.fromkeys(attribute)))
+    baselines = {
+        "verbosity": np.array([float(len(text)) for text in prompt]),
+        "bm25": corpus.scores(prompt, attribute),
+        "cosine": (texts.rows(attribute) * texts.rows(prompt)).sum(axis=1),
+        "always": np.zeros(len(rows)),
+    }
+    label = np.array([int(row["label"] == "yes") for row in rows])
+    person = _codes([str(row["user"]) for row in rows])
+    return _train("matcher", Labelled(features, label, person, baselines, digest), hold_out)
+
+
+def _train(kind: str, rows: Labelled, hold_out: float) -> Trained:
+    if len(rows.label) < LEAST or len(set(rows.label.tolist())) < 2:
+        raise ModelError(f"{LEAST} rows or more with both labels are needed, decided by people.")
+    fold = learned.folds_of(rows.person)
+
+    def fitted(train, test):
+        model = learned.fit_logistic(rows.features[train], rows.label[train])
+        return model.score(rows.features[test])
+
+    predicted = _predicted(rows, fold, fitted)
+    baselines = {
+        name: learned.f1(_predicted(rows, fold, lambda _, test, s=score: s[test]), rows.label)
+        for name, score in rows.baselines.items()
+    }
+    result = _f1(predicted, rows.label, rows.person)
+    seen = _seen(rows.person, hold_out)
+    model = learned.fit_logistic(rows.features[seen], rows.label[seen])
+    inside = learned.out_of_fold(fold, fitted)
+    card = _card(kind, "f1", len(rows.label), fold, result, baselines, rows.digest)
+    threshold = learned.best_threshold(inside, rows.label)
+    return Trained(model, card | {"threshold": threshold, "persons": len(set(rows.person[seen]))})
+
+
+def _predicted(rows: Labelled, fold: np.ndarray, score: Callable) -> np.ndarray:
+    """Whether each row is taken for label 1; thresholds come from the other folds alone."""
+    predicted = np.zeros(len(fold), bool)
+    for number in np.unique(fold):
+        test, train = fold == number, fold != number
+        inner = np.unique(fold[train])
+        if len(inner) > 1:
+            values = np.zeros(len(fold))
+            for held in inner:
+                part = fold == held
+                values[part] = score(train & ~part, part)
+            values = values[train]
+        else:
+            values = score(train, train)
+        threshold = learned.best_threshold(values, rows.label[train])
+        predicted[test] = score(train, test) >= threshold
+    return predicted
+
+
+def _prefer(model: learned.Linear, chosen: np.ndarray, reject: np.ndarray) -> np.ndarray:
+    return of_scores(model.score(chosen), model.score(reject))
+
+
+def _accuracy(score: np.ndarray, person: np.ndarray) -> tuple:
+    interval = metrics.accuracy(score, person)
+    return interval.value, interval.low, interval.high
+
+
+def _f1(predicted: np.ndarray, label: np.ndarray, person: np.ndarray) -> tuple:
+    """F1 with its percentile interval over persons."""
+    people = int(person.max()) + 1
+    draws = [
+        learned.f1(predicted, label, weight[person])
+        for block in resampled_weights(np.ones(people, int), RESAMPLES)
+        for weight in block
+    ]
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return learned.f1(predicted, label), float(low), float(high)
+
+
+def _pair_baselines(pairs, profiles, chosen, reject) -> dict[str, tuple]:
+    """Scores of both answers by length, by BM25 and by cosine with profile and question."""
+    answers = [[getattr(pair, side) for pair in pairs] for side in ("chosen", "reject")]
+    asked = [f"{profiles.get(pair.user_id, '')}\n{pair.question}" for pair in pairs]
+    corpus = Corpus([*answers[0], *answers[1]])
+    lengths = [np.array([float(len(text)) for text in side]) for side in answers]
+    return {
+        "verbosity": tuple(lengths),
+        "bm25": tuple(corpus.scores(asked, side) for side in answers),
+        # Columns of learned.reward_features: the cosines with persona and question.
+        "cosine": tuple(side[:, -3] + side[:, -2] for side in (chosen, reject)),
+    }
+
+
+def _profiles(benchmark: Benchmark) -> dict[str, str]:
+    return {user: as_text(profile) for user, profile in benchmark.personas.items()}
+
+
+def _codes(names: list[str]) -> np.ndarray:
+    return np.unique(names, return_inverse=True)[1]
+
+
+def _seen(person: np.ndarray, hold_out: float) -> np.ndarray:
+    """Rows (rows,) of the persons that the saved model is fitted on."""
+    people = int(person.max()) + 1
+    left = min(round(hold_out * people), people - 1)
+    drawn = np.random.default_rng(1).permutation(people)[:left]
+    return ~np.isin(person, drawn)
+
+
+def _card(kind, metric, n, fold, result, baselines, digest) -> dict:
+    value, low, high = result
+    return {
+        "kind": kind,
+        "what": WHAT[kind],
+        "trained": {"release": digest, "ridge": learned.RIDGE},
+        "result": {
+            "n": n,
+            "folds": len(np.unique(fold)),
+            "metric": metric,
+            "value": value,
+            "low": low,
+            "high": high,
+            "baselines": baselines,
+        },
+    }
+
+
+def _labelled_rows(folder: Path, name: str, texts: tuple) -> tuple[list[dict], str]:
+    path = Path(folder) / name
+    rows = []
+    try:
+        with path.open("rb") as stream:
+            for line, row in records.json_lines(stream):
+                if isinstance(row, str):
+                    raise ModelError(f"{name}, line {line}: {row}.")
+                for key in texts:
+                    if not isinstance(row.get(key), str):
+                        raise ModelError(f"{name}, line {line}: “{key}” is missing or no text.")
+                rows.append(row | {"label": row.get("label")})
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        reason = (error.strerror or "it cannot be read").lower()
+        words = f"{path}: {reason}; a release in the layout personalbench is needed."
+        raise ModelError(words) from error
+    return rows, digest
+
+
+def _number(value) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

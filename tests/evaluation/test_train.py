@@ -1,0 +1,215 @@
+"""`train`: judges that learn from a release, checked by person and against their baselines."""
+
+import io
+import json
+import random
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+
+from annotation.evaluation import bm25, learned
+from annotation.evaluation.models import Run
+from tests.evaluation.conftest import write_lines
+
+LIKES = ("green tea", "football", "jazz piano", "oil painting", "mountain hiking", "chess")
+
+
+def make_pairs(folder, users=12, each=8, seed=0):
+    """Persons who each like one thing; the chosen answer tells of it, the other of another."""
+    chance = random.Random(seed)  # noqa: S311
+    likes = [LIKES[n % len(LIKES)] for n in range(users)]
+    profiles = [{"Name": f"P{seed}-{n}", "Preference": f"loves {like}"} for n, like in
+                enumerate(likes)]  # fmt: skip
+    rows = []
+    for user in range(users):
+        for n in range(each):
+            other = chance.choice([like for like in LIKES if like != likes[user]])
+            fill = ["and so on" * chance.randrange(4) for _ in range(2)]
+            rows.append(
+                {
+                    "user_id": str(user + 1),
+                    "question": f"What shall I do on evening {n}?",
+                    "chosen": f"You could enjoy {likes[user]} tonight. {fill[0]}",
+                    "reject": f"You could enjoy {other} tonight. {fill[1]}",
+                }
+            )
+    write_lines(folder / "persona/all_personas.jsonl", profiles)
+    write_lines(folder / "data/specific/easy.jsonl", rows)
+    return folder
+
+
+def make_bench(folder, users=8, each=12):
+    """Attributes and their relevance: what is about money is problematic; words match prompts."""
+    chance = random.Random(3)  # noqa: S311
+    attributes, relevance = [], []
+    for number in range(users * each):
+        like = chance.choice(LIKES)
+        bad = number % 3 == 0
+        text = f"The user is worried about money and {like}" if bad else f"The user enjoys {like}"
+        label = "problematic" if bad else "accepted"
+        row = {"attribute_id": str(number), "user": f"user{number % users}", "confidence": 0.8}
+        attributes.append(row | {"text": text, "label": label if number else None})
+        about = like if number % 4 == 0 else chance.choice(LIKES)
+        relevance.append(
+            row
+            | {"prompt": f"Tell me about {about}", "attribute": text, "prompt_id": str(number)}
+            | {"label": "yes" if about == like else "no"}
+        )
+    write_lines(folder / "attributes.jsonl", attributes)
+    write_lines(folder / "relevance.jsonl", relevance)
+    return folder
+
+
+def train(kind, folder, out, *more):
+    stream = io.StringIO()
+    call_command("train", kind, "--release", str(folder), "--out", str(out), "--json", *more,
+                 stdout=stream, stderr=io.StringIO())  # fmt: skip
+    return json.loads(stream.getvalue())
+
+
+def evaluate(folder, model, *more):
+    stream = io.StringIO()
+    call_command("evaluate", "--release", str(folder), "--model", str(model), "--json", *more,
+                 stdout=stream)  # fmt: skip
+    return json.loads(stream.getvalue())
+
+
+def test_a_reward_model_learns_whom_an_answer_fits(tmp_path):
+    folder = make_pairs(tmp_path / "r")
+    result = train("reward", folder, tmp_path / "rm.npz")
+    assert (result["n"], result["folds"], result["metric"]) == (96, 5, "accuracy")
+    assert result["value"] > 85
+    assert result["low"] <= result["value"] <= result["high"]
+    assert result["baselines"].keys() == {"verbosity", "bm25", "cosine"}
+    assert result["baselines"]["verbosity"] < 65
+    assert result["value"] > result["baselines"]["verbosity"]
+    assert "accuracy, cross-validated by person" in (tmp_path / "rm.npz.md").read_text()
+
+
+@pytest.mark.django_db
+def test_a_model_is_never_measured_on_personas_it_was_trained_on(tmp_path):
+    trained_on, other = make_pairs(tmp_path / "a"), make_pairs(tmp_path / "b", seed=1)
+    train("reward", trained_on, tmp_path / "rm.npz")
+    with pytest.raises(CommandError, match="trained on every persona"):
+        evaluate(trained_on, tmp_path / "rm.npz")
+    result = evaluate(other, tmp_path / "rm.npz")
+    assert (result["n"], result["left_out"], result["model"]) == (96, 0, "rm")
+    assert result["average"]["value"] > 85
+    assert Run.objects.get(status="done").group == "trained"
+    train("reward", trained_on, tmp_path / "part.npz", "--hold-out", "0.25")
+    part = evaluate(trained_on, tmp_path / "part.npz")
+    assert (part["n"], part["left_out"]) == (24, 72)
+    nothing = evaluate(other, tmp_path / "rm.npz", "--setting", "none")
+    assert nothing["average"]["value"] < result["average"]["value"]
+
+
+def test_folds_never_split_a_person():
+    person = np.random.default_rng(0).integers(0, 23, 500)
+    fold = learned.folds_of(person)
+    assert all(len(set(fold[person == who])) == 1 for who in range(23))
+    sizes = np.bincount(fold)
+    assert sizes.max() - sizes.min() <= np.bincount(person).max()
+    with pytest.raises(learned.ModelError, match="two persons"):
+        learned.folds_of(np.zeros(9))
+
+
+def test_out_of_fold_predictions_come_from_models_that_saw_nothing_of_the_fold():
+    fold = np.array([0, 0, 1, 2])
+
+    def predict(train, test):
+        assert not (train & test).any()
+        return np.full(test.sum(), train.sum())
+
+    assert learned.out_of_fold(fold, predict).tolist() == [2, 2, 3, 3]
+
+
+def test_the_fit_is_that_of_scikit_learn():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(400, 6))
+    y = (x @ rng.normal(size=6) + rng.normal(size=400) > 0.4).astype(int)
+    fitted = learned.fit_logistic(x, y, ridge=2.0)
+    scaled = (x - x.mean(0)) / x.std(0)
+    oracle = LogisticRegression(C=0.5, tol=1e-10, max_iter=1000).fit(scaled, y)
+    assert fitted.weights == pytest.approx(oracle.coef_[0], abs=2e-3)
+    assert fitted.intercept == pytest.approx(oracle.intercept_[0], abs=2e-3)
+    apart = x[:200] - x[200:]
+    reward = learned.fit_reward(x[:200], x[200:], ridge=2.0)
+    size = np.sqrt((apart**2).mean(0))
+    both = np.concatenate([apart, -apart]) / size
+    oracle = LogisticRegression(C=0.25, fit_intercept=False, tol=1e-10, max_iter=1000)
+    oracle.fit(both, np.repeat([1, 0], 200))
+    assert reward.weights == pytest.approx(oracle.coef_[0], abs=2e-3)
+
+
+def test_the_best_threshold_has_the_best_f1():
+    rng = np.random.default_rng(6)
+    label = rng.integers(0, 2, 60)
+    score = np.round(label + rng.normal(size=60), 1)
+    best = learned.best_threshold(score, label)
+    f1s = {edge: f1_score(label, score >= edge) for edge in score}
+    assert learned.f1(score >= best, label) == pytest.approx(max(f1s.values()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "baselines"),
+    [
+        ("verifier", {"verbosity", "confidence", "always"}),
+        ("matcher", {"verbosity", "bm25", "cosine", "always"}),
+    ],
+)
+def test_verifier_and_matcher_beat_calling_everything_the_same(tmp_path, kind, baselines):
+    result = train(kind, make_bench(tmp_path / "r"), tmp_path / "model.npz")
+    assert (result["metric"], result["folds"]) == ("f1", 5)
+    assert result["n"] == (95 if kind == "verifier" else 96)
+    assert result["baselines"].keys() == baselines
+    assert result["value"] > result["baselines"]["always"]
+    assert result["low"] <= result["value"] <= result["high"]
+    _model, card = learned.load(tmp_path / "model.npz", kind)
+    assert card["result"] == result
+    with pytest.raises(learned.ModelError, match="no reward model"):
+        learned.load(tmp_path / "model.npz", "reward")
+
+
+def test_bm25_ranks_as_the_words_that_are_shared_and_rare():
+    documents = ["the tea is green", "the tea is black and strong", "the rain in spain"]
+    corpus = bm25.Corpus(documents)
+    scores = corpus.scores(["green tea"] * 3, documents)
+    assert scores.argmax() == 0
+    assert scores[2] == 0
+    order = TfidfVectorizer().fit(documents)
+    near = (order.transform(documents) @ order.transform(["green tea"]).T).toarray().ravel()
+    assert np.argsort(scores).tolist() == np.argsort(near).tolist()
+    assert bm25.words("我爱喝茶 and Tea 3") == ["我", "爱", "喝", "茶", "and", "tea", "3"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04broken"])
+def test_a_file_that_is_no_model_is_refused(tmp_path, content):
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(learned.ModelError, match="no model"):
+        learned.load(tmp_path / "m", "reward")
+    with pytest.raises(learned.ModelError, match="no such file"):
+        learned.load(tmp_path / "nothing", "reward")
+
+
+def test_an_archive_with_pickled_objects_is_not_opened(tmp_path):
+    np.savez(tmp_path / "m.npz", card=np.array([{"kind": "reward"}], dtype=object))
+    with pytest.raises(learned.ModelError, match="no model"):
+        learned.load(tmp_path / "m.npz", "reward")
+
+
+def test_a_release_of_another_layout_is_named(tmp_path):
+    with pytest.raises(CommandError, match="layout personalbench"):
+        train("matcher", make_pairs(tmp_path / "r"), tmp_path / "m")
+    write_lines(tmp_path / "relevance.jsonl", [{"attribute": "a", "prompt": 3, "user": "u"}])
+    with pytest.raises(CommandError, match="line 1: “prompt”"):
+        train("matcher", tmp_path, tmp_path / "m")
+    write_lines(
+        tmp_path / "relevance.jsonl",
+        [{"attribute": "a", "prompt": "b", "user": "u", "label": "yes"}],
+    )
+    with pytest.raises(CommandError, match="both labels"):
+        train("matcher", tmp_path, tmp_path / "m")
