@@ -5,13 +5,14 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from annotation.histories import redact
-from annotation.histories.marks import WORD_LIMIT
+from annotation.histories.marks import WORD_LIMIT, WORDS_LIMIT
 from annotation.histories.models import HistoryConsent, Mark, Session
 from annotation.histories.records import NAMES
 
 QUERY_LIMIT = 500
 KIND_NAMES = {
-    "name": _("names on your list"),
+    "name": _("names"),
+    "secret": _("passwords and keys"),
     "email": _("e-mail addresses"),
     "url": _("web addresses with a query"),
     "iban": _("bank accounts"),
@@ -20,6 +21,10 @@ KIND_NAMES = {
     "phone": _("phone numbers"),
     "ip": _("network addresses"),
     "address": _("street addresses"),
+    "postcode": _("postcodes"),
+    "birthday": _("birth dates"),
+    "handle": _("account names"),
+    "profile": _("profile addresses"),
     "private": _("what you struck out"),
 }
 DECISIONS = [(Mark.State.ACCEPTED, _("hide")), (Mark.State.REJECTED, _("show"))]
@@ -110,7 +115,16 @@ class StrikeForm(forms.Form):
 
 
 class WordForm(forms.Form):
-    word = forms.CharField(label=_("Name or word to hide"), max_length=WORD_LIMIT)
+    """The owner's names and words, one a line."""
+
+    word = forms.CharField(
+        label=_("Names and words to hide, one a line"),
+        max_length=WORD_LIMIT * WORDS_LIMIT,
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+
+    def clean_word(self):
+        return [line for line in self.cleaned_data["word"].splitlines() if line.strip()]
 
 
 class ConsentForm(forms.Form):

@@ -18,6 +18,8 @@ from annotation.histories.locks import changing
 from annotation.histories.models import Alias, Mark, Message, NamesWord, Session
 
 SUGGESTED, ACCEPTED, REJECTED = Mark.State.SUGGESTED, Mark.State.ACCEPTED, Mark.State.REJECTED
+# The rule of marks that come from the owner's list; ``redact`` calls it the same.
+LISTED = "names list"
 WORD_LIMIT = 100
 WORDS_LIMIT = 500
 ROWS = 500
@@ -96,15 +98,18 @@ def strike(owner, session: Session, text: str, everywhere: bool = False) -> int:
     return count
 
 
-def add_word(owner, text: str) -> int:
-    """Put a word on the owner's list and hide it in every session; how often it stood there."""
-    word = _word(text)
+def add_words(owner, texts: Iterable[str]) -> int:
+    """Put words on the owner's list and hide them in every session; how often they stood there."""
+    words = list(dict.fromkeys(map(_word, texts)))
     with changing(owner):
-        if NamesWord.objects.filter(owner=owner).count() >= WORDS_LIMIT:
+        listed = set(NamesWord.objects.filter(owner=owner).values_list("word", flat=True))
+        if len(listed | set(words)) > WORDS_LIMIT:
             raise DomainError(_("The list is full: %(n)d words.") % {"n": WORDS_LIMIT})
-        NamesWord.objects.get_or_create(owner=owner, word=word)
-        sessions = Session.objects.filter(owner=owner)
-        return _strike(owner, sessions, word, "name", "names list", SUGGESTED)
+        sessions, count = Session.objects.filter(owner=owner), 0
+        for word in words:
+            NamesWord.objects.get_or_create(owner=owner, word=word)
+            count += _strike(owner, sessions, word, "name", LISTED, SUGGESTED)
+        return count
 
 
 def remove_word(owner, word: NamesWord) -> None:
@@ -112,7 +117,11 @@ def remove_word(owner, word: NamesWord) -> None:
     with changing(owner):
         alias = _digest(owner, "name", redact.canonical("name", word.word))
         Mark.objects.filter(
-            session__owner=owner, alias__kind="name", alias__digest=alias, state=SUGGESTED
+            session__owner=owner,
+            alias__kind="name",
+            alias__digest=alias,
+            state=SUGGESTED,
+            rule=LISTED,
         ).delete()
         word.delete()
 

@@ -1,11 +1,14 @@
 """Finding personal data in a text, and putting marks in its place. Nothing here keeps a value.
 
-``suggest`` finds what has a form of its own: it never finds everything, so the owner sees each text
-and strikes out the rest. Numbers are suggested where their checksum is right.
+``suggest`` finds what has a form of its own, and what the words around it introduce
+(``recognizers``): it never finds everything, so the owner sees each text and strikes out the rest.
+Numbers are suggested where their checksum is right.
 """
 
+import bisect
 import functools
 import ipaddress
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -22,7 +25,12 @@ from stdnum.it import codicefiscale
 from stdnum.kr import rrn
 from stdnum.us import ssn
 
-KINDS = ("name", "email", "url", "iban", "id", "card", "phone", "ip", "address", "private")
+from annotation.histories import recognizers
+
+KINDS = (
+    *("name", "secret", "email", "url", "iban", "id", "card", "phone", "ip", "address"),
+    *("postcode", "birthday", "handle", "profile", "private"),
+)
 # National numbers are tried as numbers of these countries; with a plus sign, of any.
 REGIONS = ("US", "CN", "KR", "GB", "DE", "FR", "JP", "IN")
 # The end of a number that tells two of them apart, with or without the country before it.
@@ -61,6 +69,9 @@ _IBAN = re.compile(
 _DIGITS = re.compile(r"\+?\(?\d(?:[ \t./()\u00a0\u2010-\u2015-]{0,3}\d){6,16}")
 
 _DATE = re.compile(r"(?:19|20)\d\d([-./])\d\d?\1\d\d?(?!\d)|\d\d?([-./])\d\d?\2(?:19|20)\d\d(?!\d)")
+
+# What stands before the decimal places of a number.
+_DECIMALS = re.compile(r"(?<![\d.])\d{1,3}\.\Z")
 
 _STREET = (
     r"Street|St\.|Avenue|Ave\.?|Road|Rd\.?|Boulevard|Blvd\.?|Lane|Ln\.?|Drive|Dr\.?|Court|Place|"
@@ -117,7 +128,7 @@ def suggest(text: str, names: Iterable[str] = ()) -> list[Span]:
             # What is left of a passage after another rule took its middle may be blank.
             if text[piece[0] : piece[1]].strip():
                 found.append(Span(*piece, kind, rule))
-                taken.append(piece)
+                bisect.insort(taken, piece)
     return sorted(found)
 
 
@@ -170,6 +181,7 @@ def occurrences(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _all(text: str, names: tuple[str, ...]):
+    yield from recognizers.recognize_first(text)
     if "@" in text:
         yield from _matches(text, _EMAIL, "email", "email")
     if "://" in text:
@@ -184,6 +196,7 @@ def _all(text: str, names: tuple[str, ...]):
     yield from _phones(text)
     for pattern in _ADDRESSES:
         yield from _matches(text, pattern, "address", "address")
+    yield from recognizers.recognize(text)
     for start, end in occurrences(text, names):
         yield start, end, "name", "names list"
 
@@ -215,7 +228,7 @@ def _phones(text: str):
         if passage.startswith("(") and ")" not in passage:
             passage, place = passage[1:], place + 1
         for start, end in _numbers(passage):
-            if not _DATE.match(text, place + start):
+            if not (_DATE.match(text, place + start) or _DECIMALS.search(text, 0, place + start)):
                 yield place + start, place + end, "phone", "phone"
 
 
@@ -255,17 +268,12 @@ def _has_ends(sign: str) -> bool:
 
 
 def _free(start: int, end: int, taken: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What of ``start:end`` no passage of ``taken`` covers."""
-    left = [(start, end)]
-    for low, high in taken:
-        left = (
-            [
-                piece
-                for a, b in left
-                for piece in ((a, min(b, low)), (max(a, high), b))
-                if piece[0] < piece[1]
-            ]
-            if low < end and high > start
-            else left
-        )
-    return left
+    """What of ``start:end`` no passage of ``taken`` covers; those are in order and apart."""
+    left, place = [], max(0, bisect.bisect_right(taken, (start, end)) - 1)
+    for low, high in itertools.islice(taken, place, None):
+        if low >= end:
+            break
+        if start < low:
+            left.append((start, low))
+        start = max(start, high)
+    return [*left, (start, end)] if start < end else left

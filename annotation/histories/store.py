@@ -278,7 +278,8 @@ _ERASED = """
                       || '\\x00' || convert_to(e.day, 'UTF8')), 'hex')"""
 _COUNT = """
     SELECT count(*) FILTER (WHERE kind = 'search'), count(*) FILTER (WHERE kind = 'visit'),
-           min(at) FILTER (WHERE kind = 'search'), max(at) FILTER (WHERE kind = 'search')
+           coalesce(min(at) FILTER (WHERE kind = 'search'), min(at)),
+           coalesce(max(at) FILTER (WHERE kind = 'search'), max(at))
     FROM history_event"""
 # Rows that are stored already come in with place 0, which no waiting row has.
 _STORED = """

@@ -20,6 +20,7 @@ from annotation.histories import (
     marks,
     receive,
     redact,
+    redaction,
     search,
     tasks,
 )
@@ -304,7 +305,7 @@ def privacy(request):
     if request.method == "POST":
         form = forms.WordForm(request.POST)
         if form.is_valid():
-            count = _tell(request, marks.add_word, request.user, form.cleaned_data["word"])
+            count = _tell(request, marks.add_words, request.user, form.cleaned_data["word"])
             if count is not None:
                 words = ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count)
                 messages.success(request, words % {"n": count})
@@ -324,6 +325,7 @@ def privacy(request):
     context = {
         "form": forms.WordForm(),
         "words": request.user.names_words.order_by("word"),
+        "figures": redaction.figures(),
         "kinds": [
             {"kind": kind, "name": forms.KIND_NAMES[kind], **by_kind[kind]}
             for kind in redact.KINDS

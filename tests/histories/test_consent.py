@@ -167,7 +167,7 @@ def test_deciding_everywhere_is_about_one_value_only(ann, bring):
 
 
 def test_a_word_on_the_list_is_hidden_in_files_that_come_later(ann, bring):
-    marks.add_word(ann, "Rosa")
+    marks.add_words(ann, ["Rosa"])
     bring(ann, chat("c-1", "rosa and ROSA, not rosary", title="Rosa"))
     one = next(browse.transcripts(Session.objects.all()))
     assert (one.title, one.text) == ("[NAME_1]", "User: [NAME_1] and [NAME_1], not rosary")

@@ -50,7 +50,7 @@ def filled(tea, cast, bring):
         ann, chat("c-1", f"{CANARY} ann@example.org", title=CANARY), query_of(CANARY), name=b"one"
     )
     browse.choose(ann, Session.objects.all(), "kept")
-    marks.add_word(ann, CANARY)
+    marks.add_words(ann, [CANARY])
     consent.grant(ann, tea, "show_to_judges")
     return ann
 
@@ -125,7 +125,7 @@ def test_one_file_is_erased_with_its_sessions(ann, bring):
 def test_a_restored_backup_is_erased_again(ann, bring, settings):
     """The rows of before stand for the backup: they are older than the list's entry."""
     upload = bring(ann, chat("c-1"), name=b"one")
-    marks.add_word(ann, CANARY)
+    marks.add_words(ann, [CANARY])
     line = {"user": ann.pk, "at": "2100-01-01T00:00:00+00:00", "what": "all", "digests": []}
     (settings.DATA / "erased.jsonl").write_text(json.dumps(line) + "\n")
     assert erase.replay() == 1
@@ -148,7 +148,7 @@ def test_what_came_after_the_erasure_survives_a_replay(filled, tea, bring):
     erase.forget(filled)
     bring(filled, chat("c-2"), name=b"two")
     consent.grant(filled, tea, "publish")
-    marks.add_word(filled, "Bo")
+    marks.add_words(filled, ["Bo"])
     erase.replay()
     assert [one.external_id for one in Session.objects.all()] == ["c-2"]
     assert consent.allows(filled, tea, "publish")

@@ -1,6 +1,7 @@
 """What is found in a text, and what is left of it."""
 
 import itertools
+import json
 import re
 import time
 
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.histories import redact
+from benchmarks import redaction
 
 FOUND = {
     "email": ["ann.lee@mail.example.org", "ann+tea@example.co.kr", "李明@example.cn"],
@@ -22,6 +24,14 @@ FOUND = {
     "url": ["https://shop.example/find?q=my+name&token=9", "http://a.example/?x=1"],
     "address": ["221B Baker Street", "北京市海淀区中关村大街27号", "서울시 강남구 테헤란로 152",
                 "Hauptstraße 12"],
+    "secret": ["sk-aB3dE5fG7hJ9kL1mN3pQ5rS7tU9v", "AKIAIOSFODNN7EXAMPLE",
+               "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+               "eyJhbGciOiJIUzI1NiJ9.eyJ1aWQiOjEwMDg2fQ.kq1Z7xw0R2bYpA3cLtN8",
+               "-----BEGIN PRIVATE KEY-----\nMIIEow\n-----END PRIVATE KEY-----"],
+    "postcode": ["SW1A 1AA", "OR 97205", "K1A 0B1"],
+    "profile": ["https://www.linkedin.com/in/mina-park", "github.com/tlindqvist",
+                "https://www.zhihu.com/people/li-ming", "https://velog.io/@mina"],
+    "handle": ["@mina_draws"],
 }  # fmt: skip
 LEFT_ALONE = [
     "On 2024-05-17 at 10:30 and on 17.05.2024",
@@ -32,6 +42,34 @@ LEFT_ALONE = [
     "127.0.0.1 is this machine, 999.1.1.1 none at all",
     "NAME_1 wrote to [EMAIL_2] about PHONE_3",
     "110105194912310021 fails its checksum",
+    "@dataclass and @property, and @angular/core",
+    "github.com/django/django is a repository",
+    "The password is wrong, your password is required, password: str",
+    "I'm Chinese, I'm not sure, my name is too long, call me when you can",
+    "我是学生,我是程序员,这道菜叫什么?我叫了外卖。密码是什么?",
+    "저는 대학생입니다. 저는 한국인입니다. 비밀번호를 잊어버렸어요.",
+    "The flight is on 4 May 2024, pi is 3.1415926535",
+]
+INTRODUCED = [
+    ("Hi, I'm Mina Park and I work", "name", "Mina Park"),
+    ("my name is arun", "name", "arun"),
+    ("My wife Clara is ill", "name", "Clara"),
+    ("Thanks,\nJoanna Reyes", "name", "Joanna Reyes"),
+    ("我叫李明浩,今年", "name", "李明浩"),
+    ("我是周伟,昨天", "name", "周伟"),
+    ("제 이름은 김민수입니다", "name", "김민수"),
+    ("저는 최유진이라고 합니다", "name", "최유진"),
+    ("I was born on March 12, 1987 in", "birthday", "March 12, 1987"),
+    ("我生日是1990年5月4日,", "birthday", "1990年5月4日"),
+    ("1990년 5월 4일에 태어났어요", "birthday", "1990년 5월 4일"),
+    ("password: correct-horse now", "secret", "correct-horse"),
+    ("密码是Wf880412,", "secret", "Wf880412"),
+    ("비밀번호는 Winter2024인데", "secret", "Winter2024"),
+    ("My ZIP code is 60614.", "postcode", "60614"),
+    ("邮编是310012,", "postcode", "310012"),
+    ("우편번호는 06236입니다", "postcode", "06236"),
+    ("微信号:lmh_1998", "handle", "lmh_1998"),
+    ("카톡: seoyeon07", "handle", "seoyeon07"),
 ]
 FILLERS = ["See {} please.", "“{}”", "({})", "a\n{}\nb", "是{}。"]
 
@@ -45,6 +83,19 @@ def test_every_kind_is_found_whole_between_other_words(kind):
     for value in FOUND[kind]:
         for filler in FILLERS[: 2 if kind in ("address", "email") else None]:
             assert found(filler.format(value)) == [(kind, value)]
+
+
+@pytest.mark.parametrize(("text", "kind", "value"), INTRODUCED)
+def test_what_the_words_around_it_introduce_is_found_alone(text, kind, value):
+    assert found(text) == [(kind, value)]
+
+
+def test_the_figures_on_the_page_are_those_of_the_labelled_set():
+    stored = json.loads(redaction.FIGURES.read_text())
+    assert stored["sentences"] >= 400
+    assert redaction.document() == stored
+    assert stored["all"]["recall"] >= 0.9
+    assert stored["all"]["precision"] >= 0.95
 
 
 @pytest.mark.parametrize("text", LEFT_ALONE)
@@ -139,6 +190,13 @@ HOSTILE = {
     "accounts": "DE89" + "ABCD" * 12_000,
     "brackets": "[A_" * 16_000,
     "network": "1.1." * 12_000,
+    "keys without end": "-----BEGIN PRIVATE KEY-----" * 2_000,
+    "tokens": "eyJaaaaaaaa." * 4_000,
+    "introductions": "我叫李李李" * 10_000,
+    "names": "I'm Aa Aa Aa Aa " * 3_000,
+    "passwords": "password: " * 5_000,
+    "births": "born born " * 5_000,
+    "relatives": "친구 친구 " * 8_000,
 }  # fmt: skip
 
 

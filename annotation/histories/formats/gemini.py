@@ -12,15 +12,21 @@ GAP = 30 * 60
 _PREFIX = re.compile(
     r"(?:Prompted|Asked:|Asked|Live Prompt|Submitted query|Prompt\s*:|Υποβλήθηκε το ερώτημα)\s+"
 )
-_NO_PROMPT = re.compile(
-    r"Used |Created Gemini Canvas titled |Branched |(?:Gemini Apps|Gemini|Bard)$"
+_NO_PROMPT = re.compile(r"Used |Created Gemini Canvas titled |Branched ")
+# What Google calls the product in the languages of Takeout: a title that says no more is no prompt.
+_PRODUCT = re.compile(
+    r"(?:(?:applis?|applications?|aplicaciones|apps?|app|aplicativos|приложения|aplikacje|تطبيقات|"
+    r"aplikasi|ứng dụng|แอป|ऐप्स|εφαρμογές)[ -](?:de |do |d[’'])?)?(?:gemini|bard)"
+    r"(?:[ -]?(?:apps?|앱|应用|应用程序|應用程式|アプリ|uygulamaları|-appar|-sovellukset|-apper))?",
+    re.IGNORECASE,
 )
+_HEADER = re.compile(r"(?<![A-Za-z0-9])(?:Gemini|Bard)(?![A-Za-z0-9])")
 _CHAT = re.compile(r"https://gemini\.google\.com/app/([0-9a-f]{6,64})\b")
 
 
 def is_header(header: str) -> bool:
-    """Whether records under this header are Gemini's; it was called Bard before 2024."""
-    return header.startswith("Gemini") or header == "Bard"
+    """Whether records under this header, in any language, are Gemini's; Bard's before 2024."""
+    return bool(_HEADER.search(header))
 
 
 class Prompts:
@@ -41,7 +47,7 @@ class Prompts:
     ) -> None:
         """Take one record: `title` is the prompt with its verb, `urls` may name the chat."""
         title = texts.clean(title).replace("\xa0", " ").strip()
-        if _NO_PROMPT.match(title):
+        if _NO_PROMPT.match(title) or _PRODUCT.fullmatch(title):
             return
         self._spill = self._spill or Spill()
         prefix = _PREFIX.match(title)

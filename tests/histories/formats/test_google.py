@@ -231,3 +231,17 @@ def test_an_answers_code_keeps_its_indent_and_its_cells_stand_apart():
         "<table><tr><td>Gion</td><td>12</td></tr></table>"
     )
     assert texts.plain(html) == "So:\ndef f():\n    return 1  # x\nGion 12"
+
+
+@pytest.mark.parametrize(
+    "product",
+    ["Gemini Apps", "Gemini 앱", "Gemini-Apps", "Applications Gemini", "Apps de Gemini"]
+    + ["Gemini 应用", "Gemini アプリ", "Gemini Uygulamaları", "Приложения Gemini"],
+)
+def test_the_product_s_own_name_is_no_prompt_in_any_language(product):
+    rows = [
+        {"header": product, "title": title, "time": "2026-03-14T12:00:00Z"}
+        for title in (product, "Prompted Explain Gemini to me")
+    ]
+    found = chats(as_json(rows))
+    assert [message.text for one in found for message in one.messages] == ["Explain Gemini to me"]

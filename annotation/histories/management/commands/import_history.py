@@ -54,7 +54,7 @@ class Command(BaseCommand):
 
     def _preview(self, owner, file: Path) -> dict:
         source, counts = ingest.preview(owner, file)
-        return _document(source, counts.as_json(), counts.omissions())
+        return self._document(source, counts.as_json(), counts.omissions())
 
     def _import(self, owner, file: Path, again: bool) -> dict:
         upload = receive.of_path(owner, file)
@@ -70,9 +70,11 @@ class Command(BaseCommand):
             raise DomainError(sentence, code="erased_before")
         if done.status == Upload.Status.DUPLICATE:
             self.stderr.write("The same file is already here: nothing was stored.")
-        return _document(done.source, done.counts, done.skipped)
+        return self._document(done.source, done.counts, done.skipped)
 
-
-def _document(source: str, counts: dict, skipped: list) -> dict:
-    names = ("sessions", "messages", "searches", "first", "last", "duplicates")
-    return {"source": source, **{name: counts.get(name) for name in names}, "skipped": skipped}
+    def _document(self, source: str, counts: dict, skipped: list) -> dict:
+        if visits := counts.get("visits"):
+            # The document's keys are fixed; a file of visits alone would seem to hold nothing.
+            self.stderr.write(f"The file holds {visits} visits.")
+        names = ("sessions", "messages", "searches", "first", "last", "duplicates")
+        return {"source": source, **{name: counts.get(name) for name in names}, "skipped": skipped}

@@ -1,0 +1,3 @@
+from benchmarks.redaction import main
+
+main()
