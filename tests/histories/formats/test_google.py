@@ -235,8 +235,10 @@ def test_an_answers_code_keeps_its_indent_and_its_cells_stand_apart():
 
 @pytest.mark.parametrize(
     "product",
-    ["Gemini Apps", "Gemini 앱", "Gemini-Apps", "Applications Gemini", "Apps de Gemini"]
-    + ["Gemini 应用", "Gemini アプリ", "Gemini Uygulamaları", "Приложения Gemini"],
+    [
+        *("Gemini Apps", "Gemini 앱", "Gemini-Apps", "Applications Gemini", "Apps de Gemini"),
+        *("Gemini 应用", "Gemini アプリ", "Gemini Uygulamaları", "Приложения Gemini"),
+    ],
 )
 def test_the_product_s_own_name_is_no_prompt_in_any_language(product):
     rows = [
