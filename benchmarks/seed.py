@@ -91,7 +91,7 @@ def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int
 
 def _study(overlap: int):
     from annotation.accounts import consent
-    from annotation.judging.kinds.selection import check_config
+    from annotation.judging.kinds import kind_of
     from annotation.studies.models import Study, TaskDefinition
 
     text = consent.publish(SLUG, "I take part in a measurement.")
@@ -101,7 +101,7 @@ def _study(overlap: int):
         name=TASK,
         kind="selection",
         overlap=overlap,
-        config=check_config({"options": 2, "reason": "optional"}),
+        config=kind_of("selection").check_config({"options": 2, "reason": "optional"}),
     )
     return study, task
 

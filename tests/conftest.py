@@ -68,10 +68,10 @@ class Cast:
         return Study.objects.get_or_create(slug=slug, defaults=defaults)[0]
 
     def task(self, study, name: str = "best", *, options: int = 3, overlap: int = 9, **config):
-        from annotation.judging.kinds import selection
+        from annotation.judging.kinds import kind_of
         from annotation.studies.models import TaskDefinition
 
-        full = selection.check_config({"options": options, **config})
+        full = kind_of("selection").check_config({"options": options, **config})
         return TaskDefinition.objects.create(
             study=study, name=name, kind="selection", overlap=overlap, config=full
         )

@@ -93,7 +93,7 @@ def write(folder, slug: str = "mix"):
 
 def body(slot, said: dict) -> dict:
     """What a person sends for ``slot`` (judging.models.Slot) to say ``said`` (of SAYS)."""
-    from annotation.judging.work.ordering import shown_order
+    from annotation.judging.ordering import shown_order
 
     item = slot.item
     options = {o.candidate.external_id.removeprefix("c-"): o for o in item.options.all()}

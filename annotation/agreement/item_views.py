@@ -2,12 +2,10 @@
 
 from collections import Counter
 
-from django.utils.translation import gettext as _
-
 from annotation.agreement import reading
 from annotation.judging.annotator import overview
 from annotation.judging.curator import checks
-from annotation.judging.kinds import config_of, preference
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Handback, Judgment
 
 
@@ -16,32 +14,32 @@ def find(board, pk):
 
     What only its owner judges is shown to nobody else.
     """
-    found = board.items.filter(checks.shared(), pk=pk)
+    items = board.items.filter(checks.shared(), pk=pk)
     beside = ("batch__task", "query", "attribute", "gold", "tier", "persona_version__persona")
-    return found.select_related(*beside).first()
+    return items.select_related(*beside).first()
 
 
 def votes(study, item) -> list[dict]:
     """The judgments that count, in order of time, in words."""
-    found = reading.judgments(study, Judgment).filter(slot__item=item)
-    found = overview.with_answers(found.select_related("annotator", "slot"))
-    config = config_of(item.batch.task.kind, item.batch.task.config)
-    return [_vote(vote, item, config) for vote in found.order_by("submitted_at", "pk")]
+    rows = reading.judgments(study, Judgment).filter(slot__item=item)
+    rows = list(rows.select_related("annotator", "slot").order_by("submitted_at", "pk"))
+    answers = kind_of(item.batch.task.kind).answers([row.pk for row in rows])
+    return [_vote(row, answers[row.pk], item.batch.task) for row in rows]
 
 
-def _vote(vote, item, config) -> dict:
-    kind = item.batch.task.kind
-    answers, told = _SAID[kind](vote, config)
-    number = vote.selection.choice and vote.selection.choice.number if kind == "selection" else None
+def _vote(judgment, answer, task) -> dict:
+    kind, config = kind_of(task.kind), config_of_task(task)
+    choice = kind.choice(answer.label, config) if kind.COUNTED else ""
+    number = int(choice) if choice.isdigit() else None
     return {
-        "vote": vote,
-        "worker": reading.worker_name(vote.annotator_id, vote.annotator.worker),
+        "vote": judgment,
+        "worker": reading.worker_name(judgment.annotator_id, judgment.annotator.worker),
         "number": number,
-        "place": overview.place_of(vote, number) if number else None,
-        "first": vote.shown[0] if vote.shown else None,
-        "answers": answers,
-        "reasons": [*filter(None, [vote.reason]), *told],
-        "remarks": [*vote.chips, *vote.flags],
+        "place": overview.place_of(judgment, number) if number else None,
+        "first": judgment.shown[0] if judgment.shown else None,
+        "answers": kind.words(answer, config),
+        "reasons": [*filter(None, [judgment.reason]), *kind.remarks(answer, config)],
+        "remarks": [*judgment.chips, *judgment.flags],
     }
 
 
@@ -66,60 +64,3 @@ def comments(study, item) -> list[tuple]:
     """(annotator, what they told the curators about the item), in order of time."""
     found = overview.comments(item).exclude(author__in=reading.withdrawn_from(study))
     return [(reading.worker_name(one.author_id, one.author.worker), one) for one in found]
-
-
-def _answer(number: int) -> str:
-    return _("Answer %(n)d") % {"n": number}
-
-
-def _selection(vote, config) -> tuple[list[str], list[str]]:
-    one = vote.selection
-    if one.outcome != one.Outcome.CHOICE:
-        return [_("tie") if one.outcome == one.Outcome.TIE else _("none of them")], []
-    strength = f", {one.get_strength_display()}" if one.strength else ""
-    return [f"{_answer(one.choice.number)}{strength}"], []
-
-
-def _preference(vote, config) -> tuple[list[str], list[str]]:
-    return [str(preference.NAMES[config["points"]][vote.preference.value - 1])], []
-
-
-def _feedback(vote, config) -> tuple[list[str], list[str]]:
-    scores = sorted(vote.feedback.scores.all(), key=lambda one: (one.option.number, one.pk))
-    alone = len({one.option_id for one in scores}) == 1
-    answers, told = [], []
-    for one in scores:
-        about = _(one.criterion) if alone else f"{_answer(one.option.number)}, {_(one.criterion)}"
-        answers.append(f"{about}: {one.score}")
-        words = "; ".join(filter(None, [one.text, *one.chips]))
-        told += [f"{about}: {words}"] if words else []
-    return answers, told
-
-
-def _attribute(vote, config) -> tuple[list[str], list[str]]:
-    one = vote.attributeverdict
-    cause = f": {one.get_cause_display()}" if one.cause else ""
-    return [f"{one.get_verdict_display()}{cause}"], []
-
-
-def _relevance(vote, config) -> tuple[list[str], list[str]]:
-    return [_("Yes, it should") if vote.relevance.relevant else _("No, it should not")], []
-
-
-def _claims(vote, config) -> tuple[list[str], list[str]]:
-    answers, told = [], []
-    for one in sorted(vote.claimreview.verdicts.all(), key=lambda one: one.claim.number):
-        about = _("Claim %(n)d") % {"n": one.claim.number}
-        answers.append(f"{about}: {one.get_verdict_display()}")
-        told += [f"{about}: {one.text}"] if one.text else []
-    return answers, told
-
-
-_SAID = {
-    "selection": _selection,
-    "preference": _preference,
-    "feedback": _feedback,
-    "attribute": _attribute,
-    "relevance": _relevance,
-    "claims": _claims,
-}

@@ -9,12 +9,13 @@ from django.db.models.functions import Coalesce
 from annotation.accounts.models import Consent
 from annotation.agreement.tiers import rules
 from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
-from annotation.judging.models import Batch, Judgment, Selection
+from annotation.judging.kinds import codes, kind_of
+from annotation.judging.models import Batch, Item, Judgment, Selection
 from annotation.studies.models import Study
 
-# Every label of a selection, and the item's counter of it.
-COUNTERS = {"1": "votes_1", "2": "votes_2", "3": "votes_3", "tie": "ties", "none": "nones"}
-LABELS = tuple(COUNTERS)
+# Kinds whose items get tiers, and every label they can have.
+TIERED = tuple(codes(COUNTED=True))
+LABELS = tuple(Item.COUNTERS)
 # The task of two answers that audits the easy tier (``easy``): its items give no pairs.
 AUDIT_TASK = "easy-audit"
 
@@ -29,23 +30,23 @@ class StudyVotes:
     votes: Votes
 
 
-def items(study, task: str = "", kind: str = "selection"):
+def items(study, task: str = "", kinds=TIERED):
     """The items that people work on (checks are none), with the counts of the votes that count.
 
     ``given`` is how many, ``given_1`` … ``given_none`` how many for each of LABELS: the item's own
-    counters without the votes of people who left. ``kind`` "" stands for tasks of every kind.
+    counters without the votes of people who left. ``kinds`` None stands for tasks of every kind.
     """
-    found = study.items.filter(batch__purpose=Batch.Purpose.WORK)
+    rows = study.items.filter(batch__purpose=Batch.Purpose.WORK)
     if task:
-        found = found.filter(batch__task__name=task)
-    if kind:
-        found = found.filter(batch__task__kind=kind)
-    counted = {"given": "done"} | {f"given_{label}": COUNTERS[label] for label in LABELS}
+        rows = rows.filter(batch__task__name=task)
+    if kinds:
+        rows = rows.filter(batch__task__kind__in=kinds)
+    counted = {"given": "done"} | {f"given_{name}": to for name, to in Item.COUNTERS.items()}
     gone = withdrawn_from(study)
     theirs = Judgment.objects.standing().filter(slot__study=study, annotator__in=gone)
     if not gone or not theirs.exists():
-        return found.annotate(**{name: F(counter) for name, counter in counted.items()})
-    return found.annotate(
+        return rows.annotate(**{name: F(counter) for name, counter in counted.items()})
+    return rows.annotate(
         **{
             name: F(counter) - _left(gone, name.removeprefix("given").removeprefix("_"))
             for name, counter in counted.items()
@@ -66,7 +67,7 @@ def _left(gone, label: str):
 
 def progress(study) -> dict[str, int]:
     """How far a study is, over tasks of every kind: items, complete ones, done and wanted votes."""
-    return items(study, kind="").aggregate(
+    return items(study, kinds=None).aggregate(
         items=Count("pk"),
         complete=Count("pk", filter=Q(given__gte=F("overlap"))),
         done=Sum("given", default=0),
@@ -74,12 +75,12 @@ def progress(study) -> dict[str, int]:
     )
 
 
-def voted_tasks(study, kind: str = "selection") -> dict[str, int]:
-    """Names of the study's tasks of a ``kind`` that have votes, with their number, by name.
+def voted_tasks(study, kinds=TIERED) -> dict[str, int]:
+    """Names of the study's tasks of some ``kinds`` that have votes, with their number, by name.
 
-    Votes of people who left do not count. ``kind`` "" stands for tasks of every kind.
+    Votes of people who left do not count. ``kinds`` None stands for tasks of every kind.
     """
-    rows = items(study, kind=kind).values_list("batch__task__name").annotate(n=Sum("given"))
+    rows = items(study, kinds=kinds).values_list("batch__task__name").annotate(n=Sum("given"))
     return {name: n for name, n in rows.order_by("batch__task__name") if n}
 
 
@@ -136,9 +137,9 @@ def study_votes(slug: str, task: str = "") -> StudyVotes:
 
 
 def newest(study, names) -> list:
-    """The newest definition of each selection task of these names, in order of name."""
-    found = study.tasks.filter(name__in=names, kind="selection").order_by("name", "-version")
-    return list(found.distinct("name"))
+    """The newest definition of each task with tiers of these names, in order of name."""
+    tasks = study.tasks.filter(name__in=names, kind__in=TIERED).order_by("name", "-version")
+    return list(tasks.distinct("name"))
 
 
 def judgments(study, model=Selection):
@@ -158,13 +159,13 @@ def selections(study, task: str, last: int | None = None):
     return found if last is None else found.filter(slot__item__position__lte=last)
 
 
-def last_position(study, task: str, most: int, kind: str = "selection") -> int | None:
+def last_position(study, task: str, most: int, kinds=TIERED) -> int | None:
     """Place of the last item whose votes, with those of all before it, are ``most`` or fewer.
 
     None where all the task's votes are: whole items are read or left out, so that what is left
     out has nothing to do with how its votes fell.
     """
-    found = items(study, task, kind)
+    found = items(study, task, kinds)
     if (found.aggregate(n=Sum("given"))["n"] or 0) <= most:
         return None
     rows = found.order_by("position").values_list("position", "given")
@@ -218,14 +219,8 @@ def labels(definition) -> list[str]:
     A tie that an older version allowed stays a label: its votes are votes.
     """
     versions = definition.study.tasks.filter(
-        name=definition.name, kind="selection", batches__isnull=False
+        name=definition.name, kind=definition.kind, batches__isnull=False
     )
     configs = list(versions.values_list("config", flat=True)) or [definition.config]
-    found = {label for config in configs for label in declared(config)}
-    return sorted(found, key=LABELS.index)
-
-
-def declared(config: dict) -> list[str]:
-    """All labels of a selection task: its options' numbers, and tie and none where allowed."""
-    options = [str(number) for number in range(1, config["options"] + 1)]
-    return options + [name for name in ("tie", "none") if config[name]]
+    labels_of = kind_of(definition.kind).labels
+    return sorted({label for config in configs for label in labels_of(config)}, key=LABELS.index)

@@ -44,7 +44,7 @@ def digests(study) -> dict[str, str]:
         reading.withdrawn_from(study),
         sorted(study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)),
     ]
-    votes = reading.voted_tasks(study, kind="")
+    votes = reading.voted_tasks(study, kinds=None)
     changes, topped = _changes(study), reserve.counts(study)
     known = {one.name: kinds.basis(one) for one in kinds.newest(study)}
     for one in reading.newest(study, votes):

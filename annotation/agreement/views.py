@@ -24,6 +24,7 @@ from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.judging.curator.adjudication import rulings
+from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Slot
 from annotation.studies.access import MANAGERS, READERS, study_for
 
@@ -44,7 +45,7 @@ def study(request, slug):
         ],
         "worker_alive": worker_alive(),
         "audit_task": reading.AUDIT_TASK,
-        "has_triples": found.tasks.filter(kind="selection", config__options=3).exists(),
+        "has_triples": found.tasks.filter(kind__in=codes(COUNTED=True), config__options=3).exists(),
         "has_scores": scoring.any_scores(found),
     }
     template = "agreement/study.html#live" if request.htmx else "agreement/study.html"
@@ -123,9 +124,9 @@ def _headline(board) -> list:
 
 def _other_results(request, study, board):
     """The page of a task of another kind than a selection."""
-    claims = board.kind == "claims"
+    compared = board.kind.LEVEL != "none"
     page = None
-    if not claims:
+    if compared:
         page = Paginator(board.disputed(), PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,
@@ -135,7 +136,7 @@ def _other_results(request, study, board):
         "page": page,
         "headline": _headline(board),
         "disputed": [(row, board.votes_of(row)) for row in page or []],
-        "formulas": None if claims else formulas.FORMULAS_OF[board.level],
+        "formulas": formulas.FORMULAS_OF[board.level] if compared else None,
         "interval": formulas.INTERVAL,
         "drawn_intervals": formulas.DRAWN_INTERVALS,
     }
@@ -208,7 +209,7 @@ def item(request, slug, task, pk):
     context = {
         "study": found,
         "task": task,
-        "kind": one.batch.task.kind,
+        "kind": kind_of(one.batch.task.kind),
         "item": one,
         "options": item_views.options(one, votes),
         "votes": votes,
@@ -269,7 +270,7 @@ def _board(study, task) -> Board:
     newest = study.tasks.filter(name=task).select_related("study").order_by("-version").first()
     if newest is None:
         raise Http404
-    if newest.kind == "selection":
+    if kind_of(newest.kind).COUNTED:
         return Board(study, newest)
     # A version on another scale that nobody has judged yet shows nothing.
     judged = kinds.newest(study, task)
@@ -278,7 +279,7 @@ def _board(study, task) -> Board:
 
 def _definition(study, task):
     # The figures below are of choices; another kind of answer has its own.
-    tasks = study.tasks.filter(name=task, kind="selection").select_related("study")
+    tasks = study.tasks.filter(name=task, kind__in=codes(COUNTED=True)).select_related("study")
     definition = tasks.order_by("-version").first()
     if definition is None:
         raise Http404

@@ -1,14 +1,13 @@
-"""Judgments of every kind as the API tells them: to their annotator, and to researchers."""
+"""Judgments of every kind in the API: for their annotator, and for researchers."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from django.db.models import F, Q, QuerySet
 
 from annotation.agreement.reading import withdrawn_from, worker_name
-from annotation.datasets.answers import SAID, read
-from annotation.judging.curator import labels
-from annotation.judging.kinds import config_of, kind_of
-from annotation.judging.models import Batch, Item, Judgment, Slot
+from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
+from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
 
 OWN = (
@@ -20,6 +19,7 @@ NAMED = {
     "task": F("slot__item__batch__task__name"),
     "task_version": F("slot__item__batch__task__version"),
     "item": F("slot__item__external_id"),
+    "item_id": F("slot__item"),
     "query": F("slot__item__query__external_id"),
     "attribute": F("slot__item__attribute__external_id"),
     "account": F("annotator__worker"),
@@ -28,7 +28,7 @@ NAMED = {
 
 
 def long_form(study, *, every: bool) -> QuerySet:
-    """The judgments of ``study`` that count, as dictionaries for ``told``.
+    """The judgments of ``study`` that count, as dictionaries for ``with_answers``.
 
     ``every``: also what was revised, and what a curator took out. Checks are never among them, nor
     what somebody judged who has withdrawn.
@@ -36,18 +36,27 @@ def long_form(study, *, every: bool) -> QuerySet:
     rows = Judgment.objects.all() if every else Judgment.objects.standing()
     rows = rows.filter(slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK)
     rows = rows.exclude(annotator__in=withdrawn_from(study))
-    return rows.values(*OWN, *SAID, **NAMED)
+    return rows.values(*OWN, **NAMED)
 
 
-def told(rows: list[dict]) -> list[dict]:
+def with_answers(rows: list[dict]) -> list[dict]:
     """Rows of ``long_form`` with their worker's name, label, answer and detail."""
-    said = read(rows, {row["pk"]: row["kind"] for row in rows})
-    return [
-        row
-        | {name: getattr(said[row["pk"]], name) for name in ("label", "answer", "detail")}
-        | {"worker": worker_name(row["annotator_id"], row["account"])}
-        for row in rows
-    ]
+    answers = answers_of({row["pk"]: row["kind"] for row in rows})
+    options = ItemOption.objects.filter(item__in={row["item_id"] for row in rows})
+    ids = defaultdict(dict)
+    for item, number, name in options.values_list("item", "number", "candidate__external_id"):
+        ids[item][number] = name
+    return [row | _answer(row, answers[row["pk"]], ids[row["item_id"]]) for row in rows]
+
+
+def _answer(row: dict, answer, ids: dict[int, str]) -> dict:
+    kind = kind_of(row["kind"])
+    return {
+        "label": kind.label_json(answer.label, ids) if kind.SHAPE == "label" else None,
+        "answer": kind.answer_json(answer, ids),
+        "detail": answer.detail,
+        "worker": worker_name(row["annotator_id"], row["account"]),
+    }
 
 
 @dataclass(frozen=True)
@@ -56,17 +65,20 @@ class _AsShown:
 
     order: list[int]
     config: dict
+    answers: list[tuple[str, str]]
 
 
 def acknowledged(judgment: Judgment) -> dict:
-    """What its annotator is told of a stored judgment: the same however often it was sent."""
+    """A stored judgment for its annotator: the same however often it was sent."""
     item = Item.objects.select_related("batch__task", "gold").get(slots=judgment.slot_id)
     task = item.batch.task
     kind = kind_of(task.kind)
     # Read anew: a new row does not know its time before the database has it.
     stored = kind.MODEL.objects.get(pk=judgment.pk)
     answer = kind.answer_of(stored)
-    fields = kind.typed(answer, _AsShown(stored.shown, config_of(task.kind, task.config)))
+    ids = {option.number: str(option.candidate_id) for option in item.options.all()}
+    answers = [(ids[number], "") for number in stored.shown]
+    fields = kind.typed(answer, _AsShown(stored.shown, config_of_task(task), answers))
     common = ("slot_id", "revision", "reason", "flags", "chips", "seconds", "submitted_at")
     return {name: getattr(stored, name) for name in common} | {
         "kind": task.kind,

@@ -1,7 +1,7 @@
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from annotation.judging.kinds import KINDS, preference
+from annotation.judging.kinds import KINDS
 from annotation.studies.models import Study
 
 
@@ -70,83 +70,11 @@ class SlotSerializer(serializers.Serializer):
 
     @extend_schema_field(PointSerializer(many=True))
     def get_scale(self, shown):
-        names = {
-            "preference": lambda: preference.NAMES[shown.config["points"]],
-            "feedback": lambda: [str(n) for n in range(1, 6)],
-        }.get(shown.kind_name, list)()
-        return [{"value": n, "label": str(name)} for n, name in enumerate(names, start=1)]
+        names = shown.kind.scale(shown.config)
+        return [{"value": n, "label": name} for n, name in enumerate(names, start=1)]
 
 
-class MarkSerializer(serializers.Serializer):
-    option = serializers.CharField(help_text="An option's id.")
-    start = serializers.IntegerField(help_text="In characters of the option's text.")
-    end = serializers.IntegerField()
-    text = serializers.CharField()
-    sign = serializers.ChoiceField(choices=["+", "-"])
-    comment = serializers.CharField(required=False)
-
-
-class Body(serializers.Serializer):
-    """Documents what the body of every kind may have; ``judging.kinds`` is what checks it."""
-
-    reason = serializers.CharField(required=False)
-    flags = serializers.ListField(child=serializers.CharField(), required=False)
-    chips = serializers.ListField(child=serializers.CharField(), required=False)
-    marks = MarkSerializer(many=True, required=False)
-    seconds = serializers.FloatField(required=False, help_text="Active time.")
-
-
-class SelectionBody(Body):
-    choice = serializers.CharField(help_text="An option's id, `tie` or `none`.")
-    strength = serializers.ChoiceField(choices=["slightly", "clearly", "much"], required=False)
-
-
-class PreferenceBody(Body):
-    value = serializers.IntegerField(
-        help_text="A value of the slot's scale: 1 is the option shown first much better."
-    )
-
-
-class ScoreBody(serializers.Serializer):
-    score = serializers.IntegerField(min_value=1, max_value=5)
-    feedback = serializers.CharField(required=False)
-    chips = serializers.ListField(child=serializers.CharField(), required=False)
-
-
-class FeedbackBody(Body):
-    answers = serializers.DictField(
-        child=serializers.DictField(child=ScoreBody()),
-        help_text="{option's id: {criterion: score}}, every option and criterion.",
-    )
-
-
-class AttributeBody(Body):
-    verdict = serializers.ChoiceField(choices=["accepted", "uncertain", "rejected"])
-    cause = serializers.CharField(
-        required=False,
-        help_text="Needed unless accepted: `overgeneralised`, `missing-evidence`, `task-context`, "
-        "`not-standalone` or `other`.",
-    )
-
-
-class RelevanceBody(Body):
-    relevant = serializers.ChoiceField(
-        choices=["yes", "no"], help_text="`true` and `false` are taken too."
-    )
-
-
-class ClaimBody(serializers.Serializer):
-    verdict = serializers.ChoiceField(choices=["keep", "edit", "drop"])
-    text = serializers.CharField(required=False, help_text="The claim as edited.")
-
-
-class ClaimsBody(Body):
-    claims = serializers.DictField(
-        child=ClaimBody(), help_text="{claim's id: verdict}, every claim."
-    )
-
-
-BODIES = [SelectionBody, PreferenceBody, FeedbackBody, AttributeBody, RelevanceBody, ClaimsBody]
+BODIES = [kind.Body for kind in KINDS.values()]
 
 
 class TrainingSerializer(serializers.Serializer):

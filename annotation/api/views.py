@@ -146,7 +146,7 @@ class Judgments(generics.GenericAPIView):
         study = study_for(request.user, slug, READERS)
         every = request.query_params.get("all") == "1"
         page = self.paginate_queryset(judgments.long_form(study, every=every))
-        rows = self.get_serializer(judgments.told(page), many=True)
+        rows = self.get_serializer(judgments.with_answers(page), many=True)
         return self.get_paginated_response(rows.data)
 
 

@@ -11,12 +11,9 @@ from annotation.agreement.reading import withdrawn_from
 from annotation.agreement.tiers.rules import is_closed
 from annotation.candidates.models import Candidate
 from annotation.datasets import owners, records
-from annotation.datasets.answers import SAID
-from annotation.datasets.answers import read as read_answers
-from annotation.judging.kinds import attribute, config_of
+from annotation.judging.kinds import Kind, answers_of, config_of_task, kind_of
 from annotation.judging.models import Adjudication, Batch, Item, ItemOption, Judgment
 from annotation.personas.models import Attribute, Memory, PersonaVersion
-from annotation.queries.models import GoldClaim
 
 CHUNK = 1_000
 VOTE = (
@@ -175,13 +172,13 @@ class Reading:
             self._judgments()
             .filter(slot__item__in=kinds)
             .order_by("submitted_at", "pk")
-            .values(*VOTE, *SAID)
+            .values(*VOTE)
         )
-        said = read_answers(rows, {row["pk"]: kinds[row["slot__item_id"]] for row in rows})
-        out = defaultdict(list)
+        answers = answers_of({row["pk"]: kinds[row["slot__item_id"]] for row in rows})
+        votes = defaultdict(list)
         for row in rows:
-            out[row["slot__item_id"]].append((row, said[row["pk"]]))
-        return out
+            votes[row["slot__item_id"]].append((row, answers[row["pk"]]))
+        return votes
 
     def _rulings(self, chunk) -> dict:
         """{item: the newest ruling on it}."""
@@ -202,13 +199,14 @@ class Reading:
 
     def _item(self, item, answers, votes, ruling) -> records.Item:
         task, query, shown = self._tasks[item.batch_id], item.query, item.persona_version
-        config = config_of(task.kind, task.config)
+        kind, config = kind_of(task.kind), config_of_task(task)
+        ids = {number: answer.id for number, answer in enumerate(answers, start=1)}
         return records.Item(
             id=item.external_id,
             task=task.name,
             task_version=task.version,
             kind=task.kind,
-            extras=extras(task.kind, config),
+            labels=released_labels(kind, config, ids),
             overlap=item.overlap,
             closed=is_closed(len(votes), item.overlap, item.batch_id in self.frozen["closed"]),
             query_id=query.external_id if query else "",
@@ -222,59 +220,40 @@ class Reading:
             profile=shown.profile if shown else None,
             answers=tuple(answers),
             votes=tuple(
-                self._vote(vote, said, answers)
-                for vote, said in votes
+                self._vote(vote, kind, answer, ids)
+                for vote, answer in votes
                 if vote["annotator_id"] not in self.withdrawn
             ),
             attribute=self._attribute(item.attribute) if item.attribute else None,
             gold=item.gold.text if item.gold else "",
-            criteria=tuple(config["criteria"]) if task.kind == "feedback" else (),
-            adjudicated=_ruled(task.kind, ruling, answers),
+            criteria=tuple(config["criteria"]) if kind.SHAPE == "scores" else (),
+            adjudicated=kind.label_json(ruling, ids) if ruling else None,
             topped=str(item.pk) in self.topped,
         )
 
-    def _vote(self, vote: dict, said, answers) -> records.Vote:
+    def _vote(self, vote: dict, kind: Kind, answer, ids: dict) -> records.Vote:
         return records.Vote(
             worker=self.workers[vote["annotator_id"]],
-            label=said.label,
-            shown=[answers[number - 1].id for number in vote["shown"]],
+            label=kind.label_json(answer.label, ids) if kind.SHAPE == "label" else None,
+            shown=[ids[number] for number in vote["shown"]],
             reason=vote["reason"],
             flags=vote["flags"],
             seconds=vote["seconds"],
             # To the day: exact times would join a person's votes across releases.
             submitted_at=vote["submitted_at"].date().isoformat(),
             imported=vote["imported"],
-            answer=said.answer,
-            detail=said.detail,
+            answer=kind.answer_json(answer, ids),
+            detail=answer.detail,
             chips=vote["chips"],
-            marks=[mark | {"option": answers[mark["option"] - 1].id} for mark in vote["marks"]],
+            marks=[mark | {"option": ids[mark["option"]]} for mark in vote["marks"]],
             revision=vote["revision"],
         )
 
 
-def extras(kind: str, config: dict) -> tuple[str, ...]:
-    """Labels that the task offers, of a selection those beside the answers."""
-    if kind == "selection":
-        return tuple(name for name in ("tie", "none") if config[name])
-    if kind == "preference":
-        return tuple(str(n) for n in range(1, config["points"] + 1))
-    labels = {"attribute": attribute.Verdict.values, "relevance": ("yes", "no")}
-    return tuple(labels.get(kind, ()))
-
-
-def _ruled(kind: str, ruling, answers):
-    """A ruling, stored as the kind's canonical label, under the ids that the release uses."""
-    if kind == "selection" and str(ruling).isdigit():
-        return answers[int(ruling) - 1].id
-    if kind == "feedback" and ruling:
-        return {
-            f"{answers[int(number) - 1].id}/{criterion}": score
-            for (number, _, criterion), score in ((k.partition("/"), v) for k, v in ruling.items())
-        }
-    if kind == "claims" and ruling:
-        numbers = dict(GoldClaim.objects.filter(pk__in=ruling).values_list("pk", "number"))
-        return {str(numbers[int(claim)]): verdict for claim, verdict in ruling.items()}
-    return ruling
+def released_labels(kind: Kind, config: dict, ids: dict[int, str]) -> tuple[str, ...]:
+    """Every label of an answer with options under ``ids``; none where it has several parts."""
+    labels = kind.labels(config) if kind.SHAPE == "label" else ()
+    return tuple(kind.label_json(label, ids) for label in labels)
 
 
 def _public(parameters: dict) -> dict:

@@ -43,7 +43,7 @@ class Vote:
     """One judgment, of any kind; ``shown`` are answers' ids.
 
     ``label`` is what people agree on or not: an answer's id, "tie", "none", or a word of the kind;
-    None where the answer is many scores. ``answer`` and ``detail`` are those of answers.Said.
+    None where the answer has several parts. ``answer`` and ``detail`` are as the kind exports them.
     """
 
     worker: str
@@ -65,8 +65,8 @@ class Vote:
 class Item:
     """A judged thing with everything that was shown. ``votes`` come in the order of submission.
 
-    ``extras`` are the labels that the task offers, of a selection those beside the answers ("tie",
-    "none"); ``closed`` says that no further vote will come. ``user_id`` and the query's fields are
+    ``labels`` are all that a vote may have, answers first; none where an answer has several parts.
+    ``closed`` says that no further vote will come. ``user_id`` and the query's fields are
     "" and ``profile`` None where the item has none. ``adjudicated`` is a curator's ruling, a label
     as votes have it.
     """
@@ -75,7 +75,7 @@ class Item:
     task: str
     task_version: int
     kind: str
-    extras: tuple[str, ...]
+    labels: tuple[str, ...]
     overlap: int
     closed: bool
     query_id: str
@@ -95,12 +95,6 @@ class Item:
     adjudicated: str | dict | None = None
     # Whether more people were asked because its panel left it borderline.
     topped: bool = False
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Every label a vote may have, answers first; none where an answer is many scores."""
-        chosen = self.answers if self.kind == "selection" else ()
-        return (*(answer.id for answer in chosen), *self.extras)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.tiers import rules
+from annotation.judging.kinds import kind_of
 
 CHECKED = ("medium", "hard")
 GROUPS = {"two_answers": 2, "three_answers": 3}
@@ -29,7 +30,7 @@ class Tally:
     def add(self, item, verdict, pair, reason: str) -> None:
         """Count one item; ``reason`` says why it gives no pair."""
         # Selections by their number of answers: each has pairs of its own sort.
-        group = len(item.answers) if item.kind == "selection" else item.kind
+        group = len(item.answers) if kind_of(item.kind).COUNTED else item.kind
         self.items[group] += 1
         self.judgments += len(item.votes)
         if pair:
@@ -117,11 +118,12 @@ class _Task:
 
     @classmethod
     def of(cls, item):
-        if item.kind != "selection":
-            return cls(item.labels, ordinal=item.kind == "preference")
-        answers = (f"answer {n + 1}" for n in range(len(item.answers)))
+        kind = kind_of(item.kind)
+        if not kind.COUNTED:
+            return cls(item.labels, ordinal=kind.LEVEL == "ordinal")
+        answers = [f"answer {n}" for n in range(1, len(item.answers) + 1)]
         tiered = len(item.answers) == 2 and item.task != AUDIT_TASK
-        return cls([*answers, *item.extras], tiered=tiered)
+        return cls([*answers, *item.labels[len(answers) :]], tiered=tiered)
 
     def add(self, tier: str, counts: tuple, votes):
         self.patterns[tier][counts] += 1

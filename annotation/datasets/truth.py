@@ -10,12 +10,12 @@ from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers import rules
 from annotation.core.errors import DomainError
 from annotation.datasets.records import Answer, Item
+from annotation.judging.kinds import kind_of
 
 RULE = rules.TierRule()
 # The strategy whose answer saw the question alone, and what imported answers may call it.
 QUESTION_ALONE = "A3"
 GENERIC = (QUESTION_ALONE, "generic")
-NOMINAL = ("attribute", "relevance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
     winner is what more than half of the verdicts say. Raises DomainError for a vote outside of the
     labels.
     """
-    if item.kind != "selection":
+    if not kind_of(item.kind).COUNTED:
         return _majority(item)
     found = _by_panel(item, rule.panel, rule)
     if item.topped and rules.is_topped_up(found.tier, len(item.votes), rule):
@@ -86,7 +86,7 @@ def not_offered(item: Item, label: str) -> DomainError:
 def _majority(item: Item) -> Verdict:
     counts = _counted(item, item.votes) if item.labels else {}
     total = sum(counts.values())
-    if item.kind not in NOMINAL or not total:
+    if kind_of(item.kind).LEVEL != "nominal" or not total:
         return Verdict(tuple(counts.values()), None, None, "")
     winner = max(counts, key=counts.get)
     if 2 * counts[winner] <= total:
@@ -101,7 +101,7 @@ def majority(item: Item, min_votes: int, min_margin: int) -> Verdict:
     preference counts for the answer on whose side of the scale's middle it is, the middle as a tie.
     """
     counts = _counted(item, item.votes) if item.labels else {}
-    if item.kind == "preference":
+    if item.labels and kind_of(item.kind).LEVEL == "ordinal":
         counts = _sides(item, tuple(counts.values()))
     total = sum(counts.values())
     ranked = sorted(counts.items(), key=lambda entry: -entry[1])
@@ -124,7 +124,7 @@ def majority_pair(item: Item, verdict: Verdict) -> tuple[Pair | None, str]:
     """The pair of the winner of ``majority`` and the answer with the fewest votes; see ``pair``."""
     if item.task == AUDIT_TASK:
         return None, "audit_of_the_easy_tier"
-    if item.kind not in ("selection", "preference"):
+    if not _chooses(item):
         return None, ""
     if verdict.winner is None:
         return None, verdict.tier
@@ -134,6 +134,11 @@ def majority_pair(item: Item, verdict: Verdict) -> tuple[Pair | None, str]:
     votes = dict(zip(by_id, verdict.counts, strict=False))
     chosen = by_id.pop(verdict.winner)
     return Pair("majority", chosen, min(by_id.values(), key=lambda one: votes[one.id])), ""
+
+
+def _chooses(item: Item) -> bool:
+    """Whether a label says which of the item's answers is better."""
+    return bool(item.labels) and "options" in kind_of(item.kind).ASKS
 
 
 def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
@@ -156,10 +161,9 @@ def pair(item: Item, found: Verdict, dropped=frozenset()) -> tuple[Pair | None, 
     """
     if item.task == AUDIT_TASK:
         return None, "audit_of_the_easy_tier"
-    if item.kind == "preference" and orient(item) is None:
-        return None, "generic_answer_not_known"
-    if item.kind != "selection":
-        return None, ""
+    if not kind_of(item.kind).COUNTED:
+        unknown = _chooses(item) and orient(item) is None
+        return None, "generic_answer_not_known" if unknown else ""
     by_id = {answer.id: answer for answer in item.answers}
     if found.winner is None:
         return None, found.tier

@@ -5,9 +5,8 @@ from pathlib import Path
 from django.db import transaction
 
 from annotation.core import audit
-from annotation.datasets.frozen import extras
 from annotation.evaluation.models import Verdict
-from annotation.judging.kinds import config_of
+from annotation.judging.kinds import config_of, kind_of
 from annotation.judging.models import Batch, Item
 from annotation.studies.bundle import BundleError, Report, read_verdicts
 from annotation.studies.models import Study
@@ -72,6 +71,6 @@ def _items(study) -> dict[str, dict]:
     )
     rows = found.values_list("external_id", "pk", "batch__task__kind", "batch__task__config")
     return {
-        name: {"pk": pk, "labels": extras(kind, config_of(kind, config))}
+        name: {"pk": pk, "labels": kind_of(kind).labels(config_of(kind, config))}
         for name, pk, kind, config in rows
     }

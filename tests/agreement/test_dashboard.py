@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.agreement import reading, recompute
+from annotation.agreement import recompute
 from annotation.agreement.figures import dashboard
 from annotation.agreement.figures.dashboard import FIGURES, Board
 from annotation.agreement.models import StoredVotes
@@ -40,7 +40,7 @@ def give(item, user, label, **fields):
     Selection.objects.create(
         slot=slot, annotator=user, outcome=outcome, choice=choice, **(common | fields)
     )
-    counter = reading.COUNTERS[label]
+    counter = Item.COUNTERS[label]
     Item.objects.filter(pk=item.pk).update(done=F("done") + 1, **{counter: F(counter) + 1})
 
 

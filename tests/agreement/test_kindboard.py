@@ -258,8 +258,8 @@ def test_an_items_page_has_the_votes_of_any_kind_with_their_reasons(computed, pa
     assert "Only once." in traits
     assert "Lives near the sea." in traits
     feel = text("feel", "i-feel")
-    assert "Tone: 4<br>Depth: 2" in feel
-    assert "Tone: 4: 4 it is" not in feel
+    assert "Tone 4, Depth 2" in feel
+    assert "Tone 4: 4 it is" not in feel
     assert "Tone: 4 it is<br>Depth: 2 it is" in feel
     assert "Answer 1 is much better" in text("rate", "i-rate")
     assert "No, it should not" in text("matter", "i-m1")

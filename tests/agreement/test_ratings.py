@@ -229,10 +229,10 @@ def test_broken_lines_of_json_are_named(judged, tmp_path, capsys):
 def criticised(cast, tea):
     """A feedback task: two people score one answer on two criteria."""
     from annotation.judging.batches.open import open_batch
-    from annotation.judging.kinds import feedback
+    from annotation.judging.kinds import kind_of
     from annotation.studies.models import TaskDefinition
 
-    config = feedback.check_config({"criteria": ["Tone", "Content Depth"], "options": 1})
+    config = kind_of("feedback").check_config({"criteria": ["Tone", "Content Depth"], "options": 1})
     task = TaskDefinition.objects.create(
         study=tea, name="score", kind="feedback", overlap=2, config=config
     )

@@ -198,7 +198,7 @@ def test_checks_are_never_listed(rui, mix):
 def test_the_number_of_statements_does_not_grow_with_the_judgments(
     rui, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         assert len(rui("GET", "studies/mix/judgments/").json()["results"]) == 17
 
 

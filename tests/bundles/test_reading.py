@@ -64,7 +64,7 @@ ONE_FAULT = [
         "items",
         1,
         {"candidates": ["q2-c1", "q2-c2", "q2-c3"]},
-        "items.jsonl, line 2: the task “better” compares 2 candidates, not 3",
+        "items.jsonl, line 2: the task “better” shows 2 candidates, not 3",
     ),
     ("items", 1, {"candidates": ["q2-c1", "q2-c1"]}, "a candidate is named twice"),
     ("items", 1, {"candidates": ["q2-c1", "q2-c9"]}, "there is no candidate “q2-c9”"),

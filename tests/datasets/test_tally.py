@@ -13,8 +13,10 @@ A, B, C = Answer("a", "A", "A1", "m"), Answer("b", "B", "A2", "m"), Answer("c", 
 def item(votes: str, *, answers=(A, B), extras=(), closed=True) -> Item:
     """An item with one vote a character: an answer's id, "t" or "n"."""
     names = {"t": "tie", "n": "none"}
+    labels = (*(one.id for one in answers), *extras)
     return Item(
-        id="i", task="better", task_version=1, kind="selection", extras=extras, overlap=9,
+        id="i", task="better", task_version=1, kind="selection", labels=labels,
+        overlap=9,
         closed=closed, query_id="q", query_version=1, question="", need="", type="specific",
         scenario="", user_id="", persona_version=None, profile=None, answers=answers,
         votes=tuple(

@@ -12,7 +12,8 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
 from annotation.judging.annotator import overview
 from annotation.judging.batches.open import add_items, close_batch
-from annotation.judging.curator import checks, labels
+from annotation.judging.curator import checks
+from annotation.judging.kinds import labels
 from annotation.judging.models import Batch, Checks, Desk, Item, Selection, Slot
 from annotation.judging.work import hidden_checks, queue, submit
 from annotation.studies.models import Study
@@ -355,7 +356,7 @@ def test_preferences_agree_by_side_and_scores_within_one(cast, tea):
     task.kind, task.config = "feedback", {"criteria": ["Tone"], "options": 2}
     assert hidden_checks.agrees(item, {"1/Tone": 4, "2/Tone": 1}, {"1/Tone": 5})
     assert not hidden_checks.agrees(item, {"1/Tone": 3}, {"1/Tone": 5})
-    assert labels.words(item, {"1/Tone": 4}, (2, 1)) == ["Answer 2, Tone: 4"]
+    assert labels.words(item, {"1/Tone": 4}, (2, 1)) == ["Answer 2: Tone 4"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -280,7 +280,8 @@ def _open_kinds(cast, tea):
 def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, page):
     slots = _open_kinds(cast, tea)
     told = {
-        one.slot.item.batch.task.kind: overview.said(one) for one in overview.judgments(tea, ann)
+        one["judgment"].slot.item.batch.task.kind: one["words"]
+        for one in overview.rows(tea, ann, overview.judgments(tea, ann))
     }
     shown = Selection.objects.get().shown
     assert told == {
@@ -289,34 +290,32 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, pa
         "feedback": ["Tone 4, Length 2"],
         "attribute": ["rejected: it belongs to the task, not to the person"],
         "relevance": ["Yes, it should"],
-        "claims": ["2 claims kept, 1 edited"],
+        "claims": ["Claim 1: keep", "Claim 2: edit", "Claim 3: keep"],
     }
     html = page.get(PAST).content.decode()
     assert all(f"/studies/tea/judged/{slot}/" in html for slot in slots.values())
     assert "Which tea calms?" in html and "Sleeps badly." in html
-    answers = {one["kind"]: one["revisions"][0]["answer"] for one in downloaded(page)["judgments"]}
+    given = {one["kind"]: one["revisions"][0] for one in downloaded(page)["judgments"]}
     chips = {"chips": []}
-    assert answers == {
-        "selection": {
-            "outcome": "choice", "place": shown.index(1) + 1, "strength": "clearly"
-        },
-        "preference": {"value": 1, "points": 5},
+    assert {kind: revision["answer"] for kind, revision in given.items()} == {
+        "selection": str(shown.index(1) + 1),
+        "preference": "1",
         "feedback": {
-            "scores": [
-                {"place": 1, "criterion": "Tone", "score": 4, "feedback": "Calm words."} | chips,
-                {"place": 1, "criterion": "Length", "score": 2, "feedback": "Too short."} | chips,
-            ]
+            "1": {
+                "Tone": {"score": 4, "feedback": "Calm words."} | chips,
+                "Length": {"score": 2, "feedback": "Too short."} | chips,
+            }
         },
-        "attribute": {"verdict": "rejected", "cause": "task-context"},
-        "relevance": {"relevant": True},
+        "attribute": "rejected",
+        "relevance": "yes",
         "claims": {
-            "claims": [
-                {"claim": 1, "verdict": "keep", "text": ""},
-                {"claim": 2, "verdict": "edit", "text": "Better words."},
-                {"claim": 3, "verdict": "keep", "text": ""},
-            ]
+            "1": {"claim": "Claim 1", "verdict": "keep", "text": ""},
+            "2": {"claim": "Claim 2", "verdict": "edit", "text": "Better words."},
+            "3": {"claim": "Claim 3", "verdict": "keep", "text": ""},
         },
-    }  # fmt: skip
+    }
+    details = {kind: revision["detail"] for kind, revision in given.items() if revision["detail"]}
+    assert details == {"selection": "clearly", "attribute": "task-context"}
 
 
 def test_a_tie_and_none_have_their_own_words(cast, tea, ann):
@@ -324,8 +323,8 @@ def test_a_tie_and_none_have_their_own_words(cast, tea, ann):
     for outcome in ("tie", "none"):
         slot = queue.claim(tea, ann)
         submit.submit(tea, slot, ann, {"choice": outcome}, key=outcome)
-    said = [overview.said(one) for one in overview.judgments(tea, ann)]
-    assert said == [["None meets the need"], ["Equally good"]]
+    rows = overview.rows(tea, ann, overview.judgments(tea, ann))
+    assert [row["words"] for row in rows] == [["None meets the need"], ["Equally good"]]
 
 
 def test_past_judgments_tell_of_changes_and_until_when_one_may_change(cast, tea, ann, page):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.judging.work import ordering
+from annotation.judging import ordering
 
 
 @given(st.uuids(), st.sampled_from([2, 3]), st.integers(1, 40))

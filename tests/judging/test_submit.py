@@ -4,8 +4,9 @@ import pytest
 from django.http import QueryDict
 
 from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.judging import ordering
 from annotation.judging.models import Selection, Slot
-from annotation.judging.work import ordering, queue, submit
+from annotation.judging.work import queue, submit
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from django.urls import reverse
 from scipy.stats import chisquare
 
 from annotation.candidates.models import Candidate
+from annotation.judging import ordering
 from annotation.judging.models import Slot
-from annotation.judging.work import ordering, queue, submit
+from annotation.judging.work import queue, submit
 
 CANARIES = {
     "model": "secret-model-7b",

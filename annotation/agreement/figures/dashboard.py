@@ -27,6 +27,7 @@ from annotation.agreement.statistics import cohen, kappas, rater_signs, side_bia
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.intervals import clopper_pearson
 from annotation.agreement.tiers.rules import TIERS
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import ItemOption
 
 CAP = 200_000
@@ -132,8 +133,8 @@ class Board:
 
     def __init__(self, study, definition, *, afresh=False):
         self.study, self.definition, self.afresh = study, definition, afresh
-        self.task = definition.name
-        self.items = reading.items(study, self.task, definition.kind)
+        self.task, self.kind = definition.name, kind_of(definition.kind)
+        self.items = reading.items(study, self.task, [definition.kind])
 
     @cached_property
     def labels(self) -> list[str]:
@@ -181,7 +182,7 @@ class Board:
     @cached_property
     def last(self) -> int | None:
         """Place of the last item whose single votes are read; None for all of them."""
-        return reading.last_position(self.study, self.task, CAP, self.definition.kind)
+        return reading.last_position(self.study, self.task, CAP, [self.definition.kind])
 
     @cached_property
     def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:

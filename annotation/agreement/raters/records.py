@@ -17,7 +17,7 @@ from annotation.agreement import reading
 from annotation.agreement.statistics import rater_signs, side_bias
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.intervals import holm, wilson
-from annotation.judging.kinds import config_of
+from annotation.judging.kinds import config_of_task, kind_of, label_column
 from annotation.judging.models import Batch, Desk, Feedback, Handback, Item, Judgment, Score
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role
@@ -28,11 +28,6 @@ CAP = 50_000
 # Nobody reads a thousand characters (some 170 English words) in less; below it, "fast" is fast.
 FLOOR_SECONDS = 10.0
 SIDE = 0.05
-VERDICTS = {"accepted": 0, "uncertain": 1, "rejected": 2}
-SAID = (
-    *("selection__outcome", "selection__choice__number", "preference__value"),
-    *("attributeverdict__verdict", "relevance__relevant"),
-)
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class Votes:
     worker: np.ndarray
     task: np.ndarray
     item: np.ndarray
-    # 0 … of the kind's categories, -1 for kinds of several scores.
+    # A code of what was chosen (Kind.choice), -1 where an answer has several parts.
     category: np.ndarray
     # Place chosen, from 1 (0 unknown), of how many places.
     place: np.ndarray
@@ -146,22 +141,20 @@ def _votes(study, also: User | None) -> Votes:
         newest = Judgment.objects.filter(slot__study=study, replaced_by=None, annotator=also)
         counted = counted | newest.filter(slot__item__batch__purpose=Purpose.WORK)
     fields = ("pk", "annotator_id", "slot__item__batch__task_id", "slot__item__position")
-    rows = counted.order_by("-pk").values_list(*fields, "seconds", "shown", *SAID)[:CAP]
+    counted = counted.annotate(label=label_column()).order_by("-pk")
+    rows = counted.values_list(*fields, "seconds", "shown", "label")[:CAP]
     tasks = {task.pk: task for task in study.tasks.all()}
     lengths = _lengths(study)
-    columns = [
-        (
-            user,
-            tasks[task].name,
-            item,
-            *_said(tasks[task], shown, said),
-            _pace_of(time, lengths[item]),
-        )
-        for _pk, user, task, item, time, shown, *said in sorted(rows)
-    ]
-    user, task, item, category, place, places, pace = (
+    columns = []
+    for _pk, user, task, item, time, shown, label in sorted(rows, key=lambda row: row[0]):
+        choice = _choice(tasks[task], label)
+        places = _place(shown, choice)
+        pace = _pace_of(time, lengths[item])
+        columns.append((user, tasks[task].name, item, choice, *places, pace))
+    user, task, item, choice, place, places, pace = (
         zip(*columns, strict=True) if columns else [()] * 7
     )
+    _choices, category = np.unique(np.array(choice, dtype=str), return_inverse=True)
     users, worker = np.unique(np.array(user, dtype=int), return_inverse=True)
     names, code = np.unique(np.array(task, dtype=str), return_inverse=True)
     return Votes(
@@ -170,7 +163,7 @@ def _votes(study, also: User | None) -> Votes:
         worker=worker,
         task=code,
         item=np.unique(np.array(item, dtype=int), return_inverse=True)[1],
-        category=np.array(category, dtype=int),
+        category=np.where(np.array(choice, dtype=str) == "", -1, category),
         place=np.array(place, dtype=int),
         places=np.array(places, dtype=int),
         pace=np.array(pace, dtype=float),
@@ -194,22 +187,14 @@ def _lengths(study) -> dict[int, int]:
     return found
 
 
-def _said(task, shown, said) -> tuple[int, int, int]:
-    """(category, place chosen, places) of one judgment."""
-    outcome, number, value, verdict, relevant = said
-    if task.kind == "selection":
-        category = {"tie": 3, "none": 4}.get(outcome, (number or 1) - 1)
-        return category, *_place(shown, number)
-    if task.kind == "preference" and value:
-        middle = (config_of("preference", task.config)["points"] + 1) // 2
-        better = 1 if value < middle else 2 if value > middle else None
-        return 1 + (value > middle) - (value < middle), *_place(shown, better)
-    if task.kind == "attribute":
-        return VERDICTS[verdict], 0, 0
-    return (int(relevant) if task.kind == "relevance" else -1), 0, 0
+def _choice(task, label: str | None) -> str:
+    """What a label chooses; "" where the answer has several parts."""
+    return kind_of(task.kind).choice(label, config_of_task(task)) if label else ""
 
 
-def _place(shown, number) -> tuple[int, int]:
+def _place(shown, choice: str) -> tuple[int, int]:
+    """(place of the chosen answer, places); zeros where no answer was, or its place is unknown."""
+    number = int(choice) if choice.isdigit() else None
     return (shown.index(number) + 1, len(shown)) if number in shown else (0, 0)
 
 
@@ -222,11 +207,12 @@ def _agreement(votes: Votes, found: dict, known: dict) -> None:
         if not own.any():
             continue
         items, item = np.unique(votes.item[own], return_inverse=True)
-        shape = (len(items), n, 5)
-        one = rater_signs.agreement_flags(item, votes.worker[own], votes.category[own], shape)
-        compared += one["votes"]
-        agreed += one["agreed"]
-        expected += one["votes"] * (one["pool_rate"] or 0)
+        codes, category = np.unique(votes.category[own], return_inverse=True)
+        shape = (len(items), n, len(codes))
+        flags = rater_signs.agreement_flags(item, votes.worker[own], category, shape)
+        compared += flags["votes"]
+        agreed += flags["agreed"]
+        expected += flags["votes"] * (flags["pool_rate"] or 0)
     for user, code in known.items():
         rater = found.get(user)
         if rater is None or not compared[code]:

@@ -8,8 +8,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.agreement.raters import records
 from annotation.core.models import AuditEvent
-from annotation.judging.curator import labels
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
 from annotation.judging.models import Batch, Handback, Judgment
 from annotation.judging.work import hidden_checks
 from annotation.studies.access import MANAGERS, READERS, study_for
@@ -62,30 +61,32 @@ def rater(request, slug, user):
 
 def _answered(study, person, purpose) -> list[dict]:
     """The person's answers to checks of one purpose, the last first."""
-    found = hidden_checks.outcomes(study, purpose, annotator=person)[::-1][:SHOWN]
+    outcomes = hidden_checks.outcomes(study, purpose, annotator=person)[::-1][:SHOWN]
+    words = _words([outcome.judgment for outcome in outcomes])
     return [
         {
-            "outcome": one,
+            "outcome": outcome,
             # Copies have made-up names: what was copied says more.
-            "name": (one.item.repeats or one.item).external_id,
-            "said": _words(one.judgment),
-            "expected": labels.words(one.item, one.expected),
+            "name": (outcome.item.repeats or outcome.item).external_id,
+            "words": words[outcome.judgment.pk],
+            "expected": labels.words(outcome.item, outcome.expected),
         }
-        for one in found
+        for outcome in outcomes
     ]
 
 
 def _last(study, person) -> list[dict]:
     """The person's last judgments of work."""
-    found = Judgment.objects.filter(
+    newest = Judgment.objects.filter(
         slot__study=study,
         annotator=person,
         replaced_by=None,
         slot__item__batch__purpose=Batch.Purpose.WORK,
     )
-    rows = found.select_related("slot__item__batch__task").order_by("-pk")[:SHOWN]
+    rows = newest.select_related("slot__item__batch__task").order_by("-pk")[:SHOWN]
+    words = _words(rows)
     return [
-        {"judgment": row, "said": _words(_typed(row)), "page": _page(study, row.slot.item)}
+        {"judgment": row, "words": words[row.pk], "page": _page(study, row.slot.item)}
         for row in rows
     ]
 
@@ -98,17 +99,14 @@ def _page(study, item) -> str:
     return reverse("result-item", args=[study.slug, task.name, item.pk])
 
 
-def _typed(judgment: Judgment):
-    """The judgment as a row of its own kind's table, with what was fetched of its item."""
-    kind = kind_of(judgment.slot.item.batch.task.kind)
-    typed = kind.MODEL.objects.get(pk=judgment.pk)
-    typed.slot = judgment.slot
-    return typed
-
-
-def _words(judgment) -> list[str]:
-    item = judgment.slot.item
-    return labels.words(item, kind_of(item.batch.task.kind).answer_of(judgment).label)
+def _words(judgments) -> dict[int, list[str]]:
+    """{judgment's id: its answer in words}, by canonical numbers."""
+    tasks = {row.pk: row.slot.item.batch.task for row in judgments}
+    answers = answers_of({pk: task.kind for pk, task in tasks.items()})
+    return {
+        pk: kind_of(task.kind).words(answers[pk], config_of_task(task))
+        for pk, task in tasks.items()
+    }
 
 
 def _record(desk):

@@ -17,7 +17,7 @@ from annotation.agreement.tiers import reserve, rules
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
-from annotation.judging.kinds import selection
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study, TaskDefinition
 
@@ -208,7 +208,7 @@ def _task(study, by) -> TaskDefinition:
         overlap=rules.DEFAULT.panel,
         guideline=asked.guideline if asked else "",
         translations=asked.translations if asked else {},
-        config=selection.check_config({"options": 2}),
+        config=kind_of("selection").check_config({"options": 2}),
     )
     audit.record(by, "task.define", task, version=task.version)
     return task

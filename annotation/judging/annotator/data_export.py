@@ -14,7 +14,9 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 
 from annotation.accounts.models import Consent
+from annotation.core.rows import chunks
 from annotation.judging.annotator import overview
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Draft, Handback, ItemComment, Judgment
 
 CHUNK = 500
@@ -80,25 +82,34 @@ def _lists(study, user) -> list[tuple[str, Iterable]]:
 
 def _judgments(study, user) -> Iterator[dict]:
     """Each item once, with the first answer and every change."""
-    found = Judgment.objects.filter(slot__study=study, annotator=user)
-    found = overview.with_answers(found.select_related("slot__item__batch__task"))
-    rows = found.order_by("slot_id", "revision").iterator(chunk_size=CHUNK)
-    for slot, revisions in groupby(rows, key=lambda one: one.slot):
+    rows = Judgment.objects.filter(slot__study=study, annotator=user)
+    rows = rows.select_related("slot__item__batch__task").order_by("slot_id", "revision")
+    pages = chunks(rows.iterator(chunk_size=CHUNK), CHUNK)
+    pairs = (pair for page in pages for pair in _with_answers(page))
+    for slot, revisions in groupby(pairs, key=lambda pair: pair[0].slot):
         task = slot.item.batch.task
         yield {
             "slot": slot.pk,
             "task": task.name,
             "kind": task.kind,
-            "revisions": [_revision(one) for one in revisions],
+            "revisions": [_revision(judgment, answer) for judgment, answer in revisions],
         }
 
 
-def _revision(judgment) -> dict:
+def _with_answers(judgments) -> Iterator[tuple]:
+    answers = overview.shown_answers(judgments)
+    return ((judgment, answers[judgment.pk]) for judgment in judgments)
+
+
+def _revision(judgment, answer) -> dict:
+    kind = kind_of(judgment.slot.item.batch.task.kind)
+    places = {place: str(place) for place in range(1, len(judgment.shown) + 1)}
     return {
         "revision": judgment.revision,
         "submitted_at": judgment.submitted_at,
-        "answer": _ANSWERS[judgment.slot.item.batch.task.kind](judgment),
-        "in_words": overview.said(judgment),
+        "answer": kind.answer_json(answer, places | {None: "?"}),
+        "detail": answer.detail,
+        "in_words": overview.words(judgment, answer),
         "reason": judgment.reason,
         "flags": judgment.flags,
         "chips": judgment.chips,
@@ -109,59 +120,3 @@ def _revision(judgment) -> dict:
         "active_seconds": judgment.seconds,
         "circumstances": judgment.circumstances,
     }
-
-
-def _selection(judgment) -> dict:
-    one = judgment.selection
-    place = overview.place_of(judgment, one.choice.number) if one.choice else None
-    return {"outcome": one.outcome, "place": place, "strength": one.strength}
-
-
-def _preference(judgment) -> dict:
-    value, points = overview.preference_as_shown(judgment)
-    return {"value": value, "points": points}
-
-
-def _feedback(judgment) -> dict:
-    rows = sorted(judgment.feedback.scores.all(), key=lambda one: one.pk)
-    return {
-        "scores": [
-            {
-                "place": overview.place_of(judgment, one.option.number),
-                "criterion": one.criterion,
-                "score": one.score,
-                "feedback": one.text,
-                "chips": one.chips,
-            }
-            for one in rows
-        ]
-    }
-
-
-def _attribute(judgment) -> dict:
-    one = judgment.attributeverdict
-    return {"verdict": one.verdict, "cause": one.cause}
-
-
-def _relevance(judgment) -> dict:
-    return {"relevant": judgment.relevance.relevant}
-
-
-def _claims(judgment) -> dict:
-    rows = sorted(judgment.claimreview.verdicts.all(), key=lambda one: one.claim.number)
-    return {
-        "claims": [
-            {"claim": n, "verdict": one.verdict, "text": one.text}
-            for n, one in enumerate(rows, start=1)
-        ]
-    }
-
-
-_ANSWERS = {
-    "selection": _selection,
-    "preference": _preference,
-    "feedback": _feedback,
-    "attribute": _attribute,
-    "relevance": _relevance,
-    "claims": _claims,
-}

@@ -8,7 +8,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from types import SimpleNamespace
 
 from django.db import connection
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
@@ -16,11 +15,11 @@ from django.db.models.functions import Coalesce, Left
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from annotation.core import text
 from annotation.core.errors import DomainError, NotFound
-from annotation.judging.kinds import config_of, preference
+from annotation.judging.kinds import answers_of, config_of_task, kind_of
+from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Batch, ItemComment, Judgment, Slot
 from annotation.studies import messages
 from annotation.studies.access import study_for
@@ -286,7 +285,7 @@ def own_study(user, slug: str) -> Study:
 
 
 def judgments(study, user) -> QuerySet[Judgment]:
-    """The person's newest judgment of each item, with what ``said`` needs; the last first.
+    """The person's newest judgment of each item, ; the last first.
 
     ``study`` comes from ``study_for``. Each has ``question`` (its beginning), ``first_at``, and
     ``out``: it was taken out.
@@ -294,120 +293,56 @@ def judgments(study, user) -> QuerySet[Judgment]:
     until = places(user, [study])[study.pk].out_until
     first = Judgment.objects.filter(slot=OuterRef("slot"), revision=1)
     item = "slot__item"
-    found = Judgment.objects.filter(slot__study=study, annotator=user, replaced_by=None)
-    return with_answers(
-        found.select_related("slot__item__batch__task").annotate(
-            question=Left(
-                Coalesce(F(f"{item}__query__text"), F(f"{item}__attribute__text")), BEGINNING + 1
-            ),
-            first_at=Subquery(first.values("submitted_at")),
-            out=Q(submitted_at__lte=until) if until else Value(False),
-        )
-    ).order_by("-submitted_at", "-pk")
+    newest = Judgment.objects.filter(slot__study=study, annotator=user, replaced_by=None)
+    newest = newest.select_related("slot__item__batch__task").annotate(
+        question=Left(
+            Coalesce(F(f"{item}__query__text"), F(f"{item}__attribute__text")), BEGINNING + 1
+        ),
+        first_at=Subquery(first.values("submitted_at")),
+        out=Q(submitted_at__lte=until) if until else Value(False),
+    )
+    return newest.order_by("-submitted_at", "-pk")
 
 
-def rows(study, user, found) -> list[dict]:
-    """What the page says of each judgment in ``found``, one page of ``judgments``."""
-    told = defaultdict(list)
-    slots = [one.slot_id for one in found]
-    for one in ItemComment.objects.filter(slot__in=slots, author=user).order_by("at", "pk"):
-        told[one.slot_id].append(one)
+def rows(study, user, page) -> list[dict]:
+    """What the page shows of each judgment in ``page``, some of ``judgments``."""
+    comments = defaultdict(list)
+    slots = [judgment.slot_id for judgment in page]
+    for comment in ItemComment.objects.filter(slot__in=slots, author=user).order_by("at", "pk"):
+        comments[comment.slot_id].append(comment)
+    answers = shown_answers(page)
     return [
         {
-            "judgment": one,
-            "said": said(one),
-            "changes": one.revision - 1,
-            "may_change": may_change(study, one),
-            "comments": told[one.slot_id],
+            "judgment": judgment,
+            "words": words(judgment, answers[judgment.pk]),
+            "changes": judgment.revision - 1,
+            "may_change": may_change(study, judgment),
+            "comments": comments[judgment.slot_id],
         }
-        for one in found
+        for judgment in page
     ]
 
 
-def with_answers(found: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    """Judgments of any kind with the rows of their own kind's tables, in as few statements."""
-    return found.select_related(
-        "selection__choice", "preference", "feedback", "attributeverdict", "relevance"
-    ).prefetch_related("feedback__scores__option", "claimreview__verdicts__claim")
+def shown_answers(judgments) -> dict[int, Answer]:
+    """{judgment's id: its answer as its annotator saw it}; they come with their items' tasks."""
+    tasks = {judgment.pk: judgment.slot.item.batch.task for judgment in judgments}
+    answers = answers_of({pk: task.kind for pk, task in tasks.items()})
+    for judgment in judgments:
+        task, pk = tasks[judgment.pk], judgment.pk
+        kind, config = kind_of(task.kind), config_of_task(task)
+        answers[pk] = kind.as_shown(answers[pk], judgment.shown, config)
+    return answers
+
+
+def words(judgment, answer: Answer) -> list[str]:
+    """One of ``shown_answers`` in words, a line or more."""
+    task = judgment.slot.item.batch.task
+    return kind_of(task.kind).words(answer, config_of_task(task))
 
 
 def place_of(judgment, number: int) -> int | None:
     """Where the answer with the canonical ``number`` was shown, from 1."""
     return judgment.shown.index(number) + 1 if number in judgment.shown else None
-
-
-def said(judgment) -> list[str]:
-    """A judgment (``with_answers``) in words, as its annotator saw the answers: a line each."""
-    return _SAID[judgment.slot.item.batch.task.kind](judgment)
-
-
-def _answer(judgment, number: int) -> str:
-    place = place_of(judgment, number)
-    return _("Answer %(n)d") % {"n": place} if place else _("One of the answers")
-
-
-def _selection(judgment) -> list[str]:
-    one = judgment.selection
-    if one.outcome != one.Outcome.CHOICE:
-        return [_("Equally good") if one.outcome == one.Outcome.TIE else _("None meets the need")]
-    words = _answer(judgment, one.choice.number)
-    strength = f", {one.get_strength_display()}" if one.strength else ""
-    return [f"{words}{strength}"]
-
-
-def _preference(judgment) -> list[str]:
-    value, points = preference_as_shown(judgment)
-    return [str(preference.NAMES[points][value - 1])]
-
-
-def preference_as_shown(judgment) -> tuple[int, int]:
-    """The place on the scale from the answer shown first, and the scale's number of points."""
-    config = config_of("preference", judgment.slot.item.batch.task.config)
-    shown = SimpleNamespace(config=config, order=judgment.shown)
-    typed = preference.typed(preference.answer_of(judgment.preference), shown)
-    return int(typed["value"][0]), config["points"]
-
-
-def _feedback(judgment) -> list[str]:
-    lines = defaultdict(list)
-    for one in sorted(judgment.feedback.scores.all(), key=lambda one: one.pk):
-        lines[one.option.number].append(f"{_(one.criterion)} {one.score}")
-    # In the order shown; a single answer needs no number.
-    known = sorted(lines, key=lambda number: place_of(judgment, number) or 0)
-    if len(known) == 1:
-        return [", ".join(lines[known[0]])]
-    return [f"{_answer(judgment, number)}: {', '.join(lines[number])}" for number in known]
-
-
-def _attribute(judgment) -> list[str]:
-    one = judgment.attributeverdict
-    cause = f": {one.get_cause_display()}" if one.cause else ""
-    return [f"{one.get_verdict_display()}{cause}"]
-
-
-def _relevance(judgment) -> list[str]:
-    return [_("Yes, it should") if judgment.relevance.relevant else _("No, it should not")]
-
-
-def _claims(judgment) -> list[str]:
-    verdicts = [one.verdict for one in judgment.claimreview.verdicts.all()]
-    counted = {
-        "keep": ngettext("%(n)d claim kept", "%(n)d claims kept", verdicts.count("keep")),
-        "edit": ngettext("%(n)d edited", "%(n)d edited", verdicts.count("edit")),
-        "drop": ngettext("%(n)d dropped", "%(n)d dropped", verdicts.count("drop")),
-    }
-    told = [words % {"n": verdicts.count(one)} for one, words in counted.items() if one in verdicts]
-    return [", ".join(told)]
-
-
-_SAID = {
-    "selection": _selection,
-    "preference": _preference,
-    "feedback": _feedback,
-    "attribute": _attribute,
-    "relevance": _relevance,
-    "claims": _claims,
-}
 
 
 def may_change(study, judgment) -> bool:

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from annotation.candidates.models import Candidate
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
-from annotation.judging.batches import plan
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
 from annotation.judging.owner import notices
 from annotation.personas.models import PersonaVersion
@@ -18,15 +18,14 @@ from annotation.studies.models import Membership, Study, TaskDefinition
 def open_batch(study, task: TaskDefinition, *, overlap: int | None = None, by=None) -> Batch | None:
     """Plan items of all that the task asks about and does not have yet, and open their slots.
 
-    A selection or preference takes a query's answers three by three or ``pairs_per_query`` random
-    pairs, feedback each answer or several side by side, an attribute task every attribute, a
-    relevance task every attribute with every query of its person, a claims task every newest gold
-    response. ``overlap`` is the number of judgments an item (default: the task's). Returns the
-    batch, or None where there was nothing new to plan.
+    The kind of the task plans them. ``overlap`` is the number of judgments an item (default: the
+    task's). Returns the batch, or None where there was nothing new to plan.
     """
     # Two openings at once would plan the same queries twice.
     Study.objects.select_for_update().get(pk=study.pk)
-    rows = [{"overlap": overlap or task.overlap} | row for row in plan.rows(study, task)]
+    rows = [
+        {"overlap": overlap or task.overlap} | row for row in kind_of(task.kind).plan(study, task)
+    ]
     return add_items(study, task, rows, by=by) if rows else None
 
 

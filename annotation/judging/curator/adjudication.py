@@ -13,21 +13,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.judging.curator import checks, labels
-from annotation.judging.kinds import kind_of
-from annotation.judging.models import Adjudication, Batch, Item
+from annotation.judging.curator import checks
+from annotation.judging.kinds import answers_of, kind_of, labels
+from annotation.judging.models import Adjudication, Batch, Item, Judgment
 from annotation.studies.access import MANAGERS, study_for
 
 PAGE = 25
 REASON_LIMIT = 5_000
 # Below this share of the commonest choice an item is disputed, though no tie.
 CLEAR = 2 / 3
-# Where the answer of a kind without counters is kept; the others have several parts an answer.
-_SAID = {
-    "preference": "preference__value",
-    "attribute": "attributeverdict__verdict",
-    "relevance": "relevance__relevant",
-}
 
 
 @require_safe
@@ -100,20 +94,23 @@ def rule(item: Item, label, reason: str, *, by) -> Adjudication:
 def disputed(study, task):
     """Finished items of a task without a ruling on which annotators disagree, worst first.
 
-    A selection: no choice leads (``tied``), or the commonest has less than two thirds. A kind with
-    one label an answer: two labels or more. Scores and claims: every item with two judgments.
+    A kind with counters: no choice leads (``tied``), or the commonest has less than two thirds.
+    Another with one label an answer: two labels or more. Of several parts: every item with two
+    judgments.
     """
     items = _items(study, task).filter(checks.finished(), done__gte=2)
     items = items.exclude(pk__in=Adjudication.objects.filter(item__study=study).values("item"))
-    if task.kind == "selection":
+    kind = kind_of(task.kind)
+    if kind.COUNTED:
         items = items.annotate(top=checks.top(), share=checks.share(), tied=_tied())
         return items.filter(Q(tied=True) | Q(share__lt=CLEAR)).order_by(
             "-tied", "share", "position"
         )
-    if task.kind in _SAID:
+    if kind.SHAPE == "label":
         standing = Q(slots__status="done", slots__judgments__replaced_by=None)
-        said = Count(f"slots__judgments__{_SAID[task.kind]}", distinct=True, filter=standing)
-        return items.annotate(said=said).filter(said__gt=1).order_by("-said", "position")
+        column = kind.label_column("slots__judgments__")
+        items = items.annotate(labels=Count(column, distinct=True, filter=standing))
+        return items.filter(labels__gt=1).order_by("-labels", "position")
     return items.order_by("position")
 
 
@@ -132,7 +129,7 @@ def _items(study, task):
 
 def _tied() -> Q:
     """Two choices share the first place."""
-    pairs = itertools.combinations(checks.COUNTERS, 2)
+    pairs = itertools.combinations(Item.COUNTERS.values(), 2)
     return functools.reduce(
         operator.or_, (Q(**{a: F("top"), f"{b}__exact": F("top")}) for a, b in pairs)
     )
@@ -140,12 +137,12 @@ def _tied() -> Q:
 
 def votes(item: Item) -> list[dict]:
     """The standing judgments of an item, in the order of its slots; people are letters only."""
-    kind = kind_of(item.batch.task.kind)
-    rows = kind.MODEL.objects.standing().filter(slot__item=item).order_by("slot__ordinal")
+    rows = Judgment.objects.standing().filter(slot__item=item).order_by("slot__ordinal")
+    answers = answers_of({row.pk: item.batch.task.kind for row in rows})
     return [
         {
             "who": _letter(n),
-            "said": labels.words(item, kind.answer_of(row).label),
+            "words": labels.words(item, answers[row.pk].label),
             "judgment": row,
         }
         for n, row in enumerate(rows)
@@ -154,8 +151,8 @@ def votes(item: Item) -> list[dict]:
 
 def rulings(item: Item) -> list[dict]:
     """Rulings on an item in words, the standing one first."""
-    found = item.adjudications.select_related("by").order_by("-pk")
-    return [{"ruling": one, "said": labels.words(item, one.label)} for one in found]
+    rows = item.adjudications.select_related("by").order_by("-pk")
+    return [{"ruling": ruling, "words": labels.words(item, ruling.label)} for ruling in rows]
 
 
 def _letter(n: int) -> str:

@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.core.errors import DomainError
-from annotation.judging.curator import checks, labels
+from annotation.judging.curator import checks
+from annotation.judging.kinds import labels
 from annotation.judging.models import Checks, Item
 from annotation.judging.work import hidden_checks
 from annotation.studies.access import MANAGERS, study_for

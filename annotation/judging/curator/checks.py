@@ -11,13 +11,20 @@ from django.utils.translation import gettext as _
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
-from annotation.judging.kinds import kind_of
-from annotation.judging.models import Adjudication, Batch, Checks, Desk, Item, ItemOption, Slot
+from annotation.judging.kinds import codes, kind_of
+from annotation.judging.models import (
+    Adjudication,
+    Batch,
+    Checks,
+    Desk,
+    Item,
+    ItemOption,
+    Judgment,
+    Slot,
+)
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Study
 
-COUNTERS = ("votes_1", "votes_2", "votes_3", "ties", "nones")
-LABELS = {"votes_1": "1", "votes_2": "2", "votes_3": "3", "ties": "tie", "nones": "none"}
 EXPLANATION_LIMIT = 10_000
 PURPOSES = (Batch.Purpose.TRAINING, Batch.Purpose.GOLD)
 
@@ -63,14 +70,14 @@ def shared() -> Q:
 
 
 def top() -> Greatest:
-    """How many judgments chose what most of them chose (selections)."""
-    return Greatest(*(F(name) for name in COUNTERS))
+    """How many judgments chose what most of them chose (of kinds with counters)."""
+    return Greatest(*(F(name) for name in Item.COUNTERS.values()))
 
 
 def share() -> Case:
     """The share of them; null of items without votes, and of kinds without counters."""
-    found = Cast(top(), FloatField()) / F("done")
-    return Case(When(done__gt=0, batch__task__kind="selection", then=found))
+    counted = Q(done__gt=0, batch__task__kind__in=codes(COUNTED=True))
+    return Case(When(counted, then=Cast(top(), FloatField()) / F("done")))
 
 
 def finished() -> Q:
@@ -96,13 +103,15 @@ def truth(item: Item):
 
 def votes(item: Item) -> Counter:
     """{label: standing judgments of it}; labels of several parts are no majority's."""
-    if item.batch.task.kind == "selection":
-        counts = {LABELS[name]: getattr(item, name) for name in COUNTERS}
-        return Counter({label: n for label, n in counts.items() if n})
     kind = kind_of(item.batch.task.kind)
-    rows = kind.MODEL.objects.standing().filter(slot__item=item)
-    given = [kind.answer_of(row).label for row in rows]
-    return Counter(label for label in given if isinstance(label, str))
+    if kind.COUNTED:
+        counts = {label: getattr(item, column) for label, column in Item.COUNTERS.items()}
+        return Counter({label: n for label, n in counts.items() if n})
+    if kind.SHAPE != "label":
+        return Counter()
+    rows = Judgment.objects.standing().filter(slot__item=item)
+    answers = kind.answers(list(rows.values_list("pk", flat=True)))
+    return Counter(answer.label for answer in answers.values())
 
 
 @transaction.atomic

@@ -10,7 +10,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import close_batch, open_batch
-from annotation.judging.forms import FORMS
 from annotation.judging.kinds import KINDS
 from annotation.judging.models import Batch
 from annotation.studies.access import MANAGERS, study_for
@@ -32,9 +31,9 @@ def tasks(request, slug):
     study = study_for(request.user, slug, MANAGERS)
     newest = study.tasks.order_by("name", "-version").distinct("name")
     edited = newest.filter(name=request.GET.get("task", "")).first()
-    kind = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind"))
-    make = FORMS.get(kind, FORMS["selection"])
-    form = make(request.POST if request.method == "POST" else None, study=study, task=edited)
+    name = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind"))
+    kind = KINDS.get(name) or next(iter(KINDS.values()))
+    form = kind.form(request.POST if request.method == "POST" else None, study=study, task=edited)
     if request.method == "POST" and form.is_valid():
         task = form.save(request.user)
         messages.success(request, _("Task %(task)s is defined.") % {"task": task})
@@ -43,7 +42,7 @@ def tasks(request, slug):
         "study": study,
         "form": form,
         "edited": edited,
-        "kinds": [(name, module.NAME) for name, module in KINDS.items()],
+        "kinds": [(code, kind.NAME) for code, kind in KINDS.items()],
         "tasks": [(task, KINDS[task.kind].NAME) for task in newest],
         "batches": _batches(study),
     }
@@ -67,7 +66,7 @@ def open_(request, slug, name):
         messages.success(request, words % {"n": batch.size})
     else:
         asks = KINDS[task.kind].ASKS
-        messages.warning(request, next(said for what, said in MISSING.items() if what in asks))
+        messages.warning(request, next(words for what, words in MISSING.items() if what in asks))
     return redirect("tasks", slug)
 
 

@@ -1,42 +1,76 @@
-"""The kinds of judgment, one module each. A new kind copies its nearest sister.
+"""The kinds of judgment, one folder each; ``base.Kind`` is their interface."""
 
-A kind has ``MODEL``, ``TEMPLATE``, ``NAME``, ``QUESTION``, ``ASKS`` (what its items must have:
-"query", "options", "attribute", "gold"), ``DEFAULTS``, ``check_config(config)``,
-``read(data, held) -> Answer``, ``store(answer, **common)``, ``answer_of(judgment) -> Answer``,
-``typed(answer, shown)`` (the form's fields that give the answer again) and
-``context(shown, typed)`` for its template. An Answer has a ``label`` on which annotators agree or
-not, and the ``counter`` of the item that counts it, or "". Hand-out and submit know nothing else.
-"""
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Case, TextField, When
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import (
-    attribute,
-    claims,
-    feedback,
-    preference,
-    relevance,
-    selection,
-    words,
-)
+from annotation.judging.kinds import common
+from annotation.judging.kinds.attribute.kind import AttributeKind
+from annotation.judging.kinds.base import Kind
+from annotation.judging.kinds.claims.kind import ClaimsKind
+from annotation.judging.kinds.feedback.kind import FeedbackKind
+from annotation.judging.kinds.preference.kind import PreferenceKind
+from annotation.judging.kinds.relevance.kind import RelevanceKind
+from annotation.judging.kinds.selection.kind import SelectionKind
 
-KINDS = {
-    "selection": selection,
-    "preference": preference,
-    "feedback": feedback,
-    "attribute": attribute,
-    "relevance": relevance,
-    "claims": claims,
+KINDS: dict[str, Kind] = {
+    kind.CODE: kind
+    for kind in (
+        SelectionKind(),
+        PreferenceKind(),
+        FeedbackKind(),
+        AttributeKind(),
+        RelevanceKind(),
+        ClaimsKind(),
+    )
 }
 
 
-def kind_of(name: str):
-    """Return the module of the kind ``name``; DomainError where there is none."""
+def kind_of(name: str) -> Kind:
+    """Return the kind ``name``; DomainError where there is none."""
     if name not in KINDS:
-        known = ", ".join(KINDS)
-        raise DomainError(f"There is no kind of task “{name}”. Known: {known}.", code="kind")
+        names = ", ".join(KINDS)
+        raise DomainError(f"There is no kind of task “{name}”. Known: {names}.", code="kind")
     return KINDS[name]
 
 
 def config_of(name: str, stored: dict) -> dict:
     """A task's stored settings, with the defaults of those that came after it was defined."""
-    return words.CONFIG | kind_of(name).DEFAULTS | stored
+    return common.CONFIG | kind_of(name).DEFAULTS | stored
+
+
+def config_of_task(task) -> dict:
+    """``config_of`` a TaskDefinition."""
+    return config_of(task.kind, task.config)
+
+
+def codes(**properties) -> list[str]:
+    """The names of the kinds with these ``properties``, as ``codes(SHAPE="label")``."""
+    return [
+        code
+        for code, kind in KINDS.items()
+        if all(getattr(kind, name) == value for name, value in properties.items())
+    ]
+
+
+def answers_of(kinds: Mapping[int, str]) -> dict[int, Any]:
+    """{judgment's id: its answer} of ``kinds``, {judgment's id: kind}."""
+    by_kind = defaultdict(list)
+    for pk, name in kinds.items():
+        by_kind[name].append(pk)
+    answers = {}
+    for name, judgments in by_kind.items():
+        answers |= KINDS[name].answers(judgments)
+    return answers
+
+
+def label_column(path: str = "") -> Case:
+    """The label of a judgment of any kind as text in SQL; null where it has several parts."""
+    task = f"{path}slot__item__batch__task__kind"
+    whens = [
+        When(**{task: code}, then=KINDS[code].label_column(path)) for code in codes(SHAPE="label")
+    ]
+    return Case(*whens, default=None, output_field=TextField())

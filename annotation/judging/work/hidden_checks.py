@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.core import audit, sql
-from annotation.judging.kinds import config_of, kind_of
+from annotation.judging.kinds import answers_of, config_of, kind_of
 from annotation.judging.models import Batch, Desk, Handback, Item, ItemOption, Judgment, Slot
 
 Purpose = Batch.Purpose
@@ -253,10 +253,10 @@ def outcomes(study, purpose: str, **only) -> list[Outcome]:
 
     ``only`` narrows the judgments. A repeat is held against the person's first answer to the item.
     """
-    found = _labels(study, purpose, revision=1, **only)
-    former = _former(study, found) if purpose == Purpose.REPEAT else {}
+    labels = _labels(study, purpose, revision=1, **only)
+    former = _former(study, labels) if purpose == Purpose.REPEAT else {}
     outcomes = []
-    for judgment, label in found:
+    for judgment, label in labels:
         item = judgment.slot.item
         expected = former.get((judgment.annotator_id, item.repeats_id), item.expected)
         if expected is not None:
@@ -266,21 +266,13 @@ def outcomes(study, purpose: str, **only) -> list[Outcome]:
 
 
 def _labels(study, purpose: str, **only) -> list[tuple]:
-    """(judgment, its label) of the study's judgments, kind by kind, in order of time."""
-    tasks = Batch.objects.filter(study=study, purpose=purpose)
-    found = []
-    for name in tasks.values_list("task__kind", flat=True).distinct():
-        kind = kind_of(name)
-        rows = kind.MODEL.objects.filter(
-            slot__item__batch__study=study,
-            slot__item__batch__purpose=purpose,
-            slot__item__batch__task__kind=name,
-            **only,
-        )
-        own = ["choice"] if name == "selection" else []
-        rows = rows.select_related("slot__item__batch__task", "slot__item__repeats", *own)
-        found += [(row, kind.answer_of(row).label) for row in rows]
-    return sorted(found, key=lambda pair: pair[0].pk)
+    """(judgment, its label) of the study's judgments, in order of time."""
+    rows = Judgment.objects.filter(
+        slot__item__batch__study=study, slot__item__batch__purpose=purpose, **only
+    )
+    rows = rows.select_related("slot__item__batch__task", "slot__item__repeats").order_by("pk")
+    answers = answers_of({row.pk: row.slot.item.batch.task.kind for row in rows})
+    return [(row, answers[row.pk].label) for row in rows]
 
 
 def _former(study, repeats: list[tuple]) -> dict:
@@ -292,18 +284,6 @@ def _former(study, repeats: list[tuple]) -> dict:
 
 
 def agrees(item: Item, label, expected) -> bool:
-    """Whether an answer says the same as the expected one.
-
-    A preference: better on the same side, or neither. Scores: each expected one within 1. All
-    others: the same label. ``item`` comes with its batch's task.
-    """
+    """Whether a label counts as the expected one; ``item`` comes with its batch's task."""
     task = item.batch.task
-    if task.kind == "preference":
-        middle = (config_of(task.kind, task.config)["points"] + 1) // 2
-        sides = [(int(one) > middle) - (int(one) < middle) for one in (label, expected)]
-        return sides[0] == sides[1]
-    if task.kind == "feedback":
-        return all(
-            name in label and abs(label[name] - score) <= 1 for name, score in expected.items()
-        )
-    return label == expected
+    return kind_of(task.kind).agrees(label, expected, config_of(task.kind, task.config))

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from annotation.core import sql
 from annotation.core.errors import NotFound
-from annotation.judging.kinds import config_of, kind_of, words
-from annotation.judging.work import ordering
+from annotation.judging import ordering
+from annotation.judging.kinds import common, config_of, kind_of
 from annotation.personas.schema import ordered
 from annotation.queries import own
 from annotation.studies.texts import localized
@@ -168,7 +168,7 @@ def show(slot_id, annotator) -> Shown:
 def form(shown: Shown, typed: QueryDict) -> dict:
     """What the kind's template needs: its own context, and the tags and chips as ticked."""
     ticked = {name: set(typed.getlist(name)) for name in ("flags", "chips")}
-    tags = words.TAGS.items() if shown.config["tags"] else ()
+    tags = common.TAGS.items() if shown.config["tags"] else ()
     return {
         "tags": [(name, label, name in ticked["flags"]) for name, label in tags],
         "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
@@ -187,13 +187,13 @@ def fields(data: dict) -> QueryDict:
 def answered(shown: Shown, judgment) -> QueryDict:
     """The form's fields that would give a stored judgment again."""
     answer = shown.kind.answer_of(judgment)
-    common = {
+    fields_of_all = {
         "reason": [judgment.reason],
         "flags": judgment.flags,
         "chips": judgment.chips,
         "marks": [json.dumps(_marks(judgment.marks, shown), ensure_ascii=False)],
     }
-    return fields(common | shown.kind.typed(answer, shown))
+    return fields(fields_of_all | shown.kind.typed(answer, shown))
 
 
 def _marks(marks: list[dict], shown: Shown) -> list[dict]:

@@ -14,9 +14,10 @@ from django.utils.translation import gettext as _
 
 from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.judging.kinds import config_of, kind_of, words
-from annotation.judging.models import Batch, Handback, Judgment, Slot
-from annotation.judging.work import ordering, queue
+from annotation.judging import ordering
+from annotation.judging.kinds import Kind, common, config_of, kind_of
+from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
+from annotation.judging.work import queue
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
@@ -36,7 +37,7 @@ _COUNT = {
     counter: f"""
     UPDATE judging_item SET done = done + %(one)s, {counter} = {counter} + %(by)s
     WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
-    for counter in ("votes_1", "votes_2", "votes_3", "ties", "nones")
+    for counter in Item.COUNTERS.values()
 } | {"": "UPDATE judging_item SET done = done + %(one)s WHERE id = %(item)s RETURNING id"}
 _FINISH = """
     WITH typed AS (
@@ -83,7 +84,7 @@ class Held:
     ordinal: int
     done: bool
     lapsed: bool
-    kind: object
+    kind: Kind
     config: dict
     options: list[Option]
     counts: bool
@@ -257,6 +258,7 @@ def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgme
     answer = held.kind.read(data, held)
     judgment = held.kind.store(
         answer,
+        held,
         slot_id=held.slot,
         annotator=annotator,
         key=key,
@@ -266,18 +268,19 @@ def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgme
         submitted_at=Now(),
         replaces=replaces,
         revision=replaces.revision + 1 if replaces else 1,
-        circumstances=words.circumstances(data),
-        **words.read(data, held.config, held.options),
+        circumstances=common.circumstances(data),
+        **common.read(data, held.config, held.options),
     )
     if held.counts:
         if replaces:
-            _count(held, held.kind.answer_of(replaces).counter, one=-1)
-        _count(held, answer.counter, one=1)
+            _count(held, held.kind.answer_of(replaces).label, one=-1)
+        _count(held, answer.label, one=1)
     sql.first(_FINISH, {"slot": held.slot, "me": annotator.pk})
     return judgment
 
 
-def _count(held, counter: str, *, one: int) -> None:
+def _count(held, label, *, one: int) -> None:
+    counter = Item.COUNTERS[label] if held.kind.COUNTED else ""
     sql.first(_COUNT[counter], {"item": held.item, "one": one, "by": one})
 
 

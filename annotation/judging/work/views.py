@@ -15,8 +15,7 @@ from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.text import clean
 from annotation.judging.annotator import history_beside
 from annotation.judging.annotator import tour as tours
-from annotation.judging.curator import labels
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import kind_of, labels
 from annotation.judging.models import Batch, Desk, Slot
 from annotation.judging.work import drafts, hidden_checks, present, queue, submit
 from annotation.queries import own
@@ -78,7 +77,7 @@ def tour(request, slug):
         return HttpResponse(status=204) if request.htmx else redirect("judge", slug)
     context = {"study": study, "task": task, "kind": kind_of(task.kind)}
     context["example"] = tours.example(study, task)
-    context["sample"] = f"judging/tours/{task.kind}.html"
+    context["sample"] = kind_of(task.kind).tour
     template = "judging/tour.html#tour" if request.htmx else "judging/tour.html"
     return render(request, template, context)
 

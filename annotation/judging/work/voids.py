@@ -6,8 +6,8 @@ from django.db import transaction
 from django.db.models import F
 
 from annotation.core import audit
-from annotation.judging.kinds import selection
-from annotation.judging.models import Batch, Handback, Item, Selection, Slot
+from annotation.judging.kinds import answers_of, codes
+from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue
 from annotation.studies.models import Study
 
@@ -52,10 +52,15 @@ def _uncount(gone: list[Slot]) -> None:
     list(locked.order_by("pk").values_list("pk"))
     by_counter = defaultdict(list)
     # The other kinds have no counter of their own besides `done`.
-    counted = Selection.objects.standing().filter(slot__in=items).select_related("choice")
-    for judgment in counted:
-        counter = selection.answer_of(judgment).counter
-        by_counter[counter].append(items[judgment.slot_id])
+    counted = Judgment.objects.standing().filter(
+        slot__in=items, slot__item__batch__task__kind__in=codes(COUNTED=True)
+    )
+    rows = {
+        pk: (slot, kind)
+        for pk, slot, kind in counted.values_list("pk", "slot", "slot__item__batch__task__kind")
+    }
+    for pk, answer in answers_of({pk: kind for pk, (_slot, kind) in rows.items()}).items():
+        by_counter[Item.COUNTERS[answer.label]].append(items[rows[pk][0]])
     Item.objects.filter(pk__in=items.values()).update(done=F("done") - 1)
     for counter, ids in by_counter.items():
         Item.objects.filter(pk__in=ids).update(**{counter: F(counter) - 1})

@@ -1,4 +1,4 @@
-"""What an answer of every kind may carry besides itself: reason, chips, tags, marked passages."""
+"""Settings of every kind of task, and the parts of every answer: reason, chips, tags, marks."""
 
 import json
 import math
@@ -34,15 +34,15 @@ CONFIG = {
 }
 
 
-def check(kind: str, config: dict, own: dict) -> dict:
-    """Return ``config`` with the defaults of ``own`` and of CONFIG; DomainError for a wrong one."""
-    known = CONFIG | own
-    for key in config.keys() - known.keys():
+def check_config(kind: str, config: dict, defaults: dict) -> dict:
+    """Return ``config`` with ``defaults`` and those of CONFIG; DomainError for a wrong setting."""
+    defaults = CONFIG | defaults
+    for key in config.keys() - defaults.keys():
         raise DomainError(f"A {kind} task has no setting “{key}”.", code="config")
-    full = known | config
+    full = defaults | config
     if full["reason"] not in ("off", "optional", "required"):
         raise DomainError("reason must be off, optional or required.", code="config")
-    for key, default in known.items():
+    for key, default in defaults.items():
         if isinstance(default, bool) and not isinstance(full[key], bool):
             raise DomainError(f"{key} must be true or false.", code="config")
     check_texts("chips", full["chips"], CHIPS_LIMIT, CHIP_LIMIT)
@@ -56,14 +56,20 @@ def check(kind: str, config: dict, own: dict) -> dict:
 def check_texts(name: str, value, most: int, limit: int) -> None:
     """Refuse what is no list of up to ``most`` different texts of up to ``limit`` characters."""
     fits = isinstance(value, list) and all(
-        isinstance(one, str) and one.strip() and len(one) <= limit and one.isprintable()
-        for one in value
+        isinstance(text, str) and text.strip() and len(text) <= limit and text.isprintable()
+        for text in value
     )
     if not fits or len(value) > most or len(set(value)) < len(value):
         raise DomainError(
             f"{name} must be a list of up to {most} different texts of up to {limit} characters.",
             code="config",
         )
+
+
+def check_whole(name: str, value, low: int, high: int) -> None:
+    """Refuse a setting that is no whole number from ``low`` to ``high``."""
+    if type(value) is not int or not low <= value <= high:
+        raise DomainError(f"{name} must be a number from {low} to {high}.", code="config")
 
 
 def read(data, config: dict, options: list) -> dict:
@@ -73,13 +79,13 @@ def read(data, config: dict, options: list) -> dict:
     """
     return {
         "reason": text_of(data, "reason", config["reason"]),
-        "flags": subset(several(data, "flags"), TAGS, "flags"),
-        "chips": subset(several(data, "chips"), config["chips"], "chips"),
+        "flags": subset(values_of(data, "flags"), TAGS, "flags"),
+        "chips": subset(values_of(data, "chips"), config["chips"], "chips"),
         "marks": _marks(data.get("marks"), config, options),
     }
 
 
-def several(data, name: str) -> list:
+def values_of(data, name: str) -> list:
     """The values of a field that may have many, of a form or an API body."""
     return data.getlist(name) if hasattr(data, "getlist") else data.get(name) or []
 
@@ -123,23 +129,23 @@ def whole_of(value, low: int, high: int, sentence: str, code: str) -> int:
 
 
 def circumstances(data) -> dict:
-    """How it was judged, as the page tells it; what is no such record is left out."""
+    """How it was judged, as the page reports it; what is no such record is left out."""
     raw = data.get("circumstances")
     try:
-        told = json.loads(raw) if isinstance(raw, str) and len(raw) < 2_000 else {}
+        reported = json.loads(raw) if isinstance(raw, str) and len(raw) < 2_000 else {}
     except (ValueError, RecursionError):
-        told = {}
-    if not isinstance(told, dict):
+        reported = {}
+    if not isinstance(reported, dict):
         return {}
-    known = {
+    readers = {
         "idle": _seconds,
-        "panes": lambda value: [_seconds(one) for one in value[:9]],
+        "panes": lambda value: [_seconds(seconds) for seconds in value[:9]],
         "diff": bool,
         "raw": bool,
         "device": lambda value: value if value in ("phone", "desktop") else "",
     }
     try:
-        return {name: take(told[name]) for name, take in known.items() if name in told}
+        return {name: read(reported[name]) for name, read in readers.items() if name in reported}
     except (TypeError, ValueError, OverflowError):
         return {}
 
@@ -151,13 +157,13 @@ def _seconds(value) -> float:
     return seconds
 
 
-def subset(values, known, name: str) -> list[str]:
-    """The values in order, each once; DomainError for one that is not ``known``."""
+def subset(values, allowed, name: str) -> list[str]:
+    """The values in order, each once; DomainError for one that is not ``allowed``."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise DomainError(f"{name} must be a list of names.".capitalize(), code=name)
-    for value in sorted(set(values) - set(known)):
+    for value in sorted(set(values) - set(allowed)):
         raise DomainError(
-            f"There is no “{value[:40]}” among the {name}. Known: {', '.join(sorted(known))}.",
+            f"There is no “{value[:40]}” among the {name}. Known: {', '.join(sorted(allowed))}.",
             code=name,
         )
     return sorted(set(values))
@@ -175,22 +181,22 @@ def _marks(value, config: dict, options: list) -> list[dict]:
     by_id = {option.candidate: option.number for option in options}
     if not config["marks"] or not isinstance(value, list) or len(value) > MARKS_LIMIT:
         raise DomainError(_("The marked passages cannot be read."), code="marks")
-    return [_mark(one, by_id) for one in value]
+    return [_mark(mark, by_id) for mark in value]
 
 
-def _mark(one, by_id: dict) -> dict:
+def _mark(mark, by_id: dict) -> dict:
     wrong = DomainError(_("The marked passages cannot be read."), code="marks")
-    if not isinstance(one, dict):
+    if not isinstance(mark, dict):
         raise wrong
-    start, end, text = one.get("start"), one.get("end"), one.get("text")
-    comment = one.get("comment", "")
+    start, end, text = mark.get("start"), mark.get("end"), mark.get("text")
+    comment = mark.get("comment", "")
     fits = (
-        isinstance(one.get("option"), str | int)
-        and one["option"] in by_id
+        isinstance(mark.get("option"), str | int)
+        and mark["option"] in by_id
         and type(start) is int
         and type(end) is int
         and 0 <= start < end <= 1_000_000
-        and one.get("sign") in ("+", "-")
+        and mark.get("sign") in ("+", "-")
         and all(isinstance(part, str) and not UNSTORABLE.search(part) for part in (text, comment))
         and len(text) <= 2_000
         and len(comment) <= 1_000
@@ -198,10 +204,10 @@ def _mark(one, by_id: dict) -> dict:
     if not fits:
         raise wrong
     return {
-        "option": by_id[one["option"]],
+        "option": by_id[mark["option"]],
         "start": start,
         "end": end,
         "text": text,
-        "sign": one["sign"],
+        "sign": mark["sign"],
         "comment": comment.strip(),
     }

@@ -1,4 +1,4 @@
-"""Forms that define a task, one a kind. Fields are named like the kind's settings."""
+"""The form that defines a task; each kind adds the fields of its own settings, named like them."""
 
 from django import forms
 from django.db import transaction
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import config_of, feedback, kind_of
+from annotation.judging.kinds import common
 from annotation.studies.models import Study, TaskDefinition
 
 ASKED = [
@@ -34,7 +34,6 @@ class Lines(forms.CharField):
 class TaskForm(forms.Form):
     """What every kind of task has. Saving under a name that exists makes its next version."""
 
-    kind = ""
     name = forms.SlugField(label=gettext_lazy("Name"), max_length=60)
     overlap = forms.IntegerField(
         label=gettext_lazy("Judgments an item"), min_value=1, max_value=99, initial=9
@@ -65,11 +64,12 @@ class TaskForm(forms.Form):
     )
     COMMON = ("question", "owner_only", "reason", "chips", "tags", "marks", "guideline")
 
-    def __init__(self, data=None, *, study, task: TaskDefinition | None = None):
-        self.study = study
+    def __init__(self, data=None, *, kind, study, task: TaskDefinition | None = None):
+        self.kind, self.study = kind, study
         initial = None
         if task:
-            initial = config_of(task.kind, task.config) | {
+            initial = common.CONFIG | kind.DEFAULTS | task.config
+            initial |= {
                 "name": task.name,
                 "overlap": task.overlap,
                 "guideline": task.guideline,
@@ -79,10 +79,10 @@ class TaskForm(forms.Form):
         self.order_fields(["name", "overlap"])
 
     @property
-    def own(self) -> list:
-        """The fields that this kind has besides."""
-        known = ("name", "overlap", *self.COMMON)
-        return [self[name] for name in self.fields if name not in known]
+    def settings(self) -> list:
+        """The fields that only this kind has."""
+        shared = ("name", "overlap", *self.COMMON)
+        return [self[name] for name in self.fields if name not in shared]
 
     @property
     def common(self) -> list:
@@ -93,7 +93,7 @@ class TaskForm(forms.Form):
         if self.errors:
             return data
         self.newest = self.study.tasks.filter(name=data["name"]).order_by("-version").first()
-        if self.newest and self.newest.kind != self.kind:
+        if self.newest and self.newest.kind != self.kind.CODE:
             # Versions of a task are read together.
             self.add_error("name", _("This name is a task of another kind: choose another."))
             return data
@@ -101,7 +101,7 @@ class TaskForm(forms.Form):
         old = self.newest.config if self.newest else {}
         settings = {name: data[name] for name in self.fields if name not in _COLUMNS}
         try:
-            self.config = kind_of(self.kind).check_config(old | settings)
+            self.config = self.kind.check_config(old | settings)
         except DomainError as refusal:
             self.add_error(None, refusal.sentence)
         return data
@@ -116,7 +116,7 @@ class TaskForm(forms.Form):
             task = TaskDefinition.objects.create(
                 study=self.study,
                 version=version,
-                kind=self.kind,
+                kind=self.kind.CODE,
                 config=self.config,
                 translations=self.newest.translations if self.newest else {},
                 **{name: self.cleaned_data[name] for name in _COLUMNS},
@@ -126,83 +126,3 @@ class TaskForm(forms.Form):
 
 
 _COLUMNS = ("name", "overlap", "guideline")
-
-
-class SelectionForm(TaskForm):
-    kind = "selection"
-    options = forms.TypedChoiceField(
-        label=gettext_lazy("Answers side by side"), choices=[(3, "3"), (2, "2")], coerce=int
-    )
-    pairs_per_query = forms.IntegerField(
-        label=gettext_lazy("Pairs a query (for two answers)"), min_value=1, max_value=100, initial=1
-    )
-    tie = forms.BooleanField(label=gettext_lazy("Allow “equally good”"), required=False)
-    none = forms.BooleanField(label=gettext_lazy("Allow “none meets the need”"), required=False)
-    strength = forms.BooleanField(
-        label=gettext_lazy("Ask how much better the choice is"), required=False
-    )
-
-
-class PreferenceForm(TaskForm):
-    kind = "preference"
-    points = forms.TypedChoiceField(
-        label=gettext_lazy("Points of the scale"), choices=[(5, "5"), (7, "7")], coerce=int
-    )
-    pairs_per_query = forms.IntegerField(
-        label=gettext_lazy("Pairs a query"), min_value=1, max_value=100, initial=1
-    )
-    attribute = forms.BooleanField(
-        label=gettext_lazy("Show an attribute of the person"),
-        required=False,
-        help_text=gettext_lazy("Its items name the attribute, so they come with a study bundle."),
-    )
-
-
-class FeedbackForm(TaskForm):
-    kind = "feedback"
-    criteria = Lines(
-        label=gettext_lazy("Criteria"),
-        initial=feedback.DEFAULTS["criteria"],
-        help_text=gettext_lazy("One a line; each is scored from 1 to 5."),
-    )
-    options = forms.IntegerField(
-        label=gettext_lazy("Answers side by side"),
-        min_value=1,
-        max_value=feedback.OPTIONS_LIMIT,
-        initial=1,
-    )
-    feedback = forms.ChoiceField(
-        label=gettext_lazy("Feedback on each criterion"), choices=ASKED, initial="required"
-    )
-    least = forms.IntegerField(
-        label=gettext_lazy("Characters of feedback, at least"),
-        min_value=1,
-        max_value=1000,
-        initial=1,
-    )
-    feedback_chips = Lines(
-        label=gettext_lazy("Common feedback to tick"),
-        required=False,
-        help_text=gettext_lazy("One a line."),
-    )
-
-
-class AttributeForm(TaskForm):
-    kind = "attribute"
-
-
-class RelevanceForm(TaskForm):
-    kind = "relevance"
-
-
-class ClaimsForm(TaskForm):
-    kind = "claims"
-
-
-FORMS = {
-    form.kind: form
-    for form in (
-        *(SelectionForm, PreferenceForm, FeedbackForm),
-        *(AttributeForm, RelevanceForm, ClaimsForm),
-    )
-}

@@ -1,0 +1,81 @@
+"""Does an attribute hold that a model extracted from a conversation?"""
+
+from dataclasses import dataclass
+
+from django.db.models import F
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds.attribute.form import AttributeBody
+from annotation.judging.kinds.attribute.tables import AttributeVerdict
+from annotation.judging.kinds.form import TaskForm
+
+Verdict, Cause = AttributeVerdict.Verdict, AttributeVerdict.Cause
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A verdict and, unless it is "accepted", its cause."""
+
+    verdict: str
+    cause: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.verdict
+
+    @property
+    def detail(self) -> str:
+        return self.cause
+
+
+class AttributeKind(base.Kind):
+    CODE = "attribute"
+    NAME = gettext_lazy("judge extracted attributes")
+    QUESTION = gettext_lazy("Does the conversation show that this is true of the person?")
+    MODEL = AttributeVerdict
+    Form = TaskForm
+    Body = AttributeBody
+    ASKS = ("attribute",)
+
+    def plan(self, study, task):
+        return planning.attributes(study, task)
+
+    def labels(self, config: dict) -> list[str]:
+        return list(Verdict.values)
+
+    def read(self, data, held) -> Answer:
+        """``verdict`` and, for one that is not "accepted", ``cause``."""
+        sentence = _("Choose a verdict first.")
+        verdict = common.choice_of(data, "verdict", Verdict.values, sentence)
+        if verdict == Verdict.ACCEPTED:
+            return Answer(verdict)
+        sentence = _("Say what is wrong with the attribute.")
+        return Answer(verdict, common.choice_of(data, "cause", Cause.values, sentence))
+
+    def store(self, answer: Answer, held, **common) -> AttributeVerdict:
+        return AttributeVerdict.objects.create(verdict=answer.verdict, cause=answer.cause, **common)
+
+    def typed(self, answer: Answer, shown) -> dict:
+        return {"verdict": [answer.verdict], "cause": [answer.cause]}
+
+    def context(self, shown, typed) -> dict:
+        return {"verdicts": Verdict.choices, "causes": Cause.choices}
+
+    def answers(self, judgments) -> dict[int, Answer]:
+        rows = AttributeVerdict.objects.filter(pk__in=judgments)
+        return {pk: Answer(*row) for pk, *row in rows.values_list("pk", "verdict", "cause")}
+
+    def label_column(self, path: str = "") -> F:
+        return F(f"{path}attributeverdict__verdict")
+
+    def of_label(self, label: str) -> Answer:
+        return Answer(label)
+
+    def label_words(self, label: str, config: dict) -> str:
+        return str(Verdict(label).label)
+
+    def words(self, answer: Answer, config: dict) -> list[str]:
+        cause = f": {Cause(answer.cause).label}" if answer.cause else ""
+        return [f"{self.label_words(answer.verdict, config)}{cause}"]

@@ -1,0 +1,229 @@
+"""The interface of a kind of judgment, with what most kinds share.
+
+A kind is one folder: ``tables`` (its answers in the database), ``form`` (the form that defines a
+task, the body of the API) and ``kind`` (a subclass of Kind). Generic code asks the kind of a task
+and never spells a kind's name. tests/judging/test_kinds.py checks every kind of ``KINDS``.
+
+An *answer* is what one judgment says, with options under their canonical numbers. Its *label* is
+what people agree on or not: a text where SHAPE is "label", else a dictionary of parts.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+from django.db.models import Expression, F, TextField
+from django.db.models.functions import Cast
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+from annotation.judging.kinds import common
+from annotation.judging.kinds.body import Body
+from annotation.judging.kinds.form import TaskForm
+from annotation.judging.tables import Item, Judgment
+
+Label = str | dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One choice of a form that asks for a label: the part it gives ("" for all of it)."""
+
+    part: str
+    title: str
+    choices: list[tuple[str, str]]
+
+
+class Answer(Protocol):
+    """What one judgment says; ``detail`` is beside the label: how much better, or why not."""
+
+    @property
+    def label(self) -> Label: ...
+
+    @property
+    def detail(self) -> str: ...
+
+
+class Kind(Protocol):
+    """One kind of judgment; see the module."""
+
+    # Name in the database, in bundles and in the API; the templates are named like it.
+    CODE: ClassVar[str]
+    # What annotators do, in words, and what the page asks them.
+    NAME: ClassVar[str]
+    QUESTION: ClassVar[str]
+    MODEL: ClassVar[type[Judgment]]
+    Form: ClassVar[type[TaskForm]]
+    Body: ClassVar[type[Body]]
+    # What its items must have: of "query", "options", "attribute", "gold".
+    ASKS: ClassVar[tuple[str, ...]]
+    DEFAULTS: ClassVar[dict[str, Any]] = {}
+    # The scale of its labels; "none" where answers are one person's and are not compared.
+    LEVEL: ClassVar[Literal["nominal", "ordinal", "none"]] = "nominal"
+    # One label an answer, a score for every option and criterion, or a verdict on every part.
+    SHAPE: ClassVar[Literal["label", "scores", "parts"]] = "label"
+    # Whether items count its labels (Item.COUNTERS); such items get tiers.
+    COUNTED: ClassVar[bool] = False
+
+    # The task
+
+    @property
+    def template(self) -> str:
+        return f"judging/kinds/{self.CODE}.html"
+
+    @property
+    def tour(self) -> str:
+        return f"judging/tours/{self.CODE}.html"
+
+    def check_config(self, config: dict) -> dict:
+        """Return ``config`` with its defaults; DomainError names what is wrong with it."""
+        return common.check_config(self.CODE, config, self.DEFAULTS)
+
+    def form(self, data=None, *, study, task=None) -> TaskForm:
+        """The form that defines a task of this kind, or the next version of ``task``."""
+        return self.Form(data, kind=self, study=study, task=task)
+
+    def options_range(self, config: dict) -> tuple[int, int]:
+        """The least and the greatest number of answers that an item shows."""
+        return (0, 0) if "options" not in self.ASKS else (config["options"], config["options"])
+
+    def plan(self, study, task) -> Iterator[dict]:
+        """Rows (for ``batches.open.add_items``) of the items that ``task`` does not have yet."""
+        ...
+
+    def labels(self, config: dict) -> list[str]:
+        """Every label of an answer; of scores or parts, every value of one part."""
+        ...
+
+    def expected(self, value, row: dict, config: dict) -> Label:
+        """The label that ``expected`` of a bundle's check stands for; DomainError for no label."""
+        return expect(value, {label: label for label in self.labels(config)})
+
+    # An answer, from the page to the database
+
+    def read(self, data, held) -> Answer:
+        """The answer of a form or an API body to the slot ``held`` (work.submit.Held).
+
+        Raises DomainError with a sentence for the annotator.
+        """
+        ...
+
+    def store(self, answer, held, **common) -> Judgment:
+        """Add the judgment; part of the caller's transaction."""
+        ...
+
+    def typed(self, answer, shown) -> dict[str, list[str]]:
+        """The form's fields that would give this answer again."""
+        ...
+
+    def context(self, shown, typed) -> dict:
+        """What the template needs besides what is shown."""
+        return {}
+
+    def scale(self, config: dict) -> list[str]:
+        """The names of the points of a scale, from 1; [] where there is none."""
+        return []
+
+    # Stored answers
+
+    @property
+    def relation(self) -> str:
+        """The name under which a Judgment reaches its row of MODEL."""
+        return str(self.MODEL._meta.model_name)
+
+    def answers(self, judgments: Collection[int]) -> dict[int, Any]:
+        """{judgment's id: its answer}, in as few statements as there are tables."""
+        ...
+
+    def answer_of(self, judgment: Judgment) -> Any:
+        """The answer that one stored judgment holds."""
+        return self.answers([judgment.pk])[judgment.pk]
+
+    def label_column(self, path: str = "") -> Expression | F:
+        """The label of a judgment as text in SQL; ``path`` leads to the judgment ("" or "x__").
+
+        Only of kinds whose SHAPE is "label".
+        """
+        raise TypeError(f"a {self.CODE} judgment has no single label")
+
+    def choice_column(self, config: dict, path: str = "") -> Expression | F:
+        """``choice`` of the label in SQL, as ``label_column``."""
+        return self.label_column(path)
+
+    # What answers mean
+
+    def of_label(self, label: Label) -> Any:
+        """The answer that a bare label stands for (a ruling, what a check expects)."""
+        ...
+
+    def as_shown(self, answer, order, config: dict) -> Any:
+        """The answer with places as shown (``order``: canonical numbers) instead of numbers."""
+        return answer
+
+    def choice(self, label: Label, config: dict) -> Label:
+        """The label without its degree: on a scale from one option to another, the side."""
+        return label
+
+    def choices(self, config: dict) -> list[str]:
+        """Every value of ``choice``."""
+        return self.labels(config)
+
+    def agrees(self, given: Label, expected: Label, config: dict) -> bool:
+        """Whether an answer counts as the expected one: by default, the same choice."""
+        return self.choice(given, config) == self.choice(expected, config)
+
+    def label_words(self, label: Label, config: dict) -> str:
+        """One label in words; options are called "Answer 1", "Answer 2", ..."""
+        ...
+
+    def words(self, answer, config: dict) -> list[str]:
+        """An answer in words, a line or more."""
+        return [self.label_words(answer.label, config)]
+
+    def remarks(self, answer, config: dict) -> list[str]:
+        """What was written about parts of the answer, a line each."""
+        return []
+
+    # A form that asks for a label (rulings and checks)
+
+    def fields(self, item: Item, config: dict) -> list[Field]:
+        """What a form must ask to get a label of ``item``."""
+        return [Field("", _("Label"), self.label_choices(config))]
+
+    def label_choices(self, config: dict) -> list[tuple[str, str]]:
+        return [(label, self.label_words(label, config)) for label in self.labels(config)]
+
+    def label_of(self, parts: dict[str, str]) -> Label:
+        """The label that a form's values by part give; DomainError where they give none."""
+        return parts.get("", parts)
+
+    # Exports: releases, the API, a person's own data
+
+    def label_json(self, label: Label, ids: dict[int, str]) -> Label:
+        """A label with options under ``ids`` ({canonical number: id})."""
+        return label
+
+    def answer_json(self, answer, ids: dict[int, str]) -> Label:
+        """An answer with options under ``ids``: its label, or of several parts all of them."""
+        return self.label_json(answer.label, ids)
+
+
+def expect(value, labels: dict[str, str]) -> str:
+    """The label of ``value``, one of ``labels``; DomainError lists those that there are."""
+    name = str(value) if type(value) is int else value
+    if not isinstance(name, str) or name not in labels:
+        raise DomainError(f"“expected” must be one of {listed(labels)}")
+    return labels[name]
+
+
+def listed(names: Collection[str]) -> str:
+    return ", ".join(f"“{name}”" for name in names)
+
+
+def answer_name(number: int | None) -> str:
+    """An option in words, by its number or place; None where the place is unknown."""
+    return _("Answer %(n)d") % {"n": number} if number else _("One of the answers")
+
+
+def as_text(path: str) -> Cast:
+    return Cast(F(path), TextField())

@@ -1,0 +1,59 @@
+from django import forms
+from django.utils.translation import gettext_lazy, gettext_noop
+from rest_framework import serializers
+
+from annotation.judging.kinds import body
+from annotation.judging.kinds.form import ASKED, Lines, TaskForm
+
+OPTIONS_LIMIT = 5
+# BESPOKE's four criteria; the names are the paper's, the explanations ours. Stored as they are,
+# shown in the reader's language.
+CRITERIA = {
+    gettext_noop("Need Alignment"): gettext_lazy("Does it answer the need behind the query?"),
+    gettext_noop("Content Depth"): gettext_lazy(
+        "Is the amount and the level of detail right for you?"
+    ),
+    gettext_noop("Tone"): gettext_lazy("Does its voice fit you?"),
+    gettext_noop("Explanation Style"): gettext_lazy("Is it organised in the way you prefer?"),
+}
+
+
+class FeedbackForm(TaskForm):
+    criteria = Lines(
+        label=gettext_lazy("Criteria"),
+        initial=list(CRITERIA),
+        help_text=gettext_lazy("One a line; each is scored from 1 to 5."),
+    )
+    options = forms.IntegerField(
+        label=gettext_lazy("Answers side by side"),
+        min_value=1,
+        max_value=OPTIONS_LIMIT,
+        initial=1,
+    )
+    feedback = forms.ChoiceField(
+        label=gettext_lazy("Feedback on each criterion"), choices=ASKED, initial="required"
+    )
+    least = forms.IntegerField(
+        label=gettext_lazy("Characters of feedback, at least"),
+        min_value=1,
+        max_value=1000,
+        initial=1,
+    )
+    feedback_chips = Lines(
+        label=gettext_lazy("Common feedback to tick"),
+        required=False,
+        help_text=gettext_lazy("One a line."),
+    )
+
+
+class ScoreBody(serializers.Serializer):
+    score = serializers.IntegerField(min_value=1, max_value=5)
+    feedback = serializers.CharField(required=False)
+    chips = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class FeedbackBody(body.Body):
+    answers = serializers.DictField(
+        child=serializers.DictField(child=ScoreBody()),
+        help_text="{option's id: {criterion: score}}, every option and criterion.",
+    )

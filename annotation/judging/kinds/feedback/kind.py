@@ -1,0 +1,267 @@
+"""Scores from 1 to 5 on a task's criteria, each with diagnostic feedback, for every answer."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.errors import DomainError
+from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds.feedback.form import (
+    CRITERIA,
+    OPTIONS_LIMIT,
+    FeedbackBody,
+    FeedbackForm,
+)
+from annotation.judging.kinds.feedback.tables import Feedback, Score
+
+CRITERIA_LIMIT = 12
+SCALE = range(1, 6)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The score of one criterion of one answer, by the answer's number (None: not known)."""
+
+    number: int | None
+    criterion: str
+    score: int
+    text: str = ""
+    chips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A score for every option and criterion."""
+
+    scores: tuple[Part, ...]
+    detail = ""
+
+    @property
+    def label(self) -> dict[str, int]:
+        """{"NUMBER/CRITERION": score}."""
+        return {f"{part.number}/{part.criterion}": part.score for part in self.scores}
+
+
+class FeedbackKind(base.Kind):
+    CODE = "feedback"
+    NAME = gettext_lazy("score answers on criteria, with feedback")
+    QUESTION = gettext_lazy("How well does this answer serve you?")
+    MODEL = Feedback
+    Form = FeedbackForm
+    Body = FeedbackBody
+    ASKS = ("query", "options")
+    DEFAULTS = {
+        "criteria": list(CRITERIA),
+        "options": 1,
+        "feedback": "required",
+        "least": 1,
+        "feedback_chips": [],
+    }
+    LEVEL = "ordinal"
+    SHAPE = "scores"
+
+    def check_config(self, config: dict) -> dict:
+        """``criteria`` names, ``options`` how many answers stand side by side (1 to 5; 1 is one at
+        a time), ``least`` how many characters the feedback of a criterion has at least,
+        ``feedback`` whether it is required, optional or off, ``feedback_chips`` common reasons.
+        """
+        full = super().check_config(config)
+        common.check_texts("criteria", full["criteria"], CRITERIA_LIMIT, common.CHIP_LIMIT)
+        chips = full["feedback_chips"]
+        common.check_texts("feedback_chips", chips, common.CHIPS_LIMIT, common.CHIP_LIMIT)
+        if not full["criteria"]:
+            raise DomainError("criteria must name at least one criterion.", code="config")
+        if full["feedback"] not in ("off", "optional", "required"):
+            raise DomainError("feedback must be off, optional or required.", code="config")
+        common.check_whole("options", full["options"], 1, OPTIONS_LIMIT)
+        common.check_whole("least", full["least"], 1, 1000)
+        return full
+
+    def options_range(self, config: dict) -> tuple[int, int]:
+        """The last answers of a query may be fewer than stand side by side."""
+        return 1, config["options"]
+
+    def plan(self, study, task):
+        return planning.grouped(study, task)
+
+    def labels(self, config: dict) -> list[str]:
+        return [str(n) for n in SCALE]
+
+    def expected(self, value, row: dict, config: dict) -> dict:
+        """{"NUMBER/CRITERION": 1 to 5} with the candidate's place in the row, from 1."""
+        places = range(1, len(row["candidates"]) + 1)
+        names = [f"{place}/{name}" for place in places for name in config["criteria"]]
+        scores = value if isinstance(value, dict) else {}
+        fit = (name in names and type(n) is int and n in SCALE for name, n in scores.items())
+        if not scores or not all(fit):
+            raise DomainError(f"“expected” must have scores from 1 to 5 of {base.listed(names)}")
+        return value
+
+    def read(self, data, held) -> Answer:
+        """The scores of a form, or ``answers`` of an API body.
+
+        A form's fields are ``score-O-C``, ``text-O-C`` and ``chips-O-C`` with O the place of the
+        answer as shown and C that of the criterion, both from 1. An API body has ``answers``:
+        {candidate id: {criterion: {"score", "feedback", "chips"}}}.
+        """
+        candidates = {option.number: option.candidate for option in held.options}
+        scores = []
+        for place, number in enumerate(held.shown, start=1):
+            for n, criterion in enumerate(held.config["criteria"], start=1):
+                fields = _fields(data, candidates[number], criterion, f"{place}-{n}")
+                scores.append(_part(fields, number, criterion, place, held.config))
+        return Answer(tuple(scores))
+
+    def store(self, answer: Answer, held, **common) -> Feedback:
+        rows = {option.number: option.pk for option in held.options}
+        feedback = Feedback.objects.create(**common)
+        Score.objects.bulk_create(
+            Score(
+                feedback=feedback,
+                option_id=rows[part.number],
+                criterion=part.criterion,
+                score=part.score,
+                text=part.text,
+                chips=list(part.chips),
+            )
+            for part in answer.scores
+        )
+        return feedback
+
+    def typed(self, answer: Answer, shown) -> dict:
+        criterion = {name: n for n, name in enumerate(shown.config["criteria"], start=1)}
+        fields = {}
+        for part in self.as_shown(answer, shown.order, shown.config).scores:
+            name = f"{part.number}-{criterion[part.criterion]}"
+            fields[f"score-{name}"] = [str(part.score)]
+            fields[f"text-{name}"] = [part.text]
+            fields[f"chips-{name}"] = list(part.chips)
+        return fields
+
+    def context(self, shown, typed) -> dict:
+        """For each answer as shown, its criteria with what has been typed."""
+        forms = []
+        for place, (id, text) in enumerate(shown.answers, start=1):
+            rows = [
+                _row(shown, typed, f"{place}-{n}", name)
+                for n, name in enumerate(shown.config["criteria"], start=1)
+            ]
+            forms.append({"place": place, "id": id, "text": text, "criteria": rows})
+        return {"forms": forms, "scale": SCALE}
+
+    def scale(self, config: dict) -> list[str]:
+        return [str(n) for n in SCALE]
+
+    def answers(self, judgments) -> dict[int, Answer]:
+        rows = Score.objects.filter(feedback__in=judgments).order_by("feedback", "pk")
+        columns = ("option__number", "criterion", "score", "text", "chips")
+        parts = defaultdict(list)
+        for feedback, *row, chips in rows.values_list("feedback", *columns):
+            parts[feedback].append(Part(*row, tuple(chips)))
+        return {pk: Answer(tuple(parts[pk])) for pk in judgments}
+
+    def of_label(self, label: dict[str, int]) -> Answer:
+        parts = ((*name.split("/", 1), score) for name, score in label.items())
+        return Answer(tuple(Part(int(number), name, score) for number, name, score in parts))
+
+    def as_shown(self, answer: Answer, order, config: dict) -> Answer:
+        places = {number: place for place, number in enumerate(order, start=1)}
+        shown = [replace(part, number=places.get(part.number)) for part in answer.scores]
+        return Answer(tuple(sorted(shown, key=lambda part: part.number or 0)))
+
+    def agrees(self, given: dict, expected: dict, config: dict) -> bool:
+        """Each expected score within 1."""
+        return all(name in given and abs(given[name] - n) <= 1 for name, n in expected.items())
+
+    def label_words(self, label: str, config: dict) -> str:
+        return label
+
+    def words(self, answer: Answer, config: dict) -> list[str]:
+        """A line an answer, in order of their numbers; a single one is not named."""
+        ordered = sorted(answer.scores, key=lambda part: part.number or 0)
+        lines = {
+            number: ", ".join(f"{_(part.criterion)} {part.score}" for part in parts)
+            for number, parts in groupby(ordered, key=lambda part: part.number)
+        }
+        if config["options"] == 1:
+            return list(lines.values())
+        return [f"{base.answer_name(number)}: {line}" for number, line in lines.items()]
+
+    def remarks(self, answer: Answer, config: dict) -> list[str]:
+        lines = []
+        for part in sorted(answer.scores, key=lambda part: part.number or 0):
+            name = base.answer_name(part.number)
+            about = _(part.criterion)
+            about = about if config["options"] == 1 else f"{name}, {about}"
+            if written := "; ".join(filter(None, [part.text, *part.chips])):
+                lines.append(f"{about}: {written}")
+        return lines
+
+    def fields(self, item, config: dict) -> list[base.Field]:
+        numbers = [option.number for option in item.options.all()]
+        choices = self.label_choices(config)
+        return [
+            base.Field(f"{number}/{name}", f"{base.answer_name(number)}, {_(name)}", choices)
+            for number in numbers
+            for name in config["criteria"]
+        ]
+
+    def label_of(self, parts: dict[str, str]) -> dict[str, int]:
+        return {part: int(score) for part, score in parts.items()}
+
+    def label_json(self, label: dict, ids: dict[int, str]) -> dict:
+        """{"ID/CRITERION": score}."""
+        split = ((*name.split("/", 1), score) for name, score in label.items())
+        return {f"{ids[int(number)]}/{name}": score for number, name, score in split}
+
+    def answer_json(self, answer: Answer, ids: dict[int, str]) -> dict:
+        """{id: {criterion: {"score", "feedback", "chips"}}}."""
+        scores = defaultdict(dict)
+        for part in answer.scores:
+            entry = {"score": part.score, "feedback": part.text, "chips": list(part.chips)}
+            scores[ids[part.number]][part.criterion] = entry
+        return dict(scores)
+
+
+def _row(shown, typed, name: str, criterion: str) -> dict:
+    ticked = typed.getlist(f"chips-{name}") if hasattr(typed, "getlist") else []
+    return {
+        "field": name,
+        "name": _(criterion),
+        "about": CRITERIA.get(criterion, ""),
+        "score": typed.get(f"score-{name}", ""),
+        "text": typed.get(f"text-{name}", ""),
+        "chips": [(chip, chip in ticked) for chip in shown.config["feedback_chips"]],
+    }
+
+
+def _fields(data, candidate: str, criterion: str, name: str) -> dict:
+    """What was sent of one criterion, as in the body of the API."""
+    if "answers" not in data:
+        return {
+            "score": data.get(f"score-{name}"),
+            "feedback": data.get(f"text-{name}"),
+            "chips": common.values_of(data, f"chips-{name}"),
+        }
+    fields = data["answers"]
+    for key in (candidate, criterion):
+        fields = fields.get(key) if isinstance(fields, dict) else None
+    return fields if isinstance(fields, dict) else {}
+
+
+def _part(fields: dict, number: int, criterion: str, place: int, config: dict) -> Part:
+    named = {"n": place, "criterion": _(criterion)}
+    sentence = _("Score “%(criterion)s” of answer %(n)d.") % named
+    score = common.whole_of(fields.get("score"), 1, 5, sentence, "score")
+    try:
+        text = common.text_of(fields, "feedback", config["feedback"], config["least"])
+    except DomainError as error:
+        if not fields.get("feedback"):
+            sentence = _("Write feedback on “%(criterion)s” of answer %(n)d.") % named
+            raise DomainError(sentence, code="feedback") from error
+        raise
+    chips = common.subset(fields.get("chips") or [], config["feedback_chips"], "chips")
+    return Part(number, criterion, score, text, tuple(chips))

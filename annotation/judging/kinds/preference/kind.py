@@ -1,0 +1,129 @@
+"""How much better one of two answers is, on a scale with a middle of no preference."""
+
+from dataclasses import dataclass
+
+from django.db.models import Case, Value, When
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.errors import DomainError
+from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds.preference.form import PreferenceBody, PreferenceForm
+from annotation.judging.kinds.preference.tables import Preference
+
+# From the answer shown first to the one shown second.
+NAMES = {
+    5: [
+        gettext_lazy("Answer 1 is much better"),
+        gettext_lazy("Answer 1 is better"),
+        gettext_lazy("No preference"),
+        gettext_lazy("Answer 2 is better"),
+        gettext_lazy("Answer 2 is much better"),
+    ],
+    7: [
+        gettext_lazy("Answer 1 is much better"),
+        gettext_lazy("Answer 1 is better"),
+        gettext_lazy("Answer 1 is slightly better"),
+        gettext_lazy("No preference"),
+        gettext_lazy("Answer 2 is slightly better"),
+        gettext_lazy("Answer 2 is better"),
+        gettext_lazy("Answer 2 is much better"),
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``value`` from 1 (option 1 much better) to the end of the scale (option 2 much better)."""
+
+    value: int
+    detail = ""
+
+    @property
+    def label(self) -> str:
+        return str(self.value)
+
+
+class PreferenceKind(base.Kind):
+    CODE = "preference"
+    NAME = gettext_lazy("rate two answers on a scale")
+    QUESTION = gettext_lazy("Which answer is better for this person?")
+    MODEL = Preference
+    Form = PreferenceForm
+    Body = PreferenceBody
+    ASKS = ("query", "options")
+    DEFAULTS = {"options": 2, "points": 5, "pairs_per_query": 1, "attribute": False}
+    LEVEL = "ordinal"
+
+    def check_config(self, config: dict) -> dict:
+        """``points`` 5 or 7, ``pairs_per_query`` as in a selection, ``attribute`` whether items
+        name the attribute by which one of the answers was personalised.
+        """
+        full = super().check_config(config)
+        if type(full["points"]) is not int or full["points"] not in NAMES:
+            raise DomainError("points must be 5 or 7.", code="config")
+        if full["options"] != 2:
+            raise DomainError("options must be 2.", code="config")
+        common.check_whole("pairs_per_query", full["pairs_per_query"], 1, 100)
+        return full
+
+    def plan(self, study, task):
+        return planning.compared(study, task)
+
+    def labels(self, config: dict) -> list[str]:
+        return [str(n) for n in range(1, config["points"] + 1)]
+
+    def read(self, data, held) -> Answer:
+        """``value``, which counts from the answer shown first; the stored one from option 1."""
+        points, sentence = held.config["points"], _("Choose a place on the scale first.")
+        value = common.whole_of(data.get("value"), 1, points, sentence, "value")
+        return self.as_shown(Answer(value), held.shown, held.config)
+
+    def store(self, answer: Answer, held, **common) -> Preference:
+        return Preference.objects.create(value=answer.value, **common)
+
+    def typed(self, answer: Answer, shown) -> dict:
+        return {"value": [self.as_shown(answer, shown.order, shown.config).label]}
+
+    def context(self, shown, typed) -> dict:
+        chosen, names = typed.get("value"), self.scale(shown.config)
+        return {"scale": [(n, name, str(n) == chosen) for n, name in enumerate(names, start=1)]}
+
+    def scale(self, config: dict) -> list[str]:
+        return [str(name) for name in NAMES[config["points"]]]
+
+    def answers(self, judgments) -> dict[int, Answer]:
+        rows = Preference.objects.filter(pk__in=judgments).values_list("pk", "value")
+        return {pk: Answer(value) for pk, value in rows}
+
+    def label_column(self, path: str = ""):
+        return base.as_text(f"{path}preference__value")
+
+    def choice_column(self, config: dict, path: str = "") -> Case:
+        value, middle = f"{path}preference__value", _middle(config)
+        return Case(
+            When(**{f"{value}__lt": middle}, then=Value("1")),
+            When(**{f"{value}__gt": middle}, then=Value("2")),
+            default=Value("tie"),
+        )
+
+    def of_label(self, label: str) -> Answer:
+        return Answer(int(label))
+
+    def as_shown(self, answer: Answer, order, config: dict) -> Answer:
+        """The same function turns the scale in either direction."""
+        return Answer(config["points"] + 1 - answer.value) if tuple(order) == (2, 1) else answer
+
+    def choice(self, label: str, config: dict) -> str:
+        value, middle = int(label), _middle(config)
+        return "1" if value < middle else "2" if value > middle else "tie"
+
+    def choices(self, config: dict) -> list[str]:
+        return ["1", "2", "tie"]
+
+    def label_words(self, label: str, config: dict) -> str:
+        return self.scale(config)[int(label) - 1]
+
+
+def _middle(config: dict) -> int:
+    return (config["points"] + 1) // 2

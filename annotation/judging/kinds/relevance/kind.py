@@ -1,0 +1,68 @@
+"""Should an attribute of the person change the response to a prompt in any way?"""
+
+from dataclasses import dataclass
+
+from django.db.models import Case, Value, When
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds.form import TaskForm
+from annotation.judging.kinds.relevance.form import RelevanceBody
+from annotation.judging.kinds.relevance.tables import Relevance
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Yes or no."""
+
+    relevant: bool
+    detail = ""
+
+    @property
+    def label(self) -> str:
+        return "yes" if self.relevant else "no"
+
+
+class RelevanceKind(base.Kind):
+    CODE = "relevance"
+    NAME = gettext_lazy("judge the relevance of attributes")
+    QUESTION = gettext_lazy("Should this attribute change the response in any way?")
+    MODEL = Relevance
+    Form = TaskForm
+    Body = RelevanceBody
+    ASKS = ("query", "attribute")
+
+    def plan(self, study, task):
+        return planning.attributes_by_query(study, task)
+
+    def labels(self, config: dict) -> list[str]:
+        return ["yes", "no"]
+
+    def read(self, data, held) -> Answer:
+        """``relevant``: ``yes`` or ``no``, or of an API body also true or false."""
+        value = data.get("relevant")
+        if isinstance(value, bool):
+            return Answer(value)
+        sentence = _("Choose yes or no first.")
+        return Answer(common.choice_of(data, "relevant", ("yes", "no"), sentence) == "yes")
+
+    def store(self, answer: Answer, held, **common) -> Relevance:
+        return Relevance.objects.create(relevant=answer.relevant, **common)
+
+    def typed(self, answer: Answer, shown) -> dict:
+        return {"relevant": [answer.label]}
+
+    def answers(self, judgments) -> dict[int, Answer]:
+        rows = Relevance.objects.filter(pk__in=judgments).values_list("pk", "relevant")
+        return {pk: Answer(relevant) for pk, relevant in rows}
+
+    def label_column(self, path: str = "") -> Case:
+        yes = When(**{f"{path}relevance__relevant": True}, then=Value("yes"))
+        return Case(yes, default=Value("no"))
+
+    def of_label(self, label: str) -> Answer:
+        return Answer(label == "yes")
+
+    def label_words(self, label: str, config: dict) -> str:
+        return _("Yes, it should") if label == "yes" else _("No, it should not")

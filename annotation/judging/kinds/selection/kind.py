@@ -1,0 +1,134 @@
+"""Choose the best of two or three answers; where the task allows, a tie or none of them."""
+
+from dataclasses import dataclass, replace
+
+from django.db.models import F, TextField
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.errors import DomainError
+from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds.selection.form import SelectionBody, SelectionForm
+from annotation.judging.kinds.selection.tables import Selection
+
+SPECIAL = ("tie", "none")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An outcome and, where it is a choice, the option's number (None: not known)."""
+
+    outcome: str
+    number: int | None = None
+    strength: str = ""
+
+    @property
+    def label(self) -> str:
+        """The option's number, ``tie`` or ``none``."""
+        return str(self.number) if self.number else self.outcome
+
+    @property
+    def detail(self) -> str:
+        return self.strength
+
+
+class SelectionKind(base.Kind):
+    CODE = "selection"
+    NAME = gettext_lazy("choose the best answer")
+    QUESTION = gettext_lazy("Which answer fits this person best and helps most?")
+    MODEL = Selection
+    Form = SelectionForm
+    Body = SelectionBody
+    ASKS = ("query", "options")
+    DEFAULTS = {"options": 2, "tie": False, "none": False, "strength": False, "pairs_per_query": 1}
+    COUNTED = True
+
+    def check_config(self, config: dict) -> dict:
+        """``options`` 2 or 3, ``tie``, ``none`` and ``strength`` booleans, ``pairs_per_query`` how
+        many pairs of a query's answers a batch of pairs draws, and what every kind has.
+        """
+        full = super().check_config(config)
+        if type(full["options"]) is not int or full["options"] not in (2, 3):
+            raise DomainError("options must be 2 or 3.", code="config")
+        common.check_whole("pairs_per_query", full["pairs_per_query"], 1, 100)
+        return full
+
+    def plan(self, study, task):
+        return planning.compared(study, task)
+
+    def labels(self, config: dict) -> list[str]:
+        numbers = [str(number) for number in range(1, config["options"] + 1)]
+        return numbers + [name for name in SPECIAL if config[name]]
+
+    def expected(self, value, row: dict, config: dict) -> str:
+        """A candidate's id, ``tie`` or ``none``."""
+        labels = {id: str(n) for n, id in enumerate(row["candidates"], start=1)}
+        return base.expect(value, labels | {name: name for name in SPECIAL if config[name]})
+
+    def read(self, data, held) -> Answer:
+        """``choice``: the candidate of an option, or ``tie`` or ``none`` where the task allows it;
+        and ``strength``.
+        """
+        numbers = {option.candidate: option.number for option in held.options}
+        allowed = [name for name in SPECIAL if held.config[name]]
+        sentence = _("Choose one of the answers first.")
+        choice = common.choice_of(data, "choice", {*numbers, *allowed}, sentence)
+        if choice in allowed:
+            return Answer(choice)
+        strength = ""
+        if held.config.get("strength"):
+            sentence = _("Say how much better it is.")
+            strength = common.choice_of(data, "strength", Selection.Strength.values, sentence)
+        return Answer("choice", numbers[choice], strength)
+
+    def store(self, answer: Answer, held, **common) -> Selection:
+        rows = {option.number: option.pk for option in held.options}
+        return Selection.objects.create(
+            outcome=answer.outcome,
+            choice_id=rows.get(answer.number),
+            strength=answer.strength,
+            **common,
+        )
+
+    def typed(self, answer: Answer, shown) -> dict:
+        ids = dict(zip(shown.order, (id for id, _text in shown.answers), strict=True))
+        chosen = ids[answer.number] if answer.number else answer.outcome
+        return {"choice": [chosen], "strength": [answer.strength]}
+
+    def context(self, shown, typed) -> dict:
+        return {"strengths": Selection.Strength.choices if shown.config.get("strength") else []}
+
+    def answers(self, judgments) -> dict[int, Answer]:
+        rows = Selection.objects.filter(pk__in=judgments)
+        columns = rows.values_list("pk", "outcome", "choice__number", "strength")
+        return {pk: Answer(*columns) for pk, *columns in columns}
+
+    def label_column(self, path: str = "") -> Coalesce:
+        return Coalesce(
+            base.as_text(f"{path}selection__choice__number"),
+            F(f"{path}selection__outcome"),
+            output_field=TextField(),
+        )
+
+    def of_label(self, label: str) -> Answer:
+        return Answer("choice", int(label)) if label.isdigit() else Answer(label)
+
+    def as_shown(self, answer: Answer, order, config: dict) -> Answer:
+        if not answer.number:
+            return answer
+        place = order.index(answer.number) + 1 if answer.number in order else None
+        return replace(answer, number=place)
+
+    def label_words(self, label: str, config: dict) -> str:
+        special = {"tie": _("Equally good"), "none": _("None meets the need")}
+        return special.get(label) or base.answer_name(int(label) if label.isdigit() else None)
+
+    def words(self, answer: Answer, config: dict) -> list[str]:
+        words = self.label_words(answer.label, config)
+        if not answer.strength:
+            return [words]
+        return [f"{words}, {Selection.Strength(answer.strength).label}"]
+
+    def label_json(self, label: str, ids: dict[int, str]) -> str:
+        return ids[int(label)] if label.isdigit() else label

@@ -1,0 +1,124 @@
+"""Every kind of judgment keeps what its interface promises (``kinds.base.Kind``)."""
+
+import pytest
+from django.template.loader import get_template
+
+from annotation.core.errors import DomainError
+from annotation.judging.imports import bundles
+from annotation.judging.kinds import KINDS, answers_of, config_of_task, labels
+from annotation.judging.kinds.base import Kind
+from annotation.judging.models import Item, Judgment
+from annotation.judging.work import present
+from annotation.studies.models import Study
+from tests import everykind
+
+# What the interface has no default for.
+OF_ITS_OWN = ("plan", "labels", "read", "store", "typed", "answers", "of_label", "label_words")
+# A gold response has no row in a bundle: its claims are judged in tests/judging/test_desk.py.
+IN_BUNDLES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
+
+
+@pytest.fixture
+def judged(cast, tmp_path):
+    """A study in which people have judged items of every kind that a bundle can hold."""
+    bundles.import_study(everykind.write(tmp_path / "mix"))
+    study = Study.objects.get(slug="mix")
+    everykind.judge(
+        study, [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
+    )
+    return study
+
+
+def given(study, code):
+    """(judgment, its answer, kind, config) of every judgment of a kind."""
+    rows = Judgment.objects.filter(slot__item__batch__task__kind=code).order_by("pk")
+    rows = rows.select_related("annotator", "slot__item__batch__task").filter(slot__study=study)
+    answers = answers_of({row.pk: code for row in rows})
+    return [(row, answers[row.pk], KINDS[code], config_of_task(row.slot.item.batch.task))
+            for row in rows]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_a_kind_has_all_parts_of_the_interface(code):
+    kind = KINDS[code]
+    assert Kind in type(kind).__mro__ and code == kind.CODE
+    assert [name for name in Kind.__annotations__ if not hasattr(kind, name)] == []
+    assert [name for name in OF_ITS_OWN if name not in vars(type(kind))] == []
+    assert get_template(kind.template) and get_template(kind.tour)
+    assert set(kind.ASKS) <= {"query", "options", "attribute", "gold"}
+    assert hasattr(Judgment, kind.relation)
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_default_settings_are_right_and_others_are_refused(code):
+    kind = KINDS[code]
+    full = kind.check_config({})
+    assert kind.check_config(full) == full and kind.DEFAULTS.items() <= full.items()
+    assert kind.labels(full)
+    least, most = kind.options_range(full)
+    assert (most > 0) == ("options" in kind.ASKS) and least <= most
+    with pytest.raises(DomainError, match="has no setting “colour”"):
+        kind.check_config({"colour": "red"})
+
+
+def test_the_study_of_every_kind_has_every_kind_that_a_bundle_can_hold():
+    assert [task["kind"] for task in everykind.TASKS] == IN_BUNDLES
+
+
+@pytest.mark.parametrize("code", IN_BUNDLES)
+def test_an_answer_is_the_same_by_every_way_to_it(judged, code):
+    rows = given(judged, code)
+    assert rows
+    for judgment, answer, kind, config in rows:
+        assert kind.answer_of(judgment) == answer
+        assert kind.of_label(answer.label).label == answer.label
+        assert kind.agrees(answer.label, answer.label, config)
+        shown = present.show(judgment.slot_id, judgment.annotator)
+        typed = present.answered(shown, judgment)
+        assert present.form(shown, typed)
+        held = Held(judgment, config)
+        assert kind.read(typed, held) == answer
+
+
+@pytest.mark.parametrize("code", IN_BUNDLES)
+def test_a_label_has_words_a_form_and_an_export(judged, code):
+    for judgment, answer, kind, config in given(judged, code):
+        item = Item.objects.select_related("batch__task").get(slots=judgment.slot_id)
+        assert labels.words(item, answer.label) and all(kind.words(answer, config))
+        assert all(kind.words(kind.as_shown(answer, judgment.shown, config), config))
+        parts = answer.label if isinstance(answer.label, dict) else {"": answer.label}
+        fields = labels.fields(item)
+        assert {field.part for field in fields} == set(parts)
+        data = {f"label-{name}" if name else "label": str(n) for name, n in parts.items()}
+        assert labels.read(item, data) == answer.label
+        ids = {option.number: f"id-{option.number}" for option in item.options.all()}
+        assert kind.answer_json(answer, ids) and kind.label_json(answer.label, ids)
+
+
+@pytest.mark.parametrize("code", IN_BUNDLES)
+def test_a_kind_with_one_label_an_answer_has_it_in_sql(judged, code):
+    kind = KINDS[code]
+    if kind.SHAPE != "label":
+        with pytest.raises(TypeError, match="no single label"):
+            kind.label_column()
+        return
+    for judgment, answer, _kind, config in given(judged, code):
+        columns = {"label": kind.label_column(), "choice": kind.choice_column(config)}
+        row = Judgment.objects.annotate(**columns).get(pk=judgment.pk)
+        assert row.label == answer.label and answer.label in kind.labels(config)
+        assert row.choice == kind.choice(answer.label, config)
+        assert row.choice in kind.choices(config)
+
+
+class Held:
+    """A slot as a kind reads an answer to it (work.submit.Held)."""
+
+    def __init__(self, judgment, config):
+        rows = judgment.slot.item.options.all()
+        self.options = [Option(row.pk, row.number, str(row.candidate_id)) for row in rows]
+        self.config, self.shown, self.gold = config, judgment.shown, None
+
+
+class Option:
+    def __init__(self, pk, number, candidate):
+        self.pk, self.number, self.candidate = pk, number, candidate
