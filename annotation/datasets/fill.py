@@ -11,6 +11,7 @@ from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.tiers import rules
 from annotation.datasets.records import Item
 from annotation.datasets.truth import verdict
+from annotation.judging.kinds import kind_of
 
 
 def filled(items: Iterable[Item], rule: rules.TierRule) -> frozenset[str]:
@@ -23,7 +24,8 @@ def filled(items: Iterable[Item], rule: rules.TierRule) -> frozenset[str]:
         return frozenset()
     tasks = {}
     for item in items:
-        if item.kind == "selection" and len(item.answers) == 2 and item.task != AUDIT_TASK:
+        pair = kind_of(item.kind).COUNTED and len(item.answers) == 2
+        if pair and item.task != AUDIT_TASK:
             key = item.task, item.task_version, item.labels[2:]
             tasks.setdefault(key, _Task(len(item.labels))).add(item, verdict(item, rule))
     return frozenset(name for task in tasks.values() for name in task.filled(rule))

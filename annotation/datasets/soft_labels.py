@@ -26,7 +26,7 @@ def posteriors(items: Iterable[Item]) -> dict[str, tuple[float, ...]]:
     tasks: dict[tuple, _Task] = {}
     for item in items:
         if item.labels and item.votes:
-            key = item.task, item.task_version, len(item.labels), item.extras
+            key = item.task, item.task_version, len(item.labels), item.labels[len(item.answers) :]
             tasks.setdefault(key, _Task(len(item.labels))).add(item)
     return {name: row for task in tasks.values() for name, row in task.fit()}
 
