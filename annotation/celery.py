@@ -1,11 +1,44 @@
 """The Celery application. The broker only rings the bell: truth is in the rows."""
 
+import logging
 import os
+import platform
+import time
 
 from celery import Celery
+from celery.signals import heartbeat_sent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
 
+log = logging.getLogger(__name__)
 app = Celery("annotation")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+SIGN_SECONDS = 15
+_signed_at = 0.0
+
+
+@heartbeat_sent.connect
+def sign_of_life(**kwargs) -> None:
+    """Note now and then that this worker lives, in the database and as a file for its container.
+
+    It runs in the worker's own process, so a worker is told apart from beat, which sends the tasks.
+    """
+    global _signed_at
+    if time.monotonic() - _signed_at < SIGN_SECONDS:
+        return
+    _signed_at = time.monotonic()
+    from django.conf import settings
+    from django.db import Error, connection
+
+    from annotation.core import heartbeat
+
+    try:
+        (settings.DATA / "run").mkdir(mode=0o700, exist_ok=True)
+        (settings.DATA / "run" / f"worker-{platform.node()}").touch(mode=0o600)
+        heartbeat.beat()
+    except (OSError, Error) as error:
+        log.warning("no sign of life: %s", type(error).__name__)
+    finally:
+        connection.close()  # children that are forked later must not share it

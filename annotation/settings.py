@@ -9,22 +9,17 @@ import os
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from annotation.environment import Environment
 from annotation.local.secrets import read_or_create
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.FileAwareEnv()
-
-
-def _text(name: str) -> str:
-    """The variable ``name``, or what the file of ``name``_FILE holds without its line end."""
-    return env.str(name, "").rstrip("\r\n")
+env = Environment()
 
 
 DATA = Path(os.environ.get("ATTUNE_DATA") or BASE_DIR / "var").absolute()
@@ -34,7 +29,7 @@ def _services() -> dict:
     """Addresses of the embedded services, or nothing when they have not been started."""
     try:
         return json.loads((DATA / "run" / "services.json").read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # a damaged one is made anew by `up`
         return {}
     except OSError as error:
         raise ImproperlyConfigured(f"ATTUNE_DATA cannot be used: {error}") from error
@@ -45,7 +40,7 @@ SERVICES = _services()
 
 def _endpoints(embedded: list[dict]) -> list:
     """Configured model servers; ``{"embedded": true}`` among them stands for the laptop's own."""
-    entries = env.json("ATTUNE_ENDPOINTS", default=None) or embedded
+    entries = env.objects("ATTUNE_ENDPOINTS") or embedded
     if not isinstance(entries, list):
         return entries  # candidates.checks names the fault
     own = embedded[0] if embedded else {"name": "embedded"}
@@ -59,7 +54,11 @@ def _endpoints(embedded: list[dict]) -> list:
 
 def _database(url: str) -> dict:
     """A Django database from ``postgresql://user:password@host:port/name?host=/socket/folder``."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or ""
+    except ValueError as error:
+        raise ImproperlyConfigured(f"DATABASE_URL is no address: {error}.") from error
     if parts.scheme not in {"postgres", "postgresql"}:
         raise ImproperlyConfigured("DATABASE_URL must start with postgresql://")
     query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
@@ -74,7 +73,7 @@ def _database(url: str) -> dict:
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": query.pop("host", parts.hostname or ""),
-        "PORT": parts.port or "",
+        "PORT": port,
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
@@ -92,16 +91,22 @@ def _database(url: str) -> dict:
     }
 
 
+def _mail_server(url: str) -> dict:
+    """Django's settings of a mail server from ``smtp+tls://user:password@host:587``."""
+    try:
+        return env.email_url_config(url)
+    except (KeyError, ValueError, ImproperlyConfigured) as error:
+        sentence = "ATTUNE_EMAIL_URL must look like smtp+tls://user:password@host:587."
+        raise ImproperlyConfigured(sentence) from error
+
+
 # --- The installation -----------------------------------------------------------------------
 
-try:
-    PORT = env.int("PORT", 8000)
-except ValueError as error:
-    raise ImproperlyConfigured("PORT must be a number.") from error
-BASE_URL = env.str("ATTUNE_BASE_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
+PORT = env.int("PORT", 8000, low=1, high=65535)
+BASE_URL = env.address("ATTUNE_BASE_URL", f"http://127.0.0.1:{PORT}")
 HTTPS = urlsplit(BASE_URL).scheme == "https"
 DEBUG = False
-SECRET_KEY = _text("ATTUNE_SECRET_KEY") or read_or_create(DATA / "secrets" / "secret_key")
+SECRET_KEY = env.str("ATTUNE_SECRET_KEY") or read_or_create(DATA / "secrets" / "secret_key")
 SECRET_KEY_FALLBACKS = env.list("ATTUNE_SECRET_KEY_FALLBACKS", default=[])
 
 # A server behind a proxy has one public name; the loopback names serve the laptop and the probes.
@@ -115,12 +120,12 @@ ALLOWED_HOSTS = [
 CSRF_TRUSTED_ORIGINS = [BASE_URL, *env.list("CSRF_TRUSTED_ORIGINS", default=[])]
 CSRF_FAILURE_VIEW = "annotation.core.views.csrf_failure"
 # How many proxies of ours stand in front. 0: X-Forwarded-* headers are ignored altogether.
-PROXY_COUNT = env.int("ATTUNE_PROXY_COUNT", 0)
+PROXY_COUNT = env.int("ATTUNE_PROXY_COUNT", 0, low=-9, high=99)
 if PROXY_COUNT:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-DATABASE_URL = _text("DATABASE_URL") or SERVICES.get("DATABASE_URL", "")
-REDIS_URL = _text("REDIS_URL") or SERVICES.get("REDIS_URL", "")
+DATABASE_URL = env.str("DATABASE_URL") or SERVICES.get("DATABASE_URL", "")
+REDIS_URL = env.redis("REDIS_URL") or SERVICES.get("REDIS_URL", "")
 # Without an address nothing may be found by chance: no server listens in this folder.
 NOWHERE = "postgresql:///attune?host=/nonexistent"
 DATABASES = {"default": _database(DATABASE_URL or NOWHERE)}
@@ -235,7 +240,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 # Nobody learns who has an account. With a mail server the address tells its owner; without one a
 # second account may list the address, unconfirmed (accounts.forms).
-EMAIL_URL = _text("ATTUNE_EMAIL_URL")
+EMAIL_URL = env.str("ATTUNE_EMAIL_URL")
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_URL else "optional"
 ACCOUNT_PREVENT_ENUMERATION = True if EMAIL_URL else "strict"
 # Changes of addresses and second factors ask for the password, and are told to the old address.
@@ -304,13 +309,15 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 500
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA / "static"
+# The list of all files lies elsewhere: what is in STATIC_ROOT is served.
+STATIC_MANIFEST = DATA / "run"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "documents": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"location": DATA / "documents"},
     },
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "annotation.core.static.PrivateManifestStorage"},
 }
 
 # Maps are for whoever reads vendored scripts: packing them takes seconds at the first start.
@@ -335,7 +342,7 @@ USE_TZ = True
 # --- Mail, cache, broker --------------------------------------------------------------------
 
 if EMAIL_URL:
-    vars().update(env.email_url("ATTUNE_EMAIL_URL"))
+    vars().update(_mail_server(EMAIL_URL))
 else:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = DATA / "mail"
@@ -432,7 +439,7 @@ SPECTACULAR_SETTINGS = {
 
 # --- Histories ------------------------------------------------------------------------------
 
-HISTORY_MAX_BYTES = env.int("ATTUNE_HISTORY_MAX_MB", 2048) * 2**20
+HISTORY_MAX_BYTES = env.int("ATTUNE_HISTORY_MAX_MB", 2048, low=1) * 2**20
 FILE_UPLOAD_HANDLERS = [
     # A history goes straight to its private folder; all other files of forms as usual.
     "annotation.histories.files.Receiver",
@@ -442,7 +449,7 @@ FILE_UPLOAD_HANDLERS = [
 
 # --- Judging --------------------------------------------------------------------------------
 
-LEASE_MINUTES = env.int("ATTUNE_LEASE_MINUTES", 30)
+LEASE_MINUTES = env.int("ATTUNE_LEASE_MINUTES", 30, low=1)
 
 LOG_JSON = env.str("ATTUNE_LOG_FORMAT", "text") == "json"
 LOGGING = {

@@ -1,4 +1,4 @@
-"""Whether a background worker is running: it says so once in a while, a busy one too."""
+"""Whether a worker and beat are running: each says so once in a while, a busy worker too."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,6 +14,12 @@ SILENCE = timedelta(seconds=60)
 def beat() -> None:
     """Say that a worker is alive."""
     Heartbeat.objects.update_or_create(name="worker", defaults={"at": Now()})
+
+
+def turn() -> None:
+    """Note that beat's periodic task came through: beat sends it, a worker runs it."""
+    Heartbeat.objects.update_or_create(name="beat", defaults={"at": Now()})
+    beat()
 
 
 def pulse() -> Callable[[], None]:

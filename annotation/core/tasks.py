@@ -4,5 +4,5 @@ from annotation.core import heartbeat
 
 @app.task
 def beat():
-    """Say that a worker is alive: pages show "no worker is running" when this stops."""
-    heartbeat.beat()
+    """Say that beat and a worker are alive: pages show "no worker is running" when this stops."""
+    heartbeat.turn()

