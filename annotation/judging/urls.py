@@ -5,6 +5,7 @@ from annotation.judging.annotator import views as annotator_views
 from annotation.judging.curator import (
     adjudication,
     check_views,
+    preview_views,
     sanction_views,
     study_views,
     task_views,
@@ -73,6 +74,7 @@ urlpatterns = [
         name="rater-requalify",
     ),
     path("studies/<slug:slug>/raters/<int:user>/bonus/", sanction_views.bonus, name="rater-bonus"),
+    path("studies/<slug:slug>/tasks/<slug:name>/preview/", preview_views.try_task, name="preview"),
     path("studies/<slug:slug>/tasks/<slug:name>/open/", task_views.open_, name="open-batch"),
     path("studies/<slug:slug>/batches/<int:batch>/close/", task_views.close, name="close-batch"),
 ]

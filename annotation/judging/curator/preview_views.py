@@ -1,0 +1,63 @@
+"""The page on which a curator tries a task as an annotator; nothing is stored."""
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404, render
+from django.utils import translation
+from django.views.decorators.http import require_http_methods
+
+from annotation.judging.curator import preview
+from annotation.judging.models import Batch
+from annotation.judging.work import present
+from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.forms import LANGUAGES
+
+# Longer numbers are no item's.
+DIGITS = 9
+
+
+@require_http_methods(["GET", "POST"])
+def try_task(request, slug, name):
+    """Show an item of the newest version of a task, ``?item=`` from 0; POST tries an answer.
+
+    ``?batch=`` keeps to one batch, ``?language=`` is the language of the page.
+    """
+    study = study_for(request.user, slug, MANAGERS)
+    task = study.tasks.filter(name=name).order_by("-version").first()
+    if task is None:
+        raise Http404
+    batch = request.GET.get("batch")
+    if batch:
+        batch = get_object_or_404(Batch, study=study, task__name=name, pk=_number(batch))
+    language = request.GET.get("language")
+    if language not in dict(LANGUAGES):
+        language = translation.get_language()
+
+    def page(tried: preview.Tried):
+        return _page(request, study, task, batch, tried)
+
+    data = request.POST if request.method == "POST" else None
+    number = _number(request.GET.get("item", ""))
+    with translation.override({"zh": "zh-hans"}.get(language, language)):
+        return preview.try_task(study, task, number=number, batch=batch, data=data, render=page)
+
+
+def _page(request, study, task, batch, tried):
+    typed = request.POST if tried.refusal else present.fields({})
+    context = {
+        "study": study,
+        "task": task,
+        "batch": batch,
+        "tried": tried,
+        "shown": tried.shown,
+        "refusal": tried.refusal,
+        "typed": typed,
+        "languages": [entry for entry in LANGUAGES if entry[0] in study.languages],
+        "language": request.GET.get("language", ""),
+        **present.form(tried.shown, typed),
+    }
+    status = tried.refusal.status if tried.refusal else 200
+    return render(request, "judging/preview.html", context, status=status)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else 0

@@ -1,0 +1,99 @@
+"""Try a task as its annotators meet it: the real page, and nothing stored."""
+
+import re
+
+import pytest
+from django.apps import apps
+
+from annotation.judging.kinds import KINDS, kind_of
+from annotation.judging.models import Item
+from annotation.studies.models import TaskDefinition
+from tests.browser.kinds import open_kind
+
+pytestmark = pytest.mark.django_db
+
+
+def everything():
+    """The number of rows of every table but the sessions'."""
+    models = [model for model in apps.get_models() if model._meta.label != "sessions.Session"]
+    return {model._meta.label: model._default_manager.count() for model in models}
+
+
+def fields_of(page: str) -> dict:
+    """What a browser would send: the hidden fields, and the first of each group of choices."""
+    typed = {}
+    for tag in re.findall(r"<input [^>]*>", page[page.index('id="judge"') :]):
+        name, value = re.search(r'name="([^"]+)"', tag), re.search(r'value="([^"]*)"', tag)
+        kind = re.search(r'type="([^"]+)"', tag)
+        if name and value and (kind and kind[1] in ("hidden", "radio")):
+            typed.setdefault(name[1], value[1])
+    for name in re.findall(r'<textarea[^>]* name="([^"]+)"', page):
+        typed[name] = "Because it fits."
+    return typed
+
+
+def define(study, kind):
+    config = kind_of(kind).check_config({})
+    return TaskDefinition.objects.create(study=study, name=kind, kind=kind, config=config)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_task_of_any_kind_can_be_tried_before_the_study_has_anything(cast, tea, login, kind):
+    define(tea, kind)
+    client = login(cast.person("Carol"))
+    client.get("/studies/tea/tasks/")
+    before = everything()
+    page = client.get(f"/studies/tea/tasks/{kind}/preview/").content.decode()
+    assert "this is an example" in page and f'class="judge kind-{kind}' in page
+    answer = client.post(f"/studies/tea/tasks/{kind}/preview/", fields_of(page))
+    assert "This answer would be stored:" in answer.content.decode()
+    assert everything() == before
+
+
+def test_items_are_shown_in_their_order_and_what_a_batch_would_hold_before(cast, tea, login):
+    client = login(cast.person("Carol"))
+    task = cast.task(tea, "best")
+    for n in range(2):
+        cast.candidates(cast.query(tea, f"q{n}", cast.persona(tea, f"p{n}")))
+    page = client.get("/studies/tea/tasks/best/preview/").content.decode()
+    assert "What should I read about q0?" in page and "this is an example" not in page
+    cast.open(tea, items=2, name="more")
+    for path, query in (("", "q0"), ("?item=3", "more-q2"), ("?item=4", "q0")):
+        page = client.get(f"/studies/tea/tasks/more/preview/{path}").content.decode()
+        assert f"What should I read about {query}?" in page
+    assert Item.objects.filter(batch__task=task).count() == 0
+
+
+def test_a_complete_item_and_a_closed_study_can_be_tried_as_well(cast, tea, login):
+    client = login(cast.person("Carol"))
+    open_kind(cast, tea, "selection", overlap=1)
+    Item.objects.update(done=1)
+    tea.status = "closed"
+    tea.save()
+    page = client.get("/studies/tea/tasks/selection/preview/").content.decode()
+    answer = client.post("/studies/tea/tasks/selection/preview/", fields_of(page))
+    assert "This answer would be stored:" in answer.content.decode()
+
+
+def test_an_incomplete_answer_gets_the_sentence_that_annotators_get(cast, tea, login):
+    client = login(cast.person("Carol"))
+    cast.open(tea)
+    answer = client.post("/studies/tea/tasks/best/preview/", {"reason": "Half a thought."})
+    text = answer.content.decode()
+    assert answer.status_code == 400
+    assert "Choose one of the answers first." in text and "Half a thought." not in text
+
+
+def test_it_is_in_the_language_asked_for_and_leaves_the_readers_own(cast, tea, login):
+    client = login(cast.person("Carol"))
+    define(tea, "selection")
+    page = client.get("/studies/tea/tasks/selection/preview/?language=ko").content.decode()
+    assert '<html lang="ko"' in page
+    assert '<html lang="en"' in client.get("/studies/tea/overview/").content.decode()
+
+
+@pytest.mark.parametrize("query", ["item=x", "item=-1", "item=" + "9" * 40, "language=xx"])
+def test_nonsense_in_the_address_shows_the_first_item(cast, tea, login, query):
+    cast.open(tea)
+    answer = login(cast.person("Carol")).get(f"/studies/tea/tasks/best/preview/?{query}")
+    assert answer.status_code == 200
