@@ -1,6 +1,8 @@
 """Studies and their people, tasks and batches over HTTP."""
 
 from django.db import transaction
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -17,7 +19,7 @@ from annotation.core.errors import DomainError
 from annotation.judging.batches.open import close_batch, open_batch
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import KINDS, kind_of
-from annotation.judging.models import Batch
+from annotation.judging.models import Batch, Item
 from annotation.studies import members
 from annotation.studies.access import MANAGERS, READERS, may_create, study_for
 from annotation.studies.bundle import OVERLAP_LIMIT, Task
@@ -152,7 +154,7 @@ class Batches(StudyView):
     def get(self, request, slug):
         """The study's batches with their progress."""
         study = study_for(request.user, slug, READERS)
-        work = Batch.objects.filter(study=study, purpose=Batch.Purpose.WORK).select_related("task")
+        work = _counted(Batch.objects.filter(study=study, purpose=Batch.Purpose.WORK))
         page, place = Since().page(request, work)
         return Response({"results": [_batch(batch) for batch in page], **place})
 
@@ -172,7 +174,7 @@ class Batches(StudyView):
             if batch is None:
                 sentence = "There is nothing new to judge: add queries or answers first."
                 raise DomainError(sentence, code="nothing_new", status=409)
-            return 201, _batch(batch)
+            return 201, _batch(_counted(Batch.objects).get(pk=batch.pk))
 
         return once(request, open_)
 
@@ -186,10 +188,23 @@ class CloseBatch(StudyView):
         return Response(status=204)
 
 
+def _counted(batches: QuerySet) -> QuerySet:
+    """Batches with ``judgments``, made, of ``wanted``."""
+    items = Item.objects.filter(batch=OuterRef("pk"), position__gt=0).values("batch")
+    sums = {"judgments": Sum("done"), "wanted": Sum("overlap")}
+    counts = {
+        name: Coalesce(Subquery(items.annotate(total=total).values("total")), 0)
+        for name, total in sums.items()
+    }
+    return batches.select_related("task").annotate(**counts)
+
+
 def _batch(batch) -> dict:
     return {
         "id": batch.pk,
         "task": batch.task.name,
         "items": batch.size,
+        "judgments": batch.judgments,
+        "wanted": batch.wanted,
         "closed": batch.closed_at is not None,
     }

@@ -1,5 +1,7 @@
 """The REST API. Every view begins with the same guard as the pages, ``study_for``."""
 
+import re
+
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import reverse
@@ -32,6 +34,7 @@ KEY = OpenApiParameter(
 EVERY = OpenApiParameter(
     "all", str, description="`1`: also what was revised and what was taken out."
 )
+SINCE = OpenApiParameter("since", int, description="Only judgments after the one of this id.")
 BODY = PolymorphicProxySerializer(
     component_name="JudgmentBody", serializers=serializers.BODIES, resource_type_field_name=None
 )
@@ -138,16 +141,24 @@ class Judgments(generics.GenericAPIView):
     serializer_class = serializers.JudgmentSerializer
 
     @extend_schema(
-        parameters=[EVERY],
+        parameters=[EVERY, SINCE],
         responses=serializers.JudgmentSerializer(many=True),
         operation_id="judgments_list",
     )
     def get(self, request, slug):
         study = study_for(request.user, slug, READERS)
         every = request.query_params.get("all") == "1"
-        page = self.paginate_queryset(judgments.long_form(study, every=every))
+        rows = judgments.long_form(study, every=every).filter(pk__gt=_since(request))
+        page = self.paginate_queryset(rows)
         rows = self.get_serializer(judgments.with_answers(page), many=True)
         return self.get_paginated_response(rows.data)
+
+
+def _since(request) -> int:
+    text = request.query_params.get("since", "0")
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise DomainError("since is the id of a judgment.", code="since")
+    return int(text)
 
 
 def slug_of_slot(pk) -> str | None:

@@ -1,6 +1,7 @@
 """Health for machines, and sentences for people when something is refused."""
 
 import sys
+from http import HTTPStatus
 
 import redis
 from django.conf import settings
@@ -61,6 +62,7 @@ def _broker() -> bool:
 def _answer(request, status: int, title: str, sentence: str, headers=None):
     if request.path.startswith("/api/"):
         problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
+        problem["code"] = HTTPStatus(status).phrase.lower().replace(" ", "_")
         problem["request"] = logs.request_id.get()
         return JsonResponse(
             problem, status=status, headers=headers, content_type="application/problem+json"

@@ -147,7 +147,7 @@ def test_a_list_of_three_takes_as_many_statements_as_one_of_one(tea, carol, name
         ("studies/tea/personas/?pagesize=3", "unknown_parameter"),
         ("studies/tea/personas/?page_size=0", "page_size"),
         ("studies/tea/personas/?page_size=1001", "page_size"),
-        ("studies/tea/personas/?page_size=%00", "page_size"),
+        ("studies/tea/personas/?page_size=%00", "bad_request"),
         ("studies/tea/personas/?since=rubbish", "since"),
         ("studies/tea/personas/?since=W10", "since"),
         ("studies/tea/items/?since=WyJhIl0", "since"),
