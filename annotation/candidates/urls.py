@@ -1,10 +1,23 @@
 from django.urls import path
 
-from annotation.candidates import sources, views
+from annotation.candidates import generation_views, review_views, sources, views
 
 urlpatterns = [
     path("studies/<slug:slug>/candidates/", views.candidates, name="candidates"),
     path("studies/<slug:slug>/candidates/retry/", views.retry, name="candidates-retry"),
+    path("studies/<slug:slug>/generation/", generation_views.generation, name="generation"),
+    path("studies/<slug:slug>/generation/rules/", generation_views.rules, name="generation-rules"),
+    path("studies/<slug:slug>/generation/runs/<int:pk>/", generation_views.stop, name="run-stop"),
+    path(
+        "studies/<slug:slug>/generation/prompts/<slug:name>/",
+        generation_views.prompt,
+        name="prompt",
+    ),
+    path("studies/<slug:slug>/generation/<slug:name>/", generation_views.step, name="step"),
+    path("studies/<slug:slug>/review/<slug:kind>/", review_views.queue, name="review"),
+    path(
+        "studies/<slug:slug>/review/<slug:kind>/decide/", review_views.decide, name="review-decide"
+    ),
     path("studies/<slug:slug>/sources/", sources.sources, name="sources"),
     path("studies/<slug:slug>/sources/add/", sources.upload, name="sources-upload"),
     path("studies/<slug:slug>/sources/clear/", sources.clear, name="sources-clear"),

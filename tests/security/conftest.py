@@ -107,6 +107,7 @@ class World:
                 sender=self.users["site"], audience="annotators", body=f"Hello, {study}."
             ),
             release=self._release(study),
+            run=study.runs.create(step="persona", endpoint="none"),
             own=self._own_query(study, judge),
             history=self._history(judge),
         )

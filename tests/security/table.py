@@ -636,6 +636,46 @@ TABLE = {
     # --- Answers and releases ------------------------------------------------------------------
     "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
     "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
+    "generation": page(MANAGERS, GET=200, HEAD=200),
+    "generation-rules": page(
+        MANAGERS,
+        GET=200,
+        POST=302,
+        data=lambda w: {"reviewers": "2", "similarity": "0.9", "length_tolerance": "0.1"},
+    ),
+    # A name that is no step's is unknown; a form without texts is shown again.
+    "step": page(
+        MANAGERS,
+        args=lambda w: {**_slug(w), "name": "general"},
+        foreign=lambda w: [{**_slug(w), "name": "nonsense"}],
+        GET=200,
+        POST=400,
+        inert={"POST"},
+    ),
+    "run-stop": page(MANAGERS, **_thing(pk="run.pk"), POST=302),
+    "prompt": page(
+        MANAGERS,
+        args=lambda w: {**_slug(w), "name": "general"},
+        foreign=lambda w: [{**_slug(w), "name": "nonsense"}],
+        GET=200,
+        POST=302,
+        data=lambda w: {"system": "Judge.", "user": "{question}"},
+    ),
+    "review": page(
+        MANAGERS,
+        args=lambda w: {**_slug(w), "kind": "answer"},
+        foreign=lambda w: [{**_slug(w), "kind": "nonsense"}],
+        GET=200,
+        HEAD=200,
+    ),
+    # Without a chosen row there is nothing to decide.
+    "review-decide": page(
+        MANAGERS,
+        args=lambda w: {**_slug(w), "kind": "answer"},
+        foreign=lambda w: [{**_slug(w), "kind": "nonsense"}],
+        POST=302,
+        inert={"POST"},
+    ),
     "releases": page(READERS, GET=200, HEAD=200, POST=302, data=lambda w: {"layout": "long"}),
     "release_download": page(READERS, **_thing(version="release.version"), GET=200, HEAD=200),
     "webhooks": page(

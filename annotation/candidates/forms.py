@@ -1,0 +1,185 @@
+"""Forms of generation: what a step needs, budgets, rules, prompts, reviews."""
+
+import json
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.candidates import endpoints
+from annotation.candidates.models import Budget, GenerationRules
+from annotation.candidates.steps.personas import MOST_PERSONAS
+
+TEXTS_LIMIT = 5_000_000
+# The fields of each step; others are left out of its form.
+FIELDS = {
+    "persona": ("count", "languages", "hints", "constraints"),
+    "memory": ("texts", "file", "per_persona"),
+    "feature": ("size", "per_persona", "language"),
+    "question": ("per_persona", "language", "examples"),
+    "general": ("texts", "file", "least", "most"),
+    "match": ("per_persona",),
+}
+LISTS = ("languages", "hints", "examples", "texts")
+
+
+def lines_of(text: str) -> list[str]:
+    """Texts, one a line; a line of JSON gives its "text" or "prompt"."""
+    texts = []
+    for line in text.splitlines():
+        line = line.strip()
+        if line.startswith("{"):
+            try:
+                value = json.loads(line)
+                line = value.get("text") or value.get("prompt") or ""
+            except (ValueError, RecursionError) as error:
+                raise forms.ValidationError(_("A line is no JSON object.")) from error
+            if not isinstance(line, str):
+                raise forms.ValidationError(_("A line has no text."))
+        if line.strip():
+            texts.append(line.strip())
+    return texts
+
+
+class StepForm(forms.Form):
+    """What one step is asked for. ``cleaned_data["options"]`` is what ``proposals`` takes."""
+
+    endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"))
+    count = forms.IntegerField(
+        label=gettext_lazy("How many"), min_value=1, max_value=MOST_PERSONAS, initial=20
+    )
+    languages = forms.CharField(
+        label=gettext_lazy("Languages, one a line"),
+        widget=forms.Textarea(attrs={"rows": 2}),
+        initial="English",
+    )
+    language = forms.CharField(
+        label=gettext_lazy("Language"), max_length=40, initial=gettext_lazy("English")
+    )
+    hints = forms.CharField(
+        label=gettext_lazy("Hints, one a line; two are drawn for each persona"),
+        widget=forms.Textarea(attrs={"rows": 4}),
+        required=False,
+    )
+    constraints = forms.CharField(
+        label=gettext_lazy("What holds for all of them"),
+        widget=forms.Textarea(attrs={"rows": 2}),
+        max_length=2_000,
+        required=False,
+    )
+    texts = forms.CharField(
+        label=gettext_lazy("Texts, one a line (or JSON lines with text)"),
+        widget=forms.Textarea(attrs={"rows": 6}),
+        max_length=TEXTS_LIMIT,
+        required=False,
+    )
+    file = forms.FileField(label=gettext_lazy("or a file of them"), required=False)
+    examples = forms.CharField(
+        label=gettext_lazy("Good questions of real people, one a line; one is drawn for each call"),
+        widget=forms.Textarea(attrs={"rows": 4}),
+        required=False,
+    )
+    per_persona = forms.IntegerField(
+        label=gettext_lazy("Calls a persona"), min_value=1, max_value=200, initial=1
+    )
+    size = forms.IntegerField(
+        label=gettext_lazy("Memories a call"), min_value=1, max_value=30, initial=6
+    )
+    least = forms.IntegerField(
+        label=gettext_lazy("Fewest words"), min_value=1, max_value=1_000, initial=4
+    )
+    most = forms.IntegerField(
+        label=gettext_lazy("Most words"), min_value=1, max_value=1_000, initial=60
+    )
+
+    def __init__(self, *args, step: str, **kwargs):
+        super().__init__(*args, **kwargs)
+        for name in list(self.fields):
+            if name != "endpoint" and name not in FIELDS[step]:
+                del self.fields[name]
+        try:
+            servers = endpoints.all()
+        except endpoints.EndpointsWrong:
+            servers = []
+        self.fields["endpoint"].choices = [
+            (one.name, f"{one.name} ({one.model})") for one in servers
+        ]
+
+    def clean_file(self):
+        """The file's text; it joins what was typed."""
+        file = self.cleaned_data["file"]
+        if not file:
+            return ""
+        if file.size > TEXTS_LIMIT:
+            raise forms.ValidationError(_("The file is too large: 5 MB at most."))
+        try:
+            return file.read().decode("utf-8-sig").replace("\x00", "")
+        except UnicodeDecodeError as error:
+            raise forms.ValidationError(_("The file is not UTF-8 text.")) from error
+
+    def clean(self):
+        """Put lists and numbers together as the step's options."""
+        data = super().clean()
+        if "texts" in data:
+            data["texts"] = f"{data['texts']}\n{data.get('file', '')}".strip()
+        options = {name: value for name, value in data.items() if name not in ("endpoint", "file")}
+        for name in LISTS:
+            if name in options:
+                options[name] = lines_of(options[name])
+        return {**data, "options": options}
+
+
+class BudgetForm(forms.ModelForm):
+    class Meta:
+        model = Budget
+        fields = ("cost", "daily_cost", "tokens", "daily_tokens")
+        labels = {
+            "cost": gettext_lazy("Cost, altogether"),
+            "daily_cost": gettext_lazy("Cost, a day"),
+            "tokens": gettext_lazy("Tokens, altogether"),
+            "daily_tokens": gettext_lazy("Tokens, a day"),
+        }
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.min_value = 0
+            field.widget.attrs["min"] = 0
+
+    def clean(self):
+        """Refuse limits below zero."""
+        data = super().clean()
+        for name, value in list(data.items()):
+            if value is not None and value < 0:
+                self.add_error(name, _("A limit is a number from 0 on."))
+        return data
+
+
+class RulesForm(forms.ModelForm):
+    reviewers = forms.TypedChoiceField(
+        label=gettext_lazy("Reviewers of each proposal"), choices=((1, "1"), (2, "2")), coerce=int
+    )
+    similarity = forms.FloatField(
+        label=gettext_lazy("Near-duplicates from this similarity on"), min_value=0.3, max_value=1
+    )
+    length_tolerance = forms.FloatField(
+        label=gettext_lazy("Largest change of a rewrite's word count (0.1 = 10 %)"),
+        min_value=0,
+        max_value=1,
+    )
+
+    class Meta:
+        model = GenerationRules
+        fields = ("reviewers", "review_answers", "similarity", "length_tolerance")
+        labels = {
+            "review_answers": gettext_lazy("Answers wait for a reviewer before raters see them")
+        }
+
+
+class PromptForm(forms.Form):
+    system = forms.CharField(
+        label=gettext_lazy("Instruction"), widget=forms.Textarea(attrs={"rows": 8}), required=False
+    )
+    user = forms.CharField(
+        label=gettext_lazy("Message"), widget=forms.Textarea(attrs={"rows": 8}), required=False
+    )

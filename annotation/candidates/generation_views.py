@@ -1,0 +1,150 @@
+"""Generation: the steps with their plans, what runs, budgets and rules, prompts."""
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.candidates import proposals, review, spending, wording
+from annotation.candidates.forms import FIELDS, BudgetForm, PromptForm, RulesForm, StepForm
+from annotation.candidates.models import Budget, PromptTemplate, Run
+from annotation.candidates.steps import STEPS
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.core.heartbeat import worker_alive
+from annotation.studies.access import MANAGERS, study_for
+
+SHOWN_RUNS = 20
+
+
+@require_safe
+def generation(request, slug):
+    """What can be asked of models, what runs and ran, and what it cost."""
+    study = study_for(request.user, slug, MANAGERS)
+    context = _runs(study) | {
+        "study": study,
+        "steps": [STEPS[name] for name in FIELDS],
+        "funnel": review.funnel(study),
+        "queue": review.counts(study),
+        "spent": spending.spent(study.pk),
+        "budget": Budget.objects.filter(study=study).first(),
+    }
+    if request.htmx:
+        return render(request, "candidates/generation.html#runs", context)
+    return render(request, "candidates/generation.html", context)
+
+
+def _runs(study) -> dict:
+    runs = list(study.runs.order_by("-pk")[:SHOWN_RUNS])
+    shown = [{"run": run, "label": _label(run.step), **proposals.progress(run)} for run in runs]
+    busy = any(one["requested"] + one["running"] for one in shown)
+    return {"runs": shown, "busy": busy, "no_worker": busy and not worker_alive()}
+
+
+def _label(step: str) -> str:
+    return STEPS[step].label if step in STEPS else _("Answers")
+
+
+@require_http_methods(["GET", "POST"])
+def step(request, slug, name):
+    """One step: POST "plan" says what it would take, POST "start" asks for it."""
+    study = study_for(request.user, slug, MANAGERS)
+    if name not in FIELDS:
+        raise Http404
+    form = StepForm(*((request.POST, request.FILES) if request.method == "POST" else ()), step=name)
+    context = {"study": study, "step": STEPS[name], "form": form}
+    if form.is_bound and form.is_valid():
+        data = form.cleaned_data
+        try:
+            if request.POST.get("do") == "start":
+                proposals.request(
+                    study, name, data["options"], endpoint=data["endpoint"], by=request.user
+                )
+                messages.success(request, _("It is asked for. You can leave this page."))
+                return redirect("generation", slug)
+            context["plan"] = proposals.plan(
+                study, name, data["options"], endpoint=data["endpoint"]
+            )
+            context["form"] = _filled(form, name)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+    status = 400 if form.errors else 200
+    return render(request, "candidates/step.html", context, status=status)
+
+
+def _filled(form: StepForm, name: str) -> StepForm:
+    """The form with a file's texts typed in: a browser sends no file twice."""
+    again = StepForm(step=name)
+    for field in again.fields:
+        again.initial[field] = form.cleaned_data.get(field, "")
+    again.initial.pop("file", None)
+    return again
+
+
+@require_POST
+def stop(request, slug, pk):
+    """Cancel a run, or resume it."""
+    study = study_for(request.user, slug, MANAGERS)
+    run = get_object_or_404(Run, study=study, pk=pk)
+    if request.POST.get("do") == "resume":
+        count = proposals.resume(run, by=request.user)
+        words = ngettext("%(n)d is asked for again.", "%(n)d are asked for again.", count)
+    else:
+        count = proposals.cancel(run, by=request.user)
+        words = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
+    messages.success(request, words % {"n": count})
+    return redirect("generation", slug)
+
+
+@require_http_methods(["GET", "POST"])
+def rules(request, slug):
+    """Budgets, and how what models write is reviewed."""
+    study = study_for(request.user, slug, MANAGERS)
+    data = request.POST if request.method == "POST" else None
+    budget = Budget.objects.filter(study=study).first() or Budget(study=study)
+    forms = (BudgetForm(data, instance=budget), RulesForm(data, instance=proposals.rules_of(study)))
+    # Not one after the other: both forms say at once what is wrong.
+    valid = [form.is_valid() for form in forms]
+    if data is not None and all(valid):
+        for form in forms:
+            form.save()
+        audit.record(request.user, "generation.rules", study, **_as_text(forms))
+        messages.success(request, _("Saved."))
+        return redirect("generation", slug)
+    context = {"study": study, "forms": forms, "prompts": list(wording.BUILT_IN)}
+    status = 400 if any(form.errors for form in forms) else 200
+    return render(request, "candidates/rules.html", context, status=status)
+
+
+def _as_text(forms) -> dict:
+    return {name: str(value) for form in forms for name, value in form.cleaned_data.items()}
+
+
+@require_http_methods(["GET", "POST"])
+def prompt(request, slug, name):
+    """The study's wording of one prompt; POST makes its next version."""
+    study = study_for(request.user, slug, MANAGERS)
+    if name not in wording.BUILT_IN:
+        raise Http404
+    current = wording.of(study, name)
+    initial = {"system": current.system, "user": current.user}
+    form = PromptForm(request.POST if request.method == "POST" else None, initial=initial)
+    if form.is_bound and form.is_valid():
+        try:
+            wording.save(study, name, **form.cleaned_data, by=request.user)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+        else:
+            messages.success(request, _("Saved. Earlier results name the version that made them."))
+            return redirect("prompt", slug, name)
+    context = {
+        "study": study,
+        "name": name,
+        "current": current,
+        "form": form,
+        "places": sorted(wording.BUILT_IN[name].places),
+        "versions": PromptTemplate.objects.filter(study=study, name=name).order_by("-version"),
+    }
+    return render(request, "candidates/prompt.html", context, status=400 if form.errors else 200)

@@ -1,0 +1,105 @@
+"""The review queue: one page for everything that models wrote."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.candidates import proposals, review
+from annotation.core.errors import DomainError
+from annotation.studies.access import MANAGERS, study_for
+
+PAGE = 20
+
+
+@require_safe
+def queue(request, slug, kind):
+    """What waits for this reviewer, one page of it, with what to look out for."""
+    study = study_for(request.user, slug, MANAGERS)
+    _check(kind)
+    flag = request.GET.get("flag", "")
+    flags = review.flags_of(kind)
+    similar = _similarity(request, study)
+    if "similar" in request.GET and kind != review.ANSWER:
+        rows = review.near_duplicates(study, kind, similar)
+    else:
+        rows = review.waiting(study, kind, request.user, flag=flag if flag in flags else "")
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    for row in page:
+        row.words = [flags.get(code, code) for code in row.flags]
+    context = {
+        "study": study,
+        "kind": kind,
+        "page": page,
+        "reasons": review.reasons_of(kind),
+        "flags": flags,
+        "flag": flag,
+        "kinds": review.counts(study),
+        "crowded": review.over_represented(study, kind),
+        "preview": [] if kind == review.ANSWER else review.preview(study, kind),
+        "similar": similar,
+        "undo": request.session.get(_key(study, kind), []),
+    }
+    return render(request, "candidates/review.html", context)
+
+
+@require_POST
+def decide(request, slug, kind):
+    """Accept or reject what was chosen; or take the last decision back."""
+    study = study_for(request.user, slug, MANAGERS)
+    _check(kind)
+    key = _key(study, kind)
+    try:
+        if request.POST.get("do") == "undo":
+            count = review.undo(study, kind, request.session.pop(key, []), by=request.user)
+            words = ngettext("%(n)d decision taken back.", "%(n)d decisions taken back.", count)
+        else:
+            words, count = _decided(request, study, kind, key)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, words % {"n": count})
+    return redirect("review", slug, kind)
+
+
+def _decided(request, study, kind: str, key: str) -> tuple[str, int]:
+    ids = _ids(request.POST.getlist("row"))
+    accepts = request.POST.get("do") == "accept"
+    reason = request.POST.get("reason", "")
+    count = review.decide(study, kind, ids, accepts=accepts, reason=reason, by=request.user)
+    # Undo is for the last decision of this browser; older ones are on their own pages.
+    request.session[key] = [str(pk) for pk in ids]
+    if accepts:
+        return ngettext("%(n)d accepted.", "%(n)d accepted.", count), count
+    return ngettext("%(n)d rejected.", "%(n)d rejected.", count), count
+
+
+def _ids(values: list[str]) -> list[UUID]:
+    try:
+        ids = [UUID(value) for value in values]
+    except ValueError as error:
+        raise DomainError(_("Choose what is meant first."), code="rows") from error
+    if not ids:
+        raise DomainError(_("Choose what is meant first."), code="rows")
+    return ids
+
+
+def _check(kind: str) -> None:
+    if kind != review.ANSWER and kind not in proposals.STEPS:
+        raise Http404
+
+
+def _key(study, kind: str) -> str:
+    return f"review-{study.pk}-{kind}"
+
+
+def _similarity(request, study) -> float:
+    try:
+        return min(1.0, max(0.0, float(request.GET.get("similar", ""))))
+    except ValueError:
+        return proposals.rules_of(study).similarity
