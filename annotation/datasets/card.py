@@ -152,6 +152,8 @@ def _limits(manifest):
             f"- Pairs come from a majority of at least {pairs['min_votes']} votes, whose winner "
             f"has at least {pairs['min_margin']} more than the next label; they have no tiers."
         )
+    elif manifest["rules"]["pairs"]["name"] == "imported":
+        yield "- Pairs and tiers are those of an imported release: no vote stands behind them."
     else:
         yield from _tier_limits(manifest["rules"])
     yield from _remarks(manifest.get("remarks", {}))

@@ -9,8 +9,8 @@ from annotation.datasets import layouts
 from annotation.datasets.layouts.bespoke import SHOTS
 from annotation.datasets.truth import RULE
 
-TIERS, MAJORITY = "tiers", "majority"
-PAIR_RULES = (TIERS, MAJORITY)
+TIERS, MAJORITY, IMPORTED = "tiers", "majority", "imported"
+PAIR_RULES = (TIERS, MAJORITY, IMPORTED)
 MOST_VOTES = 1_000
 MOST_SHOTS = 100
 
@@ -20,8 +20,9 @@ class Choices:
     """How a release makes its rows from votes; stored with it and stated in its manifest.
 
     ``rule`` makes pairs of tiers, or of a majority of at least ``min_votes`` votes whose winner is
-    ``min_margin`` votes before the next label. ``hard_fill`` is the largest share of borderline
-    items in the hard tier. ``shots`` of a query's responses are examples for a judge model.
+    ``min_margin`` votes before the next label, or takes those that a release was imported with.
+    ``hard_fill`` is the largest share of borderline items in the hard tier. ``shots`` of a query's
+    responses are examples for a judge model.
     """
 
     hard_fill: Fraction = Fraction(0)
@@ -57,6 +58,11 @@ class Choices:
         return self.rule == MAJORITY
 
     @property
+    def by_tiers(self) -> bool:
+        """Whether pairs come from the tier rule."""
+        return self.rule == TIERS
+
+    @property
     def tier_rule(self):
         """The tier rule with this share of borderline items."""
         return replace(RULE, hard_fill=self.hard_fill)
@@ -64,7 +70,7 @@ class Choices:
     def rules(self) -> dict:
         """What the manifest's rules say of the pairs."""
         if not self.by_majority:
-            return {"name": TIERS}
+            return {"name": self.rule}
         return {
             "name": MAJORITY,
             "min_votes": self.min_votes,
@@ -77,14 +83,14 @@ class Choices:
         """DomainError where a choice cannot be, or the layout has no use for it."""
         tiered = layouts.layout_of(layout).TIERED
         if self.rule not in PAIR_RULES:
-            raise DomainError("The rule of pairs is “tiers” or “majority”.")
-        if self.hard_fill and (not tiered or self.by_majority):
+            raise DomainError("The rule of pairs is “tiers”, “majority” or “imported”.")
+        if self.hard_fill and not tiered:
             raise DomainError(
                 f"The layout “{layout}” has no tiers that borderline items could join."
-                if not tiered
-                else "A release by majority has no tiers that borderline items could join."
             )
-        if self.by_majority and not tiered:
+        if self.hard_fill and self.rule != TIERS:
+            raise DomainError("Borderline items join the hard tier by the rule “tiers” alone.")
+        if self.rule != TIERS and not tiered:
             raise DomainError(f"The layout “{layout}” has no pairs that a rule could make.")
         if (self.min_votes, self.min_margin) != (1, 1) and not self.by_majority:
             raise DomainError("Minimum votes and margin belong to the rule “majority”.")

@@ -45,7 +45,11 @@ class ReleaseForm(forms.Form):
     rule = forms.ChoiceField(
         label=_("Pairs by"),
         required=False,
-        choices=[("tiers", _("tiers of agreement")), ("majority", _("majority of few votes"))],
+        choices=[
+            ("tiers", _("tiers of agreement")),
+            ("majority", _("majority of few votes")),
+            ("imported", _("tiers they were imported with")),
+        ],
         help_text=_(
             "Tiers need nine votes an item. A majority takes items with fewer; the card says so. "
             "For “personafeedback” and “dpo”."

@@ -29,7 +29,14 @@ from annotation.datasets.frozen import Reading
 from annotation.datasets.models import Release
 from annotation.datasets.soft_labels import posteriors
 from annotation.datasets.tally import Tally, outside_bands
-from annotation.datasets.truth import QUESTION_ALONE, majority, majority_pair, pair, verdict
+from annotation.datasets.truth import (
+    QUESTION_ALONE,
+    imported_pair,
+    majority,
+    majority_pair,
+    pair,
+    verdict,
+)
 from annotation.datasets.writers import Tables, describe, json_text
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
@@ -213,7 +220,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     """
     layout = layouts.layout_of(release.layout)
     choices = Choices.from_json(release.frozen)
-    tiered = layout.TIERED and not choices.by_majority
+    tiered = layout.TIERED and choices.by_tiers
     # None: no audit has decided yet, which a release says and does not hide.
     if tiered and release.frozen.get("audit", {}).get("accepted") is False:
         raise DomainError(
@@ -299,6 +306,8 @@ class _Rows:
         if self.choices.by_majority:
             decided = majority(item, self.choices.min_votes, self.choices.min_margin)
             return decided, *majority_pair(item, decided)
+        if not self.choices.by_tiers:
+            return majority(item, 1, 1), *imported_pair(item)
         decided = verdict(item, self.choices.tier_rule)
         if item.id in self.filled:
             decided = replace(decided, tier="hard")

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 
@@ -11,6 +12,7 @@ from annotation.agreement.reading import withdrawn_from
 from annotation.agreement.tiers.rules import is_closed
 from annotation.candidates.models import Candidate
 from annotation.datasets import owners, records
+from annotation.datasets.models import ImportedPair
 from annotation.judging.kinds import Kind, answers_of, config_of_task, kind_of
 from annotation.judging.models import Adjudication, Batch, Item, ItemOption, Judgment
 from annotation.personas.models import Attribute, Memory, PersonaVersion
@@ -102,8 +104,10 @@ class Reading:
         while chunk := list(islice(found, CHUNK)):
             self.alive()
             shown, votes, rulings = self._answers(chunk), self._votes(chunk), self._rulings(chunk)
+            pairs = self._imported(chunk)
             for item in chunk:
-                yield self._item(item, shown[item.pk], votes[item.pk], rulings.get(item.pk))
+                record = self._item(item, shown[item.pk], votes[item.pk], rulings.get(item.pk))
+                yield replace(record, imported=pairs[item.pk]) if item.pk in pairs else record
 
     def attributes(self) -> Iterator[records.Attribute]:
         """Every attribute that an item of the release shows, with its conversations."""
@@ -179,6 +183,14 @@ class Reading:
         for row in rows:
             votes[row["slot__item_id"]].append((row, answers[row["pk"]]))
         return votes
+
+    def _imported(self, chunk) -> dict:
+        """{item: the winner and tier of its imported pair}."""
+        if self.frozen.get("choices", {}).get("rule") != "imported":
+            return {}
+        rows = ImportedPair.objects.filter(item__in=[item.pk for item in chunk])
+        fields = "item_id", "option__candidate__external_id", "tier"
+        return {item: (chosen, tier) for item, chosen, tier in rows.values_list(*fields)}
 
     def _rulings(self, chunk) -> dict:
         """{item: the newest ruling on it}."""

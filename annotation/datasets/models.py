@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from annotation.core.jobs import Job
+from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study
 
 
@@ -49,3 +50,39 @@ class Release(Job):
 
     def __str__(self):
         return f"{self.study.slug} v{self.version}"
+
+
+class ReleaseImport(Job):
+    """A release that became a study, or is to: the row is the job and its report."""
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    # None until it is done.
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, null=True, related_name="+")
+    slug = models.SlugField(max_length=60)
+    # Of all files of the folder: the same folder again changes nothing.
+    digest = models.CharField(max_length=64, blank=True)
+    report = models.JSONField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+
+    class Meta:
+        indexes = [models.Index(fields=["slug", "digest"], name="release_import_of")]
+
+    def __str__(self):
+        return f"{self.slug} {self.created_at:%Y-%m-%d}"
+
+
+class ImportedPair(models.Model):
+    """The tier and the winner that an imported item came with. No vote stands behind it."""
+
+    item = models.OneToOneField(
+        Item, on_delete=models.CASCADE, primary_key=True, related_name="imported_pair"
+    )
+    # The answer that was preferred.
+    option = models.ForeignKey(ItemOption, on_delete=models.CASCADE, related_name="+")
+    tier = models.CharField(max_length=20, blank=True)
+
+    def __str__(self):
+        return f"{self.item_id}: {self.tier}"

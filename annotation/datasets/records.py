@@ -95,6 +95,8 @@ class Item:
     adjudicated: str | dict | None = None
     # Whether more people were asked because its panel left it borderline.
     topped: bool = False
+    # Winner's id and tier that the item was imported with.
+    imported: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

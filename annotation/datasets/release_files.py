@@ -21,11 +21,17 @@ BATCH = 1_000
 
 
 class Faults(list):
-    """[{"file", "row", "reason"}] of rows that were left out."""
+    """[{"file", "line", "reason"}] of rows that were left out, each once."""
 
-    def add(self, path: str, row: int | None, reason: str) -> None:
-        """Note one; ``row`` counts from 1, None for the file as a whole."""
-        self.append({"file": path, "row": row, "reason": reason})
+    def __init__(self) -> None:
+        super().__init__()
+        self._listed: set[tuple] = set()
+
+    def add(self, path: str, line: int | None, reason: str) -> None:
+        """Note one; ``line`` is the row's number from 1, None for the file as a whole."""
+        if (path, line, reason) not in self._listed:
+            self._listed.add((path, line, reason))
+            self.append({"file": path, "line": line, "reason": reason})
 
 
 def table(folder: Path, name: str) -> Path | None:

@@ -11,6 +11,8 @@ from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.tiers import rules
 from annotation.judging.kinds import kind_of
 
+# Pairs by other rules than tiers.
+UNTIERED = ("majority", "imported")
 CHECKED = ("medium", "hard")
 GROUPS = {"two_answers": 2, "three_answers": 3}
 SCORES = ("1", "2", "3", "4", "5")
@@ -60,7 +62,7 @@ class Tally:
             "items": self.items.total(),
             "judgments": self.judgments,
             "pairs": {tier: self.pairs[tier] for tier in ("easy", *CHECKED)}
-            | {tier: n for tier, n in self.pairs.items() if tier == "majority"},
+            | {tier: n for tier, n in self.pairs.items() if tier in UNTIERED},
             "left_out": {
                 name: dict(sorted(self.left_out[group].items()))
                 for name, group in self._groups().items()

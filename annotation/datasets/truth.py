@@ -141,6 +141,15 @@ def _chooses(item: Item) -> bool:
     return bool(item.labels) and "options" in kind_of(item.kind).ASKS
 
 
+def imported_pair(item: Item) -> tuple[Pair | None, str]:
+    """The pair that the item came with in a release, whatever its votes say; see ``pair``."""
+    if item.imported is None:
+        return None, "not_imported_as_a_pair"
+    chosen, tier = item.imported
+    by_id = {answer.id: answer for answer in item.answers}
+    return Pair(tier or "imported", by_id.pop(chosen), next(iter(by_id.values()))), ""
+
+
 def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
     """Generic answer, personalised answer, and whether the generic one is the first; or None.
 

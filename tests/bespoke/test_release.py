@@ -253,7 +253,7 @@ def test_what_is_not_whole_is_listed_with_file_and_row_and_the_rest_comes_in(
     path = folder / f"{name}.jsonl"
     path.write_text(f"{path.read_text()}{text}\n")
     counts = import_bespoke(folder, "again")
-    assert counts["rejected"] == [{"file": f"{name}.jsonl", "row": 2, "reason": reason}]
+    assert counts["rejected"] == [{"file": f"{name}.jsonl", "line": 2, "reason": reason}]
     assert (counts["queries"], counts["judgments"]) == (1, 2)
 
 

@@ -157,11 +157,11 @@ def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(
     ("layout", "wanted", "sentence"),
     [
         ("long", {"rule": "majority"}, "has no pairs that a rule could make"),
-        ("dpo", {"rule": "best"}, "“tiers” or “majority”"),
+        ("dpo", {"rule": "best"}, "“tiers”, “majority” or “imported”"),
         ("dpo", {"min_votes": 3}, "belong to the rule “majority”"),
         ("dpo", {"rule": "majority", "min_votes": 0}, "from 1 to 1,000"),
         ("dpo", {"rule": "majority", "min_margin": 1001}, "from 1 to 1,000"),
-        ("dpo", {"rule": "majority", "hard_fill": "1/5"}, "by majority has no tiers"),
+        ("dpo", {"rule": "majority", "hard_fill": "1/5"}, "by the rule “tiers” alone"),
     ],
 )
 def test_choices_that_cannot_be_are_refused(items, built, layout, wanted, sentence):

@@ -16,6 +16,8 @@ COLUMNS = {
     "n": "integer",
     "item_id": "text",
     "user_id": "text",
+    "chosen_id": "text",
+    "reject_id": "text",
     "persona": "json",
     "votes": SOFT,
 }
@@ -45,6 +47,8 @@ def _item(item, verdict, pair, posterior):
         "n": verdict.n,
         "item_id": item.id,
         "user_id": item.user_id,
+        "chosen_id": pair.chosen.id,
+        "reject_id": pair.reject.id,
         # The preference is this person's: a model that sees the question alone cannot learn it.
         "persona": item.profile,
         "votes": soft(item, posterior),

@@ -37,7 +37,7 @@ COLUMNS = {
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """One file a type of question and tier, empty or not; all personas, memories and votes.
 
-    By the rule "majority" each type has a file for its pairs, too.
+    By another rule than tiers each type has a file for its pairs, too.
     """
     memory = {"user_id": "text", "text": "text"}
     made = {

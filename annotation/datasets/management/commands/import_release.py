@@ -1,0 +1,47 @@
+"""`manage.py import_release DIR SLUG`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.core.rows import bar
+from annotation.datasets.release_import import import_release
+
+SHOWN = 20
+
+
+class Command(BaseCommand):
+    """Make a study of a release of any layout."""
+
+    help = "Make a study of a release's folder, ours or a published one; the layout is recognised."
+
+    def add_arguments(self, parser):
+        """DIR, SLUG and --json."""
+        parser.add_argument("folder", metavar="DIR", type=Path, help="the release")
+        parser.add_argument("slug", metavar="SLUG", help="address of the study")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, folder, slug, **options):
+        """Import what is whole, and print what came in and what did not."""
+        try:
+            report = import_release(folder, slug, progress=bar)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        except OSError as error:
+            reason = error.strerror or "input/output error"
+            raise CommandError(f"{folder}: {reason.lower()}") from error
+        if options["json"]:
+            self.stdout.write(json.dumps(report, ensure_ascii=False))
+            return
+        counts = ", ".join(f"{report[name]:,} {name}" for name in ("items", "votes", "workers"))
+        self.stdout.write(f"{slug} ({report['layout']}): {counts}")
+        for half, tiers in report["pairs"].items():
+            named = ", ".join(f"{number:,} {tier or 'pairs'}" for tier, number in tiers.items())
+            self.stdout.write(f"{half}: {named}")
+        for fault in report["rejected"][:SHOWN]:
+            place = f"{fault['file']}, row {fault['line']}" if fault["line"] else fault["file"]
+            self.stderr.write(f"left out: {place}: {fault['reason']}")
+        if len(report["rejected"]) > SHOWN:
+            self.stderr.write(f"and {len(report['rejected']) - SHOWN:,} more")

@@ -1,0 +1,228 @@
+"""Makes a study of a release's folder, ours or a published one, whatever its layout."""
+
+import hashlib
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from django.db import transaction
+
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.core.rows import silent
+from annotation.datasets import release_files, release_rows
+from annotation.datasets.bespoke_import import import_bespoke
+from annotation.datasets.bespoke_tables import QUERIES
+from annotation.datasets.check import MANIFEST, read_manifest
+from annotation.datasets.models import ImportedPair, ReleaseImport
+from annotation.datasets.release_files import Faults
+from annotation.judging.imports import rows as bundle_rows
+from annotation.judging.imports.bundles import check_slug
+from annotation.judging.imports.vote_rows import import_votes
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Item, ItemOption
+from annotation.studies.models import Study, TaskDefinition
+
+CHUNK = 2_000
+# Files by which a folder without a manifest is recognised, the most telling first.
+SIGNS = {
+    "bespoke": (QUERIES,),
+    "personafeedback": (
+        release_rows.PERSONAS,
+        *(
+            f"{root}{half}/{tier}"
+            for root in ("data/", "")
+            for halves in release_rows.HALVES.values()
+            for half in halves
+            for tier in release_rows.TIERS
+        ),
+    ),
+    "long": ("judgments", "items"),
+    "dpo": ("pairs",),
+    "personalbench": ("attributes", "relevance", "responses"),
+}
+REPORTED = ("queries", "candidates", "items", "votes", "scores", "workers")
+
+
+def layout_of(folder: Path) -> str:
+    """The layout of the release in ``folder``; DomainError where it has none that is known."""
+    if not folder.is_dir():
+        raise DomainError(f"{folder} is not a folder.")
+    if (folder / MANIFEST).is_file():
+        named = read_manifest(folder).get("layout")
+        if named in SIGNS:
+            return named
+    for layout, tables in SIGNS.items():
+        if any(release_files.table(folder, table) for table in tables):
+            return layout
+    raise DomainError(
+        f"{folder} holds no release of a known layout: no table of "
+        f"{', '.join(SIGNS)} is there, as Parquet, JSON lines or CSV."
+    )
+
+
+def import_release(folder: Path, slug: str, *, by=None, progress: Callable = silent) -> dict:
+    """Make the study ``slug`` of a release's folder, or add to it what it lacks.
+
+    Pairs keep the tier they came with, marked as imported; votes come in where the release has
+    them, and none is invented. Returns ``study``, ``layout``, counts, ``pairs`` by half and tier,
+    ``unknown_columns`` and ``rejected``: file, line (row from 1) and reason of each row that is
+    left out. The same folder again changes nothing. Raises DomainError, with nothing stored, for a
+    folder without a release, and where none of its rows can be imported.
+    """
+    check_slug(slug)
+    layout, digest = layout_of(folder), _digest(folder)
+    earlier = ReleaseImport.objects.filter(
+        slug=slug, digest=digest, status=ReleaseImport.Status.DONE, study__isnull=False
+    ).first()
+    if earlier:
+        return earlier.report
+    with transaction.atomic():
+        if layout == "bespoke":
+            report = _bespoke(folder, slug, by)
+        else:
+            report = _Import(folder, layout, by).store(slug, progress)
+        study = Study.objects.get(slug=slug)
+        ReleaseImport.objects.create(
+            study=study, slug=slug, digest=digest, report=report, status="done", by=by
+        )
+        audit.record(by, "study.import_release", study, layout=layout, items=report["items"])
+    return report
+
+
+def _digest(folder: Path) -> str:
+    """SHA-256 over the names and bytes of all files."""
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        whole.update(
+            f"{path.relative_to(folder).as_posix()}\0{digest}\n".encode("utf-8", "replace")
+        )
+    return whole.hexdigest()
+
+
+def _bespoke(folder: Path, slug: str, by) -> dict:
+    counts = import_bespoke(folder, slug, by=by)
+    study = Study.objects.get(slug=slug)
+    return _report("bespoke", study, counts["rejected"]) | counts | {"votes": counts["judgments"]}
+
+
+def _report(layout: str, study: Study, rejected: list) -> dict:
+    return {
+        "study": study.slug,
+        "layout": layout,
+        **dict.fromkeys(REPORTED, 0),
+        "queries": study.queries.filter(replaced_at=None).count(),
+        "candidates": study.candidates.count(),
+        "items": study.items.count(),
+        "pairs": {},
+        "rejected": list(rejected),
+        "unknown_columns": [],
+    }
+
+
+class _Import:
+    """One import: rows of the layout become rows of a bundle, and those the study's."""
+
+    def __init__(self, folder: Path, layout: str, by):
+        self.faults, self.by = Faults(), by
+        self.layout = release_rows.LAYOUTS[layout](folder, self.faults)
+
+    def store(self, slug: str, progress: Callable) -> dict:
+        """Store all that is whole; the report."""
+        study, _made = Study.objects.get_or_create(
+            slug=slug, defaults={"title": slug.replace("-", " ").capitalize(), "languages": []}
+        )
+        for name, (kind, settings) in self.layout.tasks().items():
+            _store_task(study, name, kind, settings)
+        for name in bundle_rows.NAMES:
+            for chunk in _chunks(progress(self.layout.rows(name), name, None)):
+                self._add(study, name, chunk)
+        items = _Items(study)
+        if not items.ids:
+            reasons = "; ".join(fault["reason"] for fault in self.faults[:3]) or "it has no rows"
+            raise DomainError(f"Nothing of the release can be imported: {reasons}.")
+        self._store_pairs(items)
+        votes = self._store_votes(study, items)
+        return _report(self.layout.name, study, self.faults) | {
+            "votes": votes["votes"],
+            "workers": votes["workers"],
+            "pairs": self.layout.counts(set(items.ids)),
+            "unknown_columns": list(self.layout.unknown),
+        }
+
+    def _add(self, study: Study, name: str, chunk: list) -> None:
+        places = [place for place, _row in chunk]
+        values = [row for _place, row in chunk]
+        for fault in bundle_rows.add(study, name, values, skip_faulty=True, by=self.by):
+            self.layout.fault(places[fault.row], fault.detail)
+
+    def _store_pairs(self, items: "_Items") -> None:
+        """The tier and winner that each item came with; votes are not made of them."""
+        pairs = [
+            ImportedPair(item_id=items.ids[name], option_id=option, tier=pair.tier)
+            for name, pair in self.layout.pairs.items()
+            if name in items.ids and (option := items.option(name, pair.chosen))
+        ]
+        ImportedPair.objects.bulk_create(pairs, batch_size=CHUNK, ignore_conflicts=True)
+
+    def _store_votes(self, study: Study, items: "_Items") -> dict:
+        places, elsewhere = {}, Counter()
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+            for place, row in self.layout.votes():
+                pair = self.layout.pairs.get(row["task"])
+                # An easy pair stands for an item of three answers; the votes were on those.
+                if row["task"] not in items.ids or (pair and pair.tier == "easy"):
+                    elsewhere[place.file] += 1
+                    continue
+                file.write(json.dumps(_vote(row)) + "\n")
+                places[len(places) + 1] = place
+            file.flush()
+            for name, number in elsewhere.items():
+                words = f"{number:,} votes are on items that the release does not hold"
+                self.faults.add(name, None, words)
+            if not places:
+                return {"votes": 0, "workers": 0}
+            stored = import_votes(study, file.name)
+        for rejected in stored["rejected"]:
+            self.layout.fault(places[rejected["line"]], rejected["reason"])
+        return stored
+
+
+class _Items:
+    """The items of a study by their own ids."""
+
+    def __init__(self, study: Study):
+        rows = Item.objects.filter(study=study).values_list("external_id", "pk")
+        self.ids = dict(rows.iterator(chunk_size=20_000))
+        options = ItemOption.objects.filter(item__study=study)
+        fields = "item__external_id", "candidate__external_id", "pk"
+        self._options = {
+            (item, candidate): pk for item, candidate, pk in options.values_list(*fields).iterator()
+        }
+
+    def option(self, item: str, candidate: str):
+        """Id of the option of ``item`` that shows ``candidate``, or None."""
+        return self._options.get((item, candidate))
+
+
+def _vote(row: dict) -> dict:
+    names = "task", "worker", "label", "submitted_at", "seconds", "reason"
+    return {name: row[name] for name in names if row.get(name) not in (None, "")}
+
+
+def _store_task(study: Study, name: str, kind: str, settings: dict) -> None:
+    config = kind_of(kind).check_config(settings)
+    if not study.tasks.filter(name=name).exists():
+        TaskDefinition.objects.create(
+            study=study, name=name, kind=kind, overlap=release_rows.OVERLAP, config=config
+        )
+
+
+def _chunks(rows: Iterator) -> Iterator[list]:
+    while chunk := list(islice(rows, CHUNK)):
+        yield chunk

@@ -1,0 +1,482 @@
+"""Turns the rows of a release, ours or a published one, into rows of a study bundle. Pure.
+
+A layout is a class with ``tasks`` ({name: (kind, settings)}) and a method for each file of a bundle
+that yields (place, row); ``pair_of`` tells the tier and winner that came with an item. Files are
+read once for each, so that memory does not grow with them.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotation.core.errors import DomainError
+from annotation.datasets import release_files
+from annotation.datasets.release_files import Faults, json_of, text_of
+
+Rows = Iterator[tuple["Place", dict]]
+# The public copy of the benchmark spells one folder so.
+HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
+TIERS = ("easy", "medium", "hard", "majority", "imported")
+PERSONAS = "persona/all_personas"
+TASK = "better"
+OVERLAP = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a row stands: file and number from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPair:
+    """What a release says of an item: half, tier, and the id of the answer that people chose."""
+
+    half: str
+    tier: str
+    chosen: str
+
+
+class Layout:
+    """A release's folder as rows of a bundle; ``faults`` lists what is left out."""
+
+    name = ""
+    # Columns that are read, or repeat what is read.
+    columns: frozenset[str] = frozenset()
+
+    def __init__(self, folder: Path, faults: Faults):
+        self.folder, self.faults = folder, faults
+        self.unknown: dict[str, None] = {}
+        self.pairs: dict[str, GivenPair] = {}
+        self.left_out: set[Place] = set()
+
+    def tasks(self) -> dict[str, tuple[str, dict]]:
+        """{name: (kind, settings)} of the tasks that the items are of."""
+        raise NotImplementedError
+
+    def rows(self, name: str) -> Rows:
+        """The rows of the bundle's file ``name``, each id once."""
+        seen: dict[str, str] = {}
+        for place, row in getattr(self, name, tuple)():
+            # Items are checked where they are stored: an item twice is a fault.
+            if name == "items" or "id" not in row:
+                yield place, row
+            elif row["id"] not in seen:
+                seen[row["id"]] = _digest(row)
+                yield place, row
+            elif seen[row["id"]] != _digest(row):
+                self.fault(place, f"“{row['id'][:80]}” stands for something else in an earlier row")
+
+    def votes(self) -> Rows:
+        """``task``, ``worker``, ``label`` and what else is known of each vote of the items."""
+        for table in ("annotations", "votes"):
+            if release_files.table(self.folder, table) is None:
+                continue
+            for place, row in self.read(table, None):
+                if row.get("kind", "selection") == "selection":
+                    yield place, row | {"task": row.get("item_id", row.get("task"))}
+            return
+
+    def read(self, table: str, columns: frozenset | None) -> Rows:
+        """The rows of a table; columns that are not among ``columns`` are noted as unknown."""
+        path = release_files.table(self.folder, table)
+        for number, row in release_files.rows(self.folder, table, self.faults):
+            if columns is not None:
+                self.unknown |= dict.fromkeys(key for key in row if key not in columns)
+            yield Place(path.relative_to(self.folder).as_posix(), number), row
+
+    def convert(self, rows: Rows, make) -> Rows:
+        """``make(place, row)`` of each row; a row that it refuses is a fault."""
+        for place, row in rows:
+            try:
+                yield from ((place, made) for made in make(place, row))
+            except DomainError as refusal:
+                self.fault(place, refusal.sentence)
+
+    def fault(self, place: Place, reason: str) -> None:
+        """List a row that is left out, with the first reason."""
+        if place not in self.left_out:
+            self.left_out.add(place)
+            self.faults.add(place.file, place.line, reason)
+
+    def counts(self, items: set[str]) -> dict[str, dict[str, int]]:
+        """{half: {tier: pairs}} among ``items``."""
+        counted: dict[str, Counter] = {}
+        for item, pair in self.pairs.items():
+            if item in items:
+                counted.setdefault(pair.half, Counter())[pair.tier] += 1
+        return {half: dict(tiers) for half, tiers in counted.items()}
+
+
+class _Pairs(Layout):
+    """Layouts whose rows are pairs: a question, a chosen and a rejected answer."""
+
+    rejected = "reject"
+    question = "question"
+
+    def tasks(self) -> dict[str, tuple[str, dict]]:
+        """Better of two, with the other labels that our own rows show."""
+        labels = {
+            vote.get("label")
+            for _place, row in self.pair_rows()
+            for vote in (row["votes"] if isinstance(row.get("votes"), list) else ())
+            if isinstance(vote, dict)
+        }
+        words = {name: name in labels for name in ("tie", "none")}
+        return {TASK: ("selection", {"options": 2} | words)}
+
+    def pair_rows(self) -> Iterator[tuple[Place, dict]]:
+        """All pairs; a row has ``half`` and ``tier`` besides."""
+        raise NotImplementedError
+
+    def queries(self) -> Rows:
+        """Each question of each person once."""
+        return self.convert(self.pair_rows(), self._query)
+
+    def candidates(self) -> Rows:
+        """The two answers of each pair."""
+        return self.convert(self.pair_rows(), self._candidates)
+
+    def items(self) -> Rows:
+        """The pairs. Which answer stands first does not tell which was chosen."""
+        return self.convert(self.pair_rows(), self._item)
+
+    def _ids(self, place: Place, row: dict) -> tuple[str, str, str, str]:
+        """Ids of item, query, chosen and rejected answer."""
+        item = row.get("item_id") or f"{row['half']}-{row['tier'] or 'pair'}-{place.line}"
+        asked = _digest([row["half"], _user(row), text_of(row, self.question)])
+        query = row.get("query_id") or f"q-{asked[:16]}"
+        chosen = row.get("chosen_id") or f"{item}-chosen"
+        reject = row.get("reject_id") or f"{item}-reject"
+        return str(item), str(query), str(chosen), str(reject)
+
+    def _query(self, place: Place, row: dict) -> Iterator[dict]:
+        query = {"id": self._ids(place, row)[1], "text": text_of(row, self.question)}
+        query |= {"type": row["half"], "scenario": row.get("scenario") or ""}
+        yield query | ({"persona": user} if (user := _user(row)) else {})
+
+    def _candidates(self, place: Place, row: dict) -> Iterator[dict]:
+        _item, query, *ids = self._ids(place, row)
+        sides = (("chosen", "chosen"), (self.rejected, "reject"))
+        for id, (column, side) in zip(ids, sides, strict=True):
+            about = {name: row.get(f"{side}_{name}") or "" for name in ("model", "strategy")}
+            yield {"id": id, "query": query, "text": text_of(row, column)} | about
+
+    def _item(self, place: Place, row: dict) -> Iterator[dict]:
+        item, query, *ids = self._ids(place, row)
+        self.pairs.setdefault(item, GivenPair(row["half"], row["tier"], ids[0]))
+        votes = row.get("n")
+        overlap = {"overlap": votes} if type(votes) is int and votes > OVERLAP else {}
+        order = sorted(ids, key=_digest)
+        yield {"id": item, "task": TASK, "query": query, "candidates": order} | overlap
+
+
+class PersonaFeedback(_Pairs):
+    """``data/{specific,general}/{easy,medium,hard}`` and the personas, ours or as published."""
+
+    name = "personafeedback"
+    # fmt: off
+    columns = frozenset((
+        "user_id", "question", "chosen", "reject", "item_id", "query_id", "tier",
+        "votes", "n", "share", "chosen_id", "reject_id", "chosen_strategy",
+        "reject_strategy", "chosen_model", "reject_model", "scenario",
+        "persona_version",
+    ))
+    # fmt: on
+
+    def files(self) -> Iterator[tuple[str, str, str]]:
+        """(table, half, tier) of the pairs that are there."""
+        for half, folders in HALVES.items():
+            for name in folders:
+                for tier in TIERS:
+                    for table in (f"data/{name}/{tier}", f"{name}/{tier}"):
+                        if release_files.table(self.folder, table):
+                            yield table, half, tier
+
+    def personas(self) -> Rows:
+        """The line of a persona is its id; without that file, a person is known by its id alone."""
+        if release_files.table(self.folder, PERSONAS):
+            for place, row in self.read(PERSONAS, None):
+                yield place, {"id": str(place.line), "profile": row}
+            return
+        yield from self.convert(self.pair_rows(), _bare_persona)
+
+    def memories(self) -> Rows:
+        """Texts that a persona would be interested in."""
+        columns = frozenset(("user_id", "text"))
+        for place, row in self.read("persona/memories", columns):
+            yield place, {"persona": str(row.get("user_id", "")), "text": row.get("text")}
+
+    def pair_rows(self) -> Iterator[tuple[Place, dict]]:
+        """The pairs of every half and tier."""
+        for table, half, tier in self.files():
+            for place, row in self.read(table, self.columns):
+                yield place, row | {"half": half, "tier": tier}
+
+
+class Dpo(_Pairs):
+    """``pairs``: prompt, chosen, rejected."""
+
+    name = "dpo"
+    question, rejected = "prompt", "rejected"
+    # fmt: off
+    columns = frozenset((
+        "prompt", "chosen", "rejected", "tier", "share", "n", "item_id", "user_id",
+        "persona", "votes", "chosen_id", "reject_id", "query_id", "type",
+    ))
+    # fmt: on
+
+    def personas(self) -> Rows:
+        """The profile that stands beside the pairs."""
+        return self.convert(self.pair_rows(), self._persona)
+
+    def _persona(self, place: Place, row: dict) -> Iterator[dict]:
+        if not _user(row):
+            return
+        if row.get("persona") is None:
+            yield from _bare_persona(place, row)
+            return
+        yield {"id": _user(row), "profile": json_of(row, "persona")}
+
+    def pair_rows(self) -> Iterator[tuple[Place, dict]]:
+        """The pairs; their half is the question's type, if it is there."""
+        for place, row in self.read("pairs", self.columns):
+            half = row.get("type") if row.get("type") in HALVES else "specific"
+            yield place, row | {"half": half, "tier": str(row.get("tier") or "")}
+
+
+def _bare_persona(place: Place, row: dict) -> Iterator[dict]:
+    if user := _user(row):
+        yield {"id": user, "profile": {"user_id": user}}
+
+
+def _user(row: dict) -> str:
+    return text_of(row, "user_id") if row.get("user_id") not in (None, "") else ""
+
+
+def _digest(value) -> str:
+    return hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()
+
+
+class Long(Layout):
+    """``items``, ``candidates``, ``personas``, ``attributes`` and ``judgments``."""
+
+    name = "long"
+
+    def tasks(self) -> dict[str, tuple[str, dict]]:
+        """The tasks of the items, with the settings that their rows show."""
+        tasks: dict[str, tuple[str, dict]] = {}
+        for _place, row in self._items():
+            kind, settings = row["kind"], _settings(row)
+            if row["task"] in tasks:
+                # What one version allowed, all do: a tie of an older one is a vote.
+                earlier = tasks[row["task"]][1]
+                settings = {
+                    key: max(earlier.get(key, 0), value) if isinstance(value, int) else value
+                    for key, value in settings.items()
+                }
+            tasks[row["task"]] = kind, settings
+        return tasks
+
+    def personas(self) -> Rows:
+        """All personas."""
+        return self.convert(self.read("personas", None), self._persona)
+
+    def _persona(self, place: Place, row: dict) -> Iterator[dict]:
+        yield {"id": text_of(row, "user_id"), "profile": json_of(row, "profile")}
+
+    def queries(self) -> Rows:
+        """The questions of the items."""
+        return self.convert(self._items(), self._query)
+
+    def _query(self, place: Place, row: dict) -> Iterator[dict]:
+        if row.get("query_id"):
+            query = {"id": text_of(row, "query_id"), "text": text_of(row, "question")}
+            query |= {name: row[name] for name in ("need", "type", "scenario") if row.get(name)}
+            yield query | ({"persona": _user(row)} if _user(row) else {})
+
+    def candidates(self) -> Rows:
+        """All answers."""
+        return self.convert(self.read("candidates", None), self._candidate)
+
+    def _candidate(self, place: Place, row: dict) -> Iterator[dict]:
+        candidate = {"id": text_of(row, "candidate_id"), "query": text_of(row, "query_id")}
+        candidate |= {name: row.get(name) or "" for name in ("model", "strategy")}
+        yield candidate | {"text": text_of(row, "text"), "urls": json_of(row, "urls") or []}
+
+    def attributes(self) -> Rows:
+        """All attributes with their conversations."""
+        return self.convert(self.read("attributes", None), self._attribute)
+
+    def _attribute(self, place: Place, row: dict) -> Iterator[dict]:
+        attribute = {"id": text_of(row, "attribute_id"), "persona": text_of(row, "user_id")}
+        attribute |= {"text": text_of(row, "text"), "model": row.get("model") or ""}
+        attribute["conversations"] = json_of(row, "conversations") or []
+        yield attribute | ({"confidence": row["confidence"]} if row.get("confidence") else {})
+
+    def items(self) -> Rows:
+        """All items whose kind can be imported."""
+        return self.convert(self._items(), self._item)
+
+    def _item(self, place: Place, row: dict) -> Iterator[dict]:
+        item = {"id": text_of(row, "item_id"), "task": row["task"]}
+        item |= {
+            name: row[f"{name}_id"] for name in ("query", "attribute") if row.get(f"{name}_id")
+        }
+        yield item | {
+            "candidates": _texts(row, "candidates"),
+            "overlap": row.get("overlap") or OVERLAP,
+        }
+
+    def _items(self) -> Iterator[tuple[Place, dict]]:
+        for place, row in self.read("items", None):
+            if row.get("kind") not in _SETTINGS:
+                self.fault(place, "items of this kind cannot be imported")
+                continue
+            if isinstance(row.get("task"), str) and row["task"]:
+                yield place, row
+            else:
+                self.fault(place, "there is no text “task”")
+
+    def votes(self) -> Rows:
+        """The judgments whose answer is a selection."""
+        for place, row in self.read("judgments", None):
+            if row.get("kind") == "selection":
+                yield place, row | {"task": row.get("item_id"), "label": row.get("answer")}
+
+
+def _settings(row: dict) -> dict:
+    return _SETTINGS[row["kind"]](row)
+
+
+def _texts(row: dict, column: str) -> list[str]:
+    value = row.get(column)
+    value = json_of(row, column) if isinstance(value, str) else value or []
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise DomainError(f"“{column}” is no list of text")
+    return value
+
+
+def _selection(row: dict) -> dict:
+    labels = _texts(row, "labels")
+    options = len(_texts(row, "candidates"))
+    return {"options": options, "tie": "tie" in labels, "none": "none" in labels}
+
+
+# What the rows of a layout show of the settings of a task, by kind of judgment.
+_SETTINGS = {
+    "selection": _selection,
+    "preference": lambda row: {
+        "points": len(_texts(row, "labels")),
+        "attribute": bool(row.get("attribute_id")),
+    },
+    "feedback": lambda row: {
+        "criteria": _texts(row, "criteria"),
+        "options": len(_texts(row, "candidates")),
+    },
+    "attribute": lambda row: {},
+    "relevance": lambda row: {},
+}
+
+
+class PersonalBench(Layout):
+    """``attributes``, ``relevance`` and ``responses``."""
+
+    name = "personalbench"
+    TASKS = {"attributes": "traits", "relevance": "matter", "responses": "rate"}
+    # fmt: off
+    columns = frozenset((
+        "attribute_id", "user", "text", "confidence", "verdicts", "label", "counts",
+        "item_id", "task", "task_version", "adjudicated", "model", "prompt_id",
+        "prompt", "votes", "attribute", "unit_id", "generic", "personalised",
+        "ratings", "mean", "points", "explicit_mention", "mention_share",
+        "generic_id", "personalised_id", "personalised_strategy",
+    ))
+    # fmt: on
+
+    def tasks(self) -> dict[str, tuple[str, dict]]:
+        """One task a stage."""
+        shown = next((row for _place, row in self.read("responses", None)), {})
+        return {
+            "traits": ("attribute", {}),
+            "matter": ("relevance", {}),
+            "rate": (
+                "preference",
+                {"points": shown.get("points") or 5, "attribute": bool(shown.get("attribute_id"))},
+            ),
+        }
+
+    def personas(self) -> Rows:
+        """People are known by their ids alone."""
+        for table in self.TASKS:
+            for place, row in self.read(table, None):
+                if user := row.get("user"):
+                    yield place, {"id": str(user), "profile": {"user": str(user)}}
+
+    def attributes(self) -> Rows:
+        """The statements that were judged, and those that other stages show."""
+        for table in self.TASKS:
+            yield from self.convert(self.read(table, self.columns), self._attribute)
+
+    def _attribute(self, place: Place, row: dict) -> Iterator[dict]:
+        if not row.get("attribute_id") or not row.get("user"):
+            return
+        attribute = {"id": text_of(row, "attribute_id"), "persona": text_of(row, "user")}
+        yield attribute | {"text": text_of(row, "attribute", "text")}
+
+    def queries(self) -> Rows:
+        """The prompts of the second and third stage."""
+        for table in ("relevance", "responses"):
+            yield from self.convert(self.read(table, None), self._query)
+
+    def _query(self, place: Place, row: dict) -> Iterator[dict]:
+        query = {"id": self._prompt(row), "text": text_of(row, "prompt"), "type": "general"}
+        yield query | ({"persona": str(row["user"])} if row.get("user") else {})
+
+    def _prompt(self, row: dict) -> str:
+        return str(row.get("prompt_id") or f"q-{_digest(text_of(row, 'prompt'))[:16]}")
+
+    def candidates(self) -> Rows:
+        """The generic and the personalised answer."""
+        return self.convert(self.read("responses", None), self._candidates)
+
+    def _candidates(self, place: Place, row: dict) -> Iterator[dict]:
+        for side, id in zip(("generic", "personalised"), self._answers(row), strict=True):
+            strategy = "generic" if side == "generic" else row.get("personalised_strategy") or side
+            answer = {"id": id, "query": self._prompt(row), "text": text_of(row, side)}
+            yield answer | {"strategy": strategy}
+
+    def _answers(self, row: dict) -> tuple[str, str]:
+        unit = text_of(row, "unit_id")
+        return (
+            str(row.get("generic_id") or f"{unit}-generic"),
+            str(row.get("personalised_id") or f"{unit}-personalised"),
+        )
+
+    def items(self) -> Rows:
+        """One item a row of every stage."""
+        for table, task in self.TASKS.items():
+            for place, row in self.read(table, None):
+                made = self.convert([(place, row)], self._item)
+                yield from ((where, item | {"task": task}) for where, item in made)
+
+    def _item(self, place: Place, row: dict) -> Iterator[dict]:
+        names = [row.get("attribute_id"), row.get("prompt_id")]
+        fallback = row.get("unit_id") or "-".join(str(name) for name in names if name)
+        item = {"id": str(row.get("item_id") or fallback)}
+        if row.get("attribute_id"):
+            item["attribute"] = str(row["attribute_id"])
+        if "prompt" in row:
+            item["query"] = self._prompt(row)
+        yield item | ({"candidates": list(self._answers(row))} if "generic" in row else {})
+
+    def votes(self) -> Rows:
+        """None is a selection."""
+        return iter(())
+
+
+LAYOUTS = {layout.name: layout for layout in (PersonaFeedback, Dpo, Long, PersonalBench)}
