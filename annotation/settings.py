@@ -166,6 +166,7 @@ INSTALLED_APPS = [
     "annotation.judging",
     "annotation.agreement",
     "annotation.datasets",
+    "annotation.imports",
     "annotation.evaluation",
     "annotation.webhooks",
     "annotation.overview",
@@ -388,6 +389,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 30,
     },
     "ring-for-histories": {"task": "annotation.histories.tasks.ring", "schedule": 20},
+    "ring-for-imports": {"task": "annotation.imports.tasks.ring", "schedule": 20},
     "ring-for-releases": {"task": "annotation.datasets.tasks.ring", "schedule": 20},
     "webhooks": {
         "task": "annotation.webhooks.tasks.collect",

@@ -22,6 +22,7 @@ urlpatterns = [
     path("", include("annotation.judging.urls")),
     path("", include("annotation.agreement.urls")),
     path("", include("annotation.datasets.urls")),
+    path("", include("annotation.imports.urls")),
     path("", include("annotation.evaluation.urls")),
     path("", include("annotation.webhooks.urls")),
     path("", include("annotation.overview.urls")),

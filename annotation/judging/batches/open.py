@@ -63,7 +63,7 @@ def add_items(
         # Its being there is what makes the hand-out ask for checks.
         Checks.objects.get_or_create(study=study)
     else:
-        _insert_slots(batch, bound)
+        insert_slots(batch, bound)
         # Who had nothing left looks again. A claim under way holds its desk: it ends before this.
         Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
         if bound:
@@ -129,7 +129,8 @@ def _persona(row: dict) -> int | None:
     return about.persona_id if about else None
 
 
-def _insert_slots(batch: Batch, bound: bool) -> None:
+def insert_slots(batch: Batch, bound: bool = False) -> None:
+    """Open the slots of a batch whose items are stored; ``bound``: for their owners alone."""
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO judging_slot (id, study_id, item_id, ordinal, position, status, returned,

@@ -1,0 +1,125 @@
+"""Imports a file into a study: opens it, finds the mapping, stores what it says."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+from annotation.core.records import Rows
+from annotation.imports import mapping as mappings
+from annotation.imports import paths, recipes, store, tables
+from annotation.imports.mapping import Mapping, MappingError
+from annotation.imports.tables import Table, TableError
+from annotation.judging.imports import bundles
+from annotation.studies.models import Study
+
+SAMPLE = 100
+COUNTS = ("personas", "queries", "candidates", "items", "votes", "scores", "workers")
+
+
+@dataclass
+class Brought:
+    """What an import brought in; ``unknown`` columns were not read."""
+
+    counts: dict[str, int]
+    rejected: list[tuple[int, str]]
+    rejected_count: int
+    unknown: list[str]
+
+
+def columns_of(sample: list[dict]) -> list[str]:
+    """The columns of rows, in order."""
+    return list(dict.fromkeys(key for row in sample for key in row))
+
+
+def mapping_for(table: Table, recipe: str = "", columns: dict | None = None) -> Mapping:
+    """The mapping of ``columns`` ({target: [columns]}), else of the recipe, else a proposal.
+
+    MappingError where none of them fits the file.
+    """
+    sample = [row for _line, row in tables.sample(table, SAMPLE)]
+    if not sample:
+        raise MappingError(_("Nothing came in: the file has no rows."))
+    if columns:
+        chosen = Mapping.from_json({"columns": columns})
+        _check_columns(chosen, sample)
+        return chosen
+    if recipe:
+        return recipes.mapping_of(recipe, sample)
+    proposal = mappings.propose(sample)
+    if proposal is None:
+        names = ", ".join(columns_of(sample)[:30])
+        raise MappingError(
+            _("What the columns hold is not clear: map them or name a recipe. The file has %s.")
+            % names
+        )
+    return proposal
+
+
+def _check_columns(mapping: Mapping, sample: list[dict]) -> None:
+    """Refuse a mapping that names a column of which the first rows have nothing."""
+    columns = columns_of(sample)
+    for target, names in mapping.columns.items():
+        for name in names:
+            if name and paths.column_of(name, columns) not in columns:
+                words = {"target": target, "name": name[:80], "columns": ", ".join(columns[:30])}
+                raise MappingError(
+                    _("“%(target)s” is mapped to “%(name)s”; the file has %(columns)s.") % words
+                )
+
+
+def bring(
+    study: Study,
+    table: Table,
+    mapping: Mapping,
+    *,
+    task: str = "",
+    by=None,
+    skip_faults: bool = True,
+    dry_run: bool = False,
+    check: Callable[[int], None] = lambda rows: None,
+    rows: Rows | None = None,
+) -> Brought:
+    """Store the table's rows in ``study`` (see ``store.store``)."""
+    result = store.store(
+        study,
+        table.rows() if rows is None else rows,
+        mapping,
+        task=task,
+        by=by,
+        skip_faults=skip_faults,
+        dry_run=dry_run,
+        check=check,
+    )
+    unknown = mappings.unknown(mapping, result.columns)
+    return Brought(result.counts, result.faults.rows, result.faults.count, unknown)
+
+
+def bring_bundle(study: Study | None, table: Table, *, by=None) -> tuple[str, Brought]:
+    """Store a zipped bundle; the slug of its study. ``study``: the only one that it may be for."""
+    bundle = bundles.read(table.folder)
+    if study is not None and bundle.study["slug"] != study.slug:
+        words = {"slug": bundle.study["slug"], "study": study.slug}
+        raise TableError(_("The bundle is of the study “%(slug)s”, not of “%(study)s”.") % words)
+    totals = bundles.store(bundle, by)
+    counts = {name: totals.get(name, 0) for name in COUNTS}
+    return totals["study"], Brought(counts, [], 0, [])
+
+
+def study_of_file(path: Path, slug: str = "") -> Study:
+    """The study ``slug`` (default: from the file's name), made where it is missing."""
+    slug = slug or slugify(path.name.split(".")[0])[:60].strip("-_") or "import"
+    slug = slug.replace("_", "-")
+    study = Study.objects.filter(slug=slug).first()
+    if study is None:
+        bundles.check_slug(slug)
+        study = Study.objects.create(slug=slug, title=slug.replace("-", " ").capitalize())
+    return study
+
+
+def unsupported(table: Table) -> DomainError:
+    """The refusal of what has its own command."""
+    return TableError(_("This is a release: manage.py import_release makes a study of it."))

@@ -1,0 +1,123 @@
+"""`manage.py import_data FILE`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from annotation.core.errors import DomainError
+from annotation.core.rows import bar
+from annotation.imports import bring, tables
+from annotation.imports.mapping import TARGETS, suggestion
+from annotation.imports.recipes import RECIPES
+from annotation.studies.models import Study
+
+SHOWN = 20
+
+
+class Command(BaseCommand):
+    """Import questions, answers, personas, items and votes from a table."""
+
+    help = (
+        "Import a table (CSV, TSV, JSON, JSON lines, Parquet, .xlsx, or a zip of one) or a zipped "
+        "study bundle. Without --recipe and --map the columns are recognised by name. Faulty lines "
+        "are listed; the rest is stored."
+    )
+
+    def add_arguments(self, parser):
+        """FILE, --study, --recipe, --map, --task, --dry-run, --json."""
+        parser.add_argument("file", metavar="FILE")
+        parser.add_argument("--study", metavar="SLUG", default="", help="made where missing")
+        chosen = parser.add_mutually_exclusive_group()
+        chosen.add_argument("--recipe", metavar="NAME", default="", help=", ".join(RECIPES))
+        chosen.add_argument(
+            "--map",
+            metavar="TARGET=COLUMN",
+            action="append",
+            default=[],
+            help="several times; a column may be a place in it: answers[1].text. Targets: "
+            + ", ".join(TARGETS),
+        )
+        parser.add_argument("--task", metavar="NAME", default="", help="of the items and votes")
+        parser.add_argument("--dry-run", action="store_true", help="store nothing")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, file, **options):
+        """Store what fits; print the counts and what was rejected."""
+        path = Path(file)
+        if path.is_dir() and (path / "study.json").is_file():
+            slug, result = self.brought(
+                bring.bring_bundle, None, tables.Table("bundle", iter, folder=path)
+            )
+        elif path.is_dir():
+            raise CommandError(f"{file} is a folder: import_release makes a study of a release.")
+        elif not path.is_file():
+            raise CommandError(f"{file}: there is no such file.")
+        else:
+            slug, result = self.brought(self.table, path, options)
+        report = {"study": slug, **{name: result.counts.get(name, 0) for name in bring.COUNTS}}
+        report["rejected"] = [{"line": line, "reason": why} for line, why in result.rejected]
+        report["unknown_columns"] = result.unknown
+        if options["json"]:
+            self.stdout.write(json.dumps(report, ensure_ascii=False))
+        else:
+            self.say(file, report, result.rejected_count, options["dry_run"])
+
+    def brought(self, act, *values):
+        try:
+            return act(*values)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        except OSError as error:
+            raise CommandError(f"The file cannot be read: {error.strerror}.") from error
+
+    @transaction.atomic
+    def table(self, path: Path, options) -> tuple[str, bring.Brought]:
+        """Import a file; a study that was made for it goes with it where nothing came in."""
+        with tables.opened(path) as table:
+            wanted = Study.objects.filter(slug=options["study"]).first()
+            if table.format == "bundle":
+                return bring.bring_bundle(wanted, table)
+            if table.format == "release":
+                raise bring.unsupported(table)
+            mapping = bring.mapping_for(table, options["recipe"], _columns(options["map"]))
+            study = bring.study_of_file(path, options["study"])
+            result = bring.bring(
+                study,
+                table,
+                mapping,
+                task=options["task"],
+                dry_run=options["dry_run"],
+                rows=bar(table.rows(), "rows", None),
+            )
+            for note in table.notes:
+                self.stderr.write(note)
+        if options["dry_run"]:
+            transaction.set_rollback(True)
+        return study.slug, result
+
+    def say(self, file: str, report: dict, rejected: int, dry_run: bool) -> None:
+        """The report in words."""
+        counts = ", ".join(f"{report[name]:,} {name}" for name in bring.COUNTS if report[name])
+        verb = "would have" if dry_run else "has"
+        self.stdout.write(f"The study “{report['study']}” {verb} {counts} of this file.")
+        for name in report["unknown_columns"]:
+            near = suggestion(name)
+            words = f": did you mean “{near}”?" if near else ""
+            self.stderr.write(f"The column “{name}” is not read{words}")
+        for row in report["rejected"][:SHOWN]:
+            self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
+        if rejected > SHOWN:
+            self.stderr.write(f"… and {rejected - SHOWN:,} more: --json lists all of them")
+
+
+def _columns(pairs: list[str]) -> dict[str, list[str]]:
+    """{target: [columns]} of ``TARGET=COLUMN`` arguments."""
+    columns: dict[str, list[str]] = {}
+    for pair in pairs:
+        target, sign, column = pair.partition("=")
+        if not sign:
+            raise CommandError(f"--map takes TARGET=COLUMN, not “{pair}”.")
+        columns.setdefault(target.strip(), []).append(column.strip())
+    return columns

@@ -1,0 +1,224 @@
+"""Mappings for what people have. A recipe is data: the columns of each target.
+
+A target has alternatives, of which the first that the file has is taken; a list is all of its
+columns together. ``?`` marks a target that may be missing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.imports import paths
+from annotation.imports.mapping import Mapping, MappingError, checked
+
+Columns = str | list[str]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """``required`` and ``optional`` targets, each with its alternatives."""
+
+    title: str
+    required: dict[str, tuple[Columns, ...]]
+    optional: dict[str, tuple[Columns, ...]] = field(default_factory=dict)
+    # Words in labels and scores, and what they stand for.
+    values: dict[str, str] = field(default_factory=dict)
+    # Every column that is not named otherwise and holds numbers is a criterion.
+    criteria: bool = False
+
+
+_PROMPT = ("prompt", "question", "instruction", "query", "input", "turns")
+_WORKER = ("annotator", "worker", "rater", "annotator_id", "rater_id", "judge", "slot")
+_ID = ("id", "item_id", "item", "task", "question_id", "idx")
+
+RECIPES = {
+    "arena": Recipe(
+        gettext_lazy("Chatbot Arena battles"),
+        {
+            "prompt": ("conversation_a",),
+            "answer_a": ("conversation_a",),
+            "answer_b": ("conversation_b",),
+        },
+        {
+            "id": ("question_id",),
+            "model_a": ("model_a",),
+            "model_b": ("model_b",),
+            "label": ("winner",),
+            "worker": ("judge",),
+            "language": ("language",),
+            "submitted_at": ("tstamp",),
+        },
+    ),
+    "pandalm": Recipe(
+        gettext_lazy("PandaLM test set"),
+        {
+            "prompt": (["instruction", "input"], "instruction"),
+            "answer_a": ("response1", "output1"),
+            "answer_b": ("response2", "output2"),
+        },
+        {
+            "id": ("idx", "id"),
+            "label": (["annotator1", "annotator2", "annotator3"],),
+        },
+        {"0": "tie"},
+    ),
+    "mtbench": Recipe(
+        gettext_lazy("MT-bench human judgments"),
+        {
+            "prompt": ("conversation_a",),
+            "answer_a": ("conversation_a",),
+            "answer_b": ("conversation_b",),
+        },
+        {
+            "model_a": ("model_a",),
+            "model_b": ("model_b",),
+            "turn": ("turn",),
+            "label": ("winner",),
+            "worker": ("judge",),
+        },
+    ),
+    "preferences": Recipe(
+        gettext_lazy("Preference pairs: prompt, chosen, rejected"),
+        {"answer_a": ("chosen",), "answer_b": ("rejected", "reject")},
+        {
+            "prompt": (*_PROMPT, "chosen"),
+            "id": _ID,
+            "model_a": ("chosen_model", "chosen-model"),
+            "model_b": ("rejected_model", "rejected-model"),
+            "persona": ("persona", "user_id"),
+        },
+    ),
+    "prompts": Recipe(
+        gettext_lazy("Questions or prompts"),
+        {"prompt": _PROMPT},
+        {
+            "id": _ID,
+            "persona": ("persona",),
+            "need": ("need", "preference"),
+            "type": ("type",),
+            "scenario": ("scenario", "topic", "category"),
+            "language": ("language",),
+        },
+    ),
+    "answers": Recipe(
+        gettext_lazy("Answers: prompt, answer, model"),
+        {
+            "prompt": (*_PROMPT, "context", "source", "id", "item_id"),
+            "answer": ("answer", "response", "output", "completion", "text", "candidates[].text"),
+        },
+        {
+            "id": _ID,
+            "model": ("model", "generator", "system", "candidates[].system"),
+            "candidate": ("candidates[].id",),
+            "strategy": ("strategy",),
+            "persona": ("persona",),
+            "need": ("need",),
+            "language": ("language",),
+        },
+    ),
+    "ratings": Recipe(
+        gettext_lazy("Ratings: item, annotator, criterion or one column a criterion"),
+        {"id": _ID, "worker": _WORKER},
+        {
+            "criterion": ("criterion", "aspect", "dimension"),
+            "label": ("label", "choice", "winner", "verdict", "is_safe"),
+            "score": ("score", "rating", "ratings", "scores"),
+            "model": ("model",),
+            "prompt": ("prompt", "question", "instruction"),
+            "answer": ("answer", "response", "output"),
+            "reason": ("reason", "comment", "rationale"),
+            "seconds": ("seconds",),
+            "submitted_at": ("submitted_at", "timestamp"),
+        },
+        criteria=True,
+    ),
+    "personas": Recipe(
+        gettext_lazy("Personas"),
+        {"persona": ("profile", "persona", "input persona", "statements", "user 1 personas", "")},
+        {"id": ("id", "persona_id", "user_id"), "memory": ("memory",)},
+    ),
+    "personafeedback": Recipe(
+        gettext_lazy("PersonaFeedback pairs"),
+        {
+            "persona": ("user_id",),
+            "prompt": ("question",),
+            "answer_a": ("chosen",),
+            "answer_b": ("reject", "rejected"),
+        },
+        {"type": ("type",), "scenario": ("scenario",)},
+    ),
+    "bespoke": Recipe(
+        gettext_lazy("BESPOKE queries"),
+        {"prompt": ("query",), "id": (["user", "query-id"], ["user", "query_id"])},
+        {"persona": ("user",), "need": ("gold_information_need",)},
+    ),
+    "prism": Recipe(
+        gettext_lazy("PRISM utterances"),
+        {"prompt": ("user_prompt",), "answer": ("model_response",)},
+        {"model": ("model_name",), "persona": ("user_id",)},
+    ),
+    "lamp": Recipe(
+        gettext_lazy("LaMP questions"),
+        {"prompt": ("input",)},
+        {"id": ("id",), "persona": ("profile",)},
+    ),
+}
+
+
+def mapping_of(name: str, rows: list[dict]) -> Mapping:
+    """The mapping that the recipe ``name`` gives for a file that begins with ``rows``.
+
+    MappingError where there is no such recipe, or the file lacks a column that it needs.
+    """
+    recipe = RECIPES.get(name)
+    if recipe is None:
+        names = {"name": name[:60], "names": ", ".join(RECIPES)}
+        raise MappingError(_("There is no recipe “%(name)s”. Known: %(names)s.") % names)
+    columns: dict[str, tuple[str, ...]] = {}
+    for target, alternatives in (recipe.required | recipe.optional).items():
+        names = next((names for names in alternatives if _has(rows, names)), None)
+        if names is not None:
+            columns[target] = (names,) if isinstance(names, str) else tuple(names)
+        elif target in recipe.required:
+            raise MappingError(
+                _("The recipe “%(recipe)s” needs a column %(names)s; the file has %(columns)s.")
+                % {
+                    "recipe": name,
+                    "names": _(" or ").join(f"“{_shown(names)}”" for names in alternatives),
+                    "columns": ", ".join(
+                        list(dict.fromkeys(key for row in rows for key in row))[:30]
+                    ),
+                }
+            )
+    if recipe.criteria and not {"score", "label"} & columns.keys():
+        columns["score"] = tuple(_numbers(rows, columns))
+    return checked(Mapping({key: names for key, names in columns.items() if names}, recipe.values))
+
+
+def _has(rows: list[dict], names: Columns) -> bool:
+    if isinstance(names, list):
+        return all(_has(rows, name) for name in names)
+    return any(paths.value_at(row, names) is not None for row in rows)
+
+
+def _shown(names: Columns) -> str:
+    return names if isinstance(names, str) else " + ".join(names)
+
+
+def _numbers(rows: Iterable[dict], columns: dict) -> list[str]:
+    """Columns that nobody uses and whose values are all numbers."""
+    used = {name for names in columns.values() for name in names}
+    names = dict.fromkeys(key for row in rows for key in row if key not in used)
+    return [name for name in names if all(is_number(row.get(name)) for row in rows)]
+
+
+def is_number(value) -> bool:
+    """Whether a cell holds a number or nothing."""
+    if value in (None, ""):
+        return True
+    try:
+        return not isinstance(value, bool | list | dict) and float(value) == float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,464 @@
+"""Turns a row of a table into what a study holds: persona, question, answers, item, votes. Pure."""
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+from annotation.imports import paths
+from annotation.imports.mapping import Mapping, is_messages, role_of, text_of
+
+ID_LIMIT, ITEM_LIMIT, WORKER_LIMIT = 100, 200, 90
+ANSWERS_LIMIT, CRITERIA_LIMIT, CRITERION_LIMIT = 8, 12, 60
+TEXT_LIMIT = 1_000_000
+SHORT = {"model": 200, "strategy": 40, "scenario": 100, "language": 20}
+SECONDS_LIMIT = 604_800
+FIRST, DAY = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=1)
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+# Conversations written as one text.
+_TRANSCRIPT = re.compile(r"\n\n(Human|Assistant): ?")
+_SIDE = re.compile(
+    r"(?:(?:model|answer|response|option|output|candidate|assistant|a)[ _-]?)?([1-8]|[a-h])"
+)
+_WORDS = {
+    **dict.fromkeys(("tie", "equal", "draw", "same", "both", "no preference"), "tie"),
+    **dict.fromkeys(("none", "neither", "bothbad", "both bad", "both_bad"), "none"),
+    "tie (bothbad)": "none",
+    "left": "1",
+    "right": "2",
+    "chosen": "1",
+    "rejected": "2",
+}
+
+
+class RowError(DomainError):
+    """The row is none; the sentence says why."""
+
+    code = "row"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer; ``name`` is what labels call it."""
+
+    id: str
+    text: str
+    model: str = ""
+    strategy: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What one annotator says: a label ("1", "tie", a verdict) or scores {"1/criterion": number}.
+
+    Options have their places in the row, from 1.
+    """
+
+    worker: str
+    label: str = ""
+    scores: dict = field(default_factory=dict)
+    reason: str = ""
+    submitted_at: datetime | None = None
+    seconds: float | None = None
+
+
+@dataclass
+class Row:
+    """What a row brings in; "" and empty where it does not."""
+
+    persona: str = ""
+    profile: dict | None = None
+    memory: str = ""
+    attribute: str = ""
+    attribute_text: str = ""
+    query: str = ""
+    prompt: str = ""
+    need: str = ""
+    type: str = "specific"
+    scenario: str = ""
+    language: str = ""
+    answers: list[Answer] = field(default_factory=list)
+    item: str = ""
+    model: str = ""
+    votes: list[Vote] = field(default_factory=list)
+
+
+def shape(record: dict, mapping: Mapping) -> Row:
+    """The row of ``record``; RowError with a sentence where it is none."""
+    read = _Reading(record, mapping)
+    row = Row(model=read.short("model") if not mapping.wide else "")
+    read.person(row)
+    read.question(row)
+    read.answers(row)
+    if mapping.votes:
+        row.votes = read.votes(row)
+    return row
+
+
+class _Reading:
+    """The cells of one record."""
+
+    def __init__(self, record: dict, mapping: Mapping):
+        self.record, self.mapping = record, mapping
+
+    def cells(self, target: str) -> list:
+        return [paths.value_at(self.record, name) for name in self.mapping.columns.get(target, ())]
+
+    def cell(self, target: str):
+        return next(iter(self.cells(target)), None)
+
+    def short(self, target: str) -> str:
+        """A text of the limit that its place in the database has."""
+        value = self.cell(target)
+        if value is None or isinstance(value, list | dict):
+            return ""
+        text = clean(value, target).strip()
+        if len(text) > SHORT.get(target, ID_LIMIT):
+            words = {"target": target, "n": SHORT.get(target, ID_LIMIT)}
+            raise RowError(_("“%(target)s” is longer than %(n)d characters") % words)
+        return text
+
+    def name(self) -> str:
+        """The row's id: its columns joined by a slash; "" where it has none."""
+        parts = [
+            clean(value, "id").strip() for value in self.cells("id") if value not in (None, "")
+        ]
+        if "id" in self.mapping.columns and len(parts) < len(self.mapping.columns["id"]):
+            raise RowError(_("the id is missing"))
+        name = "/".join(parts)
+        if not name.isprintable() or len(name) > ID_LIMIT:
+            raise RowError(_("the id must be printable and at most %d characters long") % ID_LIMIT)
+        return name
+
+    def person(self, row: Row) -> None:
+        if not self.mapping.has("persona"):
+            return
+        value = self.cell("persona")
+        if value in (None, "", [], {}):
+            if self.mapping.has("prompt"):
+                return
+            raise RowError(_("the persona is missing"))
+        own = not self.mapping.has("prompt", "memory", "attribute")
+        row.persona, row.profile = _persona(value, self.name() if own else "")
+        if self.mapping.has("memory"):
+            row.memory = clean(self.cell("memory") or "", "memory").strip()
+        if self.mapping.has("attribute"):
+            row.attribute_text = clean(self.cell("attribute") or "", "attribute").strip()
+            if not row.attribute_text:
+                raise RowError(_("the attribute is empty"))
+            row.attribute = digest("a", row.persona, row.attribute_text)
+
+    def question(self, row: Row) -> None:
+        for target in ("scenario", "language"):
+            setattr(row, target, self.short(target))
+        row.need = clean(self.cell("need") or "", "need")
+        kind = self.short("type").lower()
+        row.type = kind if kind in ("specific", "general") else "specific"
+        name = self.name()
+        if self.mapping.has("prompt"):
+            row.prompt = self.prompt()
+            if not row.prompt.strip():
+                raise RowError(_("the question is empty"))
+            alone = name and not self.mapping.wide
+            row.query = name if alone else digest("q", row.persona, row.prompt, row.need)
+        elif name and self.mapping.has("answer", "answer_a", "label", "score"):
+            row.query = name
+
+    def prompt(self) -> str:
+        parts = []
+        for value in self.cells("prompt"):
+            messages = as_messages(value)
+            if messages:
+                text = _asked(messages)
+            elif isinstance(value, list):
+                text = "\n\n".join(clean(entry, "prompt") for entry in value)
+            else:
+                text = clean("" if value is None else value, "prompt")
+            parts.append(text.strip())
+        return "\n\n".join(part for part in parts if part)
+
+    def answers(self, row: Row) -> None:
+        texts = self.texts()
+        if len(texts) > ANSWERS_LIMIT:
+            raise RowError(_("more than %d answers") % ANSWERS_LIMIT)
+        models, strategies = self.sides("model", len(texts)), self.strategies(len(texts))
+        names = self.sides("candidate", len(texts))
+        for number, text in enumerate(texts):
+            id_ = digest("c", row.query, models[number], strategies[number], text)
+            answer = Answer(id_, text, models[number], strategies[number], names[number])
+            row.answers.append(answer)
+        if len({answer.id for answer in row.answers}) < len(row.answers):
+            raise RowError(_("two of its answers are the same"))
+        self.item(row)
+
+    def item(self, row: Row) -> None:
+        """What the row is called as a thing to judge."""
+        name = self.name()
+        if self.mapping.wide and row.answers:
+            row.item = name or digest("i", row.query, *sorted(answer.id for answer in row.answers))
+        elif row.attribute:
+            row.item = digest("i", row.attribute, row.query)
+        elif row.answers and not name:
+            row.item = digest("i", row.answers[0].id)
+        elif name and (row.answers or self.mapping.votes):
+            row.item = "/".join(part for part in (name, row.model) if part)
+        if len(row.item) > ITEM_LIMIT:
+            raise RowError(_("the id must be printable and at most %d characters long") % ID_LIMIT)
+
+    def texts(self) -> list[str]:
+        """The answers; an empty text is an answer, a missing column is none."""
+        if self.mapping.has("answer_a"):
+            values = [self.cell("answer_a"), self.cell("answer_b")]
+        else:
+            values = self.cells("answer")
+            if len(values) == 1 and isinstance(values[0], list) and not as_messages(values[0]):
+                values = values[0]
+        turn = self.cell("turn")
+        texts = []
+        for number, value in enumerate(values, start=1):
+            if value is None:
+                raise RowError(_("answer %d is missing") % number)
+            messages = as_messages(value)
+            texts.append(_answered(messages, turn) if messages else clean(value, "answer"))
+        return texts
+
+    def sides(self, target: str, count: int) -> list[str]:
+        """The model (or name) of each answer."""
+        if self.mapping.has(f"{target}_a"):
+            values = [self.cell(f"{target}_a"), self.cell(f"{target}_b")]
+        else:
+            value = self.cell(target)
+            values = value if isinstance(value, list) else [value] * count
+        limit = SHORT["model"]
+        texts = [clean("" if value is None else value, target)[:limit] for value in values]
+        return (texts + [""] * count)[:count]
+
+    def strategies(self, count: int) -> list[str]:
+        names = self.sides("strategy", count)
+        pair = (
+            self.mapping.columns.get("answer_a", ("",))[0],
+            self.mapping.columns.get("answer_b", ("",))[0],
+        )
+        if not any(names) and pair[0] == "chosen":
+            names = ["chosen", "rejected"]
+        return [name[: SHORT["strategy"]] for name in names]
+
+    # Votes
+
+    def votes(self, row: Row) -> list[Vote]:
+        common = {
+            "reason": "\n".join(clean(value, "reason") for value in self.cells("reason") if value),
+            "submitted_at": moment(self.cell("submitted_at")),
+            "seconds": _seconds(self.cell("seconds")),
+        }
+        who = self.cell("worker")
+        worker = "" if who is None else clean(who, "worker").strip()
+        if self.mapping.has("worker") and not worker:
+            raise RowError(_("the annotator is missing"))
+        if len(worker) > WORKER_LIMIT:
+            raise RowError(_("the annotator's name is longer than %d characters") % WORKER_LIMIT)
+        if self.mapping.has("score"):
+            scores = self.scores(row)
+            name = worker or self.mapping.columns["score"][0]
+            return [Vote(name, scores=scores, **common)] if scores else []
+        columns = self.mapping.columns["label"]
+        votes = []
+        for column, value in zip(columns, self.cells("label"), strict=True):
+            if value in (None, ""):
+                continue
+            votes.append(Vote(worker or column, label=self.label(value, row), **common))
+        if not votes and len(columns) == 1:
+            raise RowError(_("the label is missing"))
+        return votes
+
+    def label(self, value, row: Row) -> str:
+        text = self.mapping.values.get(str(value), clean(value, "label")).strip()
+        if len(row.answers) < 2:
+            return text
+        names = [answer.name for answer in row.answers]
+        label = choice_of(text, names, [answer.model for answer in row.answers])
+        if label is None:
+            raise RowError(_("“%s” is none of its answers, no tie and not none") % text[:60])
+        return label
+
+    def scores(self, row: Row) -> dict:
+        """{"NUMBER/CRITERION": number} of the row's answers; of one answer also "1/CRITERION"."""
+        criterion = self.cell("criterion")
+        scores: dict[str, float] = {}
+        columns = self.mapping.columns["score"]
+        for column, value in zip(columns, self.cells("score"), strict=True):
+            name = clean(criterion, "criterion").strip() if criterion is not None else ""
+            name = name or (column.rsplit(".", 1)[-1] if len(columns) > 1 else "")
+            self.add_scores(scores, name or column.rsplit(".", 1)[-1], value, row)
+        return scores
+
+    def add_scores(self, scores: dict, name: str, value, row: Row) -> None:
+        names = [answer.name for answer in row.answers]
+        if isinstance(value, dict):
+            for key, entry in value.items():
+                # {"grammar": 3} or {"bart": {"grammar": 3}}
+                if isinstance(entry, dict) and key in names:
+                    for criterion, number in entry.items():
+                        if not isinstance(number, list | dict):
+                            self.add(scores, names.index(key) + 1, criterion, number)
+                elif not isinstance(entry, list | dict):
+                    self.add(scores, 1, key, entry)
+        elif isinstance(value, list) and len(value) == len(row.answers):
+            for number, entry in enumerate(value, start=1):
+                self.add(scores, number, name, entry)
+        else:
+            self.add(scores, 1, name, value)
+
+    def add(self, scores: dict, number: int, criterion: str, value) -> None:
+        criterion = clean(criterion, "criterion").strip()[:CRITERION_LIMIT]
+        value = self.mapping.values.get(str(value), value)
+        if value in (None, ""):
+            return
+        try:
+            score = math.nan if isinstance(value, bool | list | dict) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            score = math.nan
+        if not math.isfinite(score):
+            words = {"score": str(value)[:60], "criterion": criterion}
+            raise RowError(_("the score “%(score)s” of “%(criterion)s” is no number") % words)
+        scores[f"{number}/{criterion}"] = int(score) if score.is_integer() else score
+
+
+def choice_of(text: str, names: list[str], models: list[str]) -> str | None:
+    """The place (from 1) of the answer that a label names, "tie" or "none"; None for neither.
+
+    An answer is named by its own name, its model, a number, a letter or a side.
+    """
+    for words in (names, models):
+        if text and words.count(text) == 1:
+            return str(words.index(text) + 1)
+    lower = text.lower()
+    word = _WORDS.get(lower, "")
+    side = _SIDE.fullmatch(lower)
+    if side and not word:
+        word = side[1] if side[1].isdigit() else str("abcdefgh".index(side[1]) + 1)
+    if word.isdigit() and int(word) > len(names):
+        return None
+    return word or None
+
+
+def clean(value, what: str) -> str:
+    """A cell as text; RowError where it cannot be stored."""
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, str):
+        text = value
+    elif isinstance(value, float) and value.is_integer():
+        text = str(int(value))
+    elif isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False)
+    else:
+        text = str(value)
+    if _UNSTORABLE.search(text):
+        raise RowError(_("“%s” holds bytes that are no text (UTF-8 is expected)") % what)
+    if len(text) > TEXT_LIMIT:
+        raise RowError(
+            _("“%(what)s” is longer than %(n)d characters") % {"what": what, "n": TEXT_LIMIT}
+        )
+    return text
+
+
+def digest(sign: str, *parts: str) -> str:
+    """A short id that the same texts always give."""
+    text = "\x1f".join(parts).encode()
+    return f"{sign}-{hashlib.blake2b(text, digest_size=9).hexdigest()}"
+
+
+def _persona(value, name: str) -> tuple[str, dict | None]:
+    """Id and profile; a text without blanks is the id of a persona described elsewhere."""
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        text = clean(value, "persona").strip()
+        if not name and len(text) <= ID_LIMIT and text.isprintable() and not re.search(r"\s", text):
+            return text, None
+        value = {"Description": text}
+    elif isinstance(value, list):
+        value = {"Statements": value}
+    if not isinstance(value, dict):
+        raise RowError(_("the persona is neither text nor a profile"))
+    text = clean(value, "persona")
+    named = value.get("Name")
+    own = clean(named, "persona").strip() if not name and isinstance(named, str) else ""
+    return name or own[:ID_LIMIT] or digest("p", text), value
+
+
+# --- Conversations -------------------------------------------------------------------------------
+
+
+def as_messages(value) -> list[tuple[str, str]]:
+    """(role, text) of a conversation: a list of messages, or a text with Human: and Assistant:."""
+    if is_messages(value):
+        return [(role_of(turn), clean(text_of(turn), "conversation")) for turn in value]
+    if isinstance(value, str) and value.startswith("\n\nHuman:"):
+        _before, *parts = _TRANSCRIPT.split(value)
+        roles = {"Human": "user", "Assistant": "assistant"}
+        return [
+            (roles[role], clean(text, "conversation"))
+            for role, text in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return []
+
+
+def _asked(messages: list[tuple[str, str]]) -> str:
+    """The first thing that the user says, with what the system says before it."""
+    first = next((n for n, (role, _text) in enumerate(messages) if role == "user"), 0)
+    return "\n\n".join(text.strip() for _role, text in messages[: first + 1])
+
+
+def _answered(messages: list[tuple[str, str]], turn=None) -> str:
+    """Everything after the first question: one answer, or the rest of the conversation."""
+    first = next((n for n, (role, _text) in enumerate(messages) if role == "user"), -1)
+    rest = messages[first + 1 :]
+    if isinstance(turn, int | float | str) and str(turn).split(".")[0].isdigit():
+        rest = rest[: 2 * int(float(turn)) - 1]
+    if len(rest) == 1:
+        return rest[0][1]
+    names = Counter(role for role, _text in rest)
+    if set(names) <= {"assistant"}:
+        return "\n\n".join(text for _role, text in rest)
+    return "\n\n".join(f"**{role.capitalize()}:** {text}" for role, text in rest)
+
+
+# --- Times ---------------------------------------------------------------------------------------
+
+
+def moment(value) -> datetime | None:
+    """A time in ISO 8601 or in seconds since 1970; without a zone it is UTC."""
+    if value in (None, ""):
+        return None
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            at = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+        elif re.fullmatch(r"\d{9,13}(\.\d+)?", str(value)):
+            return moment(float(value))
+        else:
+            at = datetime.fromisoformat(clean(value, "submitted_at").strip())
+    except (ValueError, OverflowError, OSError) as error:
+        raise RowError(_("the time is not in ISO 8601")) from error
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    if not FIRST <= at <= datetime.now(UTC) + DAY:
+        raise RowError(_("the time lies before 1970 or in the future"))
+    return at
+
+
+def _seconds(value) -> float | None:
+    if value in (None, ""):
+        return None
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 <= seconds <= SECONDS_LIMIT:
+        raise RowError(_("seconds must be a number from 0 to 604,800."))
+    return seconds

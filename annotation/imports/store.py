@@ -1,0 +1,559 @@
+"""Stores what the rows of a table bring in: staged by COPY, then stored by a few statements.
+
+Everything happens in one transaction, so that a study has all of a file or nothing. Ids are the
+file's own or are computed from the texts: the same file again changes nothing.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from django.db import connection, models, transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+from psycopg.types.json import Jsonb
+
+from annotation.candidates.models import Candidate
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError
+from annotation.core.records import Rows
+from annotation.core.rows import chunks
+from annotation.imports import shape, votes
+from annotation.imports.mapping import Mapping, MappingError
+from annotation.imports.shape import Row, RowError
+from annotation.judging.batches.open import insert_slots
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Batch, Item, ItemOption
+from annotation.personas import curate
+from annotation.personas.models import Attribute, Memory
+from annotation.queries.models import Query
+from annotation.studies.models import Study, TaskDefinition
+
+CHUNK = 2_000
+# Judgments of an item of a new task that brings no votes of its own.
+OVERLAP = 3
+FAULTS_LIMIT = 100_000
+_TABLES = """
+    DROP TABLE IF EXISTS import_row, import_vote, import_item;
+    CREATE TEMPORARY TABLE import_row (
+        line int, persona text, profile jsonb, memory text, attribute text, attribute_text text,
+        query text, prompt text, need text, type text, scenario text, language text,
+        answers text[], texts text[], models text[], strategies text[], item text, model text
+    ) ON COMMIT DROP;
+    CREATE TEMPORARY TABLE import_vote (
+        line int, item text, answers text[], worker text, label text, scores jsonb, reason text,
+        submitted_at timestamptz, seconds float
+    ) ON COMMIT DROP"""
+
+
+@dataclass
+class Faults:
+    """Lines that are not imported; beyond FAULTS_LIMIT they are only counted."""
+
+    rows: list[tuple[int, str]] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, line: int, reason: str) -> None:
+        self.count += 1
+        if len(self.rows) < FAULTS_LIMIT:
+            self.rows.append((line, reason))
+
+
+@dataclass
+class Result:
+    """What of a file the study has now, and what was left out."""
+
+    counts: dict[str, int]
+    faults: Faults
+    columns: list[str]
+
+
+class FaultsError(DomainError):
+    """Lines are faulty and none may be left out; ``faults`` lists them."""
+
+    code = "faulty_lines"
+
+    def __init__(self, faults: Faults, sentence: str = ""):
+        super().__init__(
+            sentence
+            or _("%d lines are faulty. Nothing was imported: correct them, or leave them out.")
+            % faults.count
+        )
+        self.faults = faults
+
+
+def store(
+    study: Study,
+    rows: Rows,
+    mapping: Mapping,
+    *,
+    task: str = "",
+    by=None,
+    skip_faults: bool = True,
+    dry_run: bool = False,
+    check: Callable[[int], None] = lambda rows: None,
+) -> Result:
+    """Store ``rows`` (line and record) read by ``mapping`` in ``study``.
+
+    Items and votes belong to the task called ``task``, which is made where the study has none.
+    ``check(rows read)`` is called on the way and may raise to end it. Raises FaultsError where
+    lines are faulty and ``skip_faults`` is false, MappingError where nothing at all came in,
+    Conflict where the study is closed. Whatever is raised, nothing was stored.
+    """
+    if study.status == Study.Status.CLOSED:
+        raise Conflict(_("The study is closed: an administrator can open it again."), code="closed")
+    with transaction.atomic():
+        # Two imports into one study take turns; judging goes on meanwhile.
+        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        job = _Storing(study, mapping, task, by, check)
+        job.stage(rows)
+        result = job.all()
+        if not any(result.counts.values()):
+            raise _nothing(result)
+        if result.faults.count and not skip_faults:
+            raise FaultsError(result.faults)
+        if dry_run:
+            transaction.set_rollback(True)
+        else:
+            audit.record(by, "study.import_data", study, **result.counts)
+    return result
+
+
+def _nothing(result: Result) -> DomainError:
+    if not result.faults.count:
+        return MappingError(_("Nothing came in: the file has no rows."))
+    line, reason = result.faults.rows[0]
+    words = {"n": result.faults.count, "line": line, "reason": reason}
+    return FaultsError(
+        result.faults,
+        _("No line can be imported: %(n)d are faulty. Line %(line)d: %(reason)s.") % words,
+    )
+
+
+class _Storing:
+    """One import of rows into one study."""
+
+    def __init__(self, study: Study, mapping: Mapping, task: str, by, check: Callable[[int], None]):
+        self.study, self.mapping, self.by, self.check = study, mapping, by, check
+        self.task_name = task
+        self.faults = Faults()
+        self.columns: dict[str, None] = {}
+        # Numbers of answers, labels and criteria seen: a new task is made to fit them.
+        self.sizes: Counter = Counter()
+        self.seen = votes.Seen()
+
+    # Staging
+
+    def stage(self, rows: Rows) -> None:
+        """Shape the rows and copy them into temporary tables."""
+        with connection.cursor() as cursor:
+            cursor.execute(_TABLES)
+        read = 0
+        for chunk in chunks(self.shaped(rows), CHUNK):
+            read += len(chunk)
+            self.check(read)
+            good = [(line, row) for line, row in chunk if row is not None]
+            _copy("import_row", [_staged(line, row) for line, row in good])
+            _copy(
+                "import_vote",
+                [_staged_vote(line, row, vote) for line, row in good for vote in row.votes],
+            )
+        self.run("ANALYZE import_row, import_vote")
+
+    def shaped(self, rows: Rows) -> Iterator[tuple[int, Row | None]]:
+        """Line and row; None in place of a row that is faulty."""
+        for line, record in rows:
+            if isinstance(record, str):
+                self.faults.add(line, record)
+                yield line, None
+                continue
+            if record.keys() - self.columns.keys():
+                self.columns |= dict.fromkeys(record)
+            try:
+                row = shape.shape(record, self.mapping)
+            except RowError as fault:
+                self.faults.add(line, fault.sentence)
+                yield line, None
+                continue
+            if row.answers:
+                self.sizes[len(row.answers)] += 1
+            for vote in row.votes:
+                self.seen.add(vote)
+            yield line, row
+
+    # Storing
+
+    def all(self) -> Result:
+        """Store everything that was staged; what of it the study has now."""
+        self.personas()
+        self.memories()
+        self.attributes()
+        self.queries()
+        self.candidates()
+        counts = {"personas": self.count("persona")}
+        counts["queries"] = self.count("query") if self.mapping.has("prompt") else 0
+        counts["candidates"] = self.scalar(
+            "SELECT count(DISTINCT a) FROM import_row, unnest(answers) a"
+        )
+        self.items()
+        counts["items"] = self.scalar(
+            """SELECT count(*) FROM judging_item i WHERE i.study_id = %(study)s
+               AND i.external_id IN (SELECT item FROM import_row WHERE item <> '')"""
+        )
+        counts |= {"votes": 0, "scores": 0, "workers": 0}
+        if self.mapping.votes:
+            counts |= votes.store(self.study, self.faults.add, self.check, signed=self.seen.low < 0)
+        self.faults.rows.sort()
+        return Result(counts, self.faults, list(self.columns))
+
+    def personas(self) -> None:
+        """Personas with a profile, and those that are only named and not there yet."""
+        self.reject(
+            """DELETE FROM import_row s USING (
+                   SELECT persona, min(profile::text) AS profile FROM import_row
+                   WHERE profile IS NOT NULL GROUP BY persona HAVING count(DISTINCT profile) > 1
+               ) twice WHERE s.persona = twice.persona AND s.profile::text <> twice.profile
+               RETURNING s.line, s.persona""",
+            lambda name: _("the persona “%s” has another profile in another line") % name[:80],
+        )
+        rows = self.fetch(
+            """SELECT persona, (array_agg(profile) FILTER (WHERE profile IS NOT NULL))[1]
+               FROM import_row s WHERE persona <> '' GROUP BY persona
+               HAVING count(profile) > 0 OR NOT EXISTS (
+                   SELECT 1 FROM personas_persona p
+                   WHERE p.study_id = %(study)s AND p.external_id = s.persona)
+               ORDER BY min(line)"""
+        )
+        for chunk in chunks(rows, CHUNK):
+            records = [{"id": name, "profile": card or {"Name": name}} for name, card in chunk]
+            curate.save_all(self.study, records, by=self.by)
+
+    def memories(self) -> None:
+        _insert(
+            Memory,
+            {"persona_id": "p.id", "text": "s.memory"},
+            """(SELECT DISTINCT persona, memory FROM import_row WHERE memory <> '') s
+               JOIN personas_persona p ON p.study_id = %(study)s AND p.external_id = s.persona
+               WHERE NOT EXISTS (SELECT 1 FROM personas_memory m
+                                 WHERE m.persona_id = p.id AND m.text = s.memory)""",
+            {"study": self.study.pk},
+        )
+
+    def attributes(self) -> None:
+        _insert(
+            Attribute,
+            {"persona_id": "p.id", "external_id": "s.attribute", "text": "s.attribute_text"},
+            """import_row s
+               JOIN personas_persona p ON p.study_id = %(study)s AND p.external_id = s.persona
+               WHERE s.attribute <> '' ON CONFLICT DO NOTHING""",
+            {"study": self.study.pk},
+        )
+
+    def queries(self) -> None:
+        columns = ("need", "type", "scenario", "language")
+        _insert(
+            Query,
+            {name: f"s.{name}" for name in columns}
+            | {
+                "study_id": "%(study)s",
+                "external_id": "s.query",
+                "persona_id": "p.id",
+                "text": "s.prompt",
+            },
+            """import_row s
+               LEFT JOIN personas_persona p ON p.study_id = %(study)s AND p.external_id = s.persona
+               WHERE s.query <> '' AND s.prompt <> '' ORDER BY s.line ON CONFLICT DO NOTHING""",
+            {"study": self.study.pk},
+        )
+        self.reject(
+            """DELETE FROM import_row s USING queries_query q
+               LEFT JOIN personas_persona p ON p.id = q.persona_id
+               WHERE q.study_id = %(study)s AND q.external_id = s.query AND q.replaced_at IS NULL
+               AND s.prompt <> ''
+               AND (q.text, q.need, coalesce(p.external_id, '')) <> (s.prompt, s.need, s.persona)
+               RETURNING s.line, s.query""",
+            lambda name: (
+                _("the study has another question “%s”: give this one its own id") % name[:80]
+            ),
+        )
+        self.reject(
+            """DELETE FROM import_row s WHERE s.prompt = '' AND s.answers <> '{}'
+               AND NOT EXISTS (SELECT 1 FROM queries_query q WHERE q.study_id = %(study)s
+                               AND q.external_id = s.query AND q.replaced_at IS NULL)
+               RETURNING s.line, s.query""",
+            lambda name: _("the study has no question “%s”") % name[:80],
+        )
+
+    def candidates(self) -> None:
+        _insert(
+            Candidate,
+            {
+                "study_id": "%(study)s",
+                "query_id": "q.id",
+                "external_id": "a.id",
+                "text": "a.text",
+                "model": "a.model",
+                "strategy": "a.strategy",
+            },
+            """import_row s JOIN queries_query q ON q.study_id = %(study)s
+                   AND q.external_id = s.query AND q.replaced_at IS NULL
+               CROSS JOIN unnest(s.answers, s.texts, s.models, s.strategies)
+                   a (id, text, model, strategy)
+               ORDER BY s.line ON CONFLICT DO NOTHING""",
+            {"study": self.study.pk},
+        )
+
+    # Items
+
+    def items(self) -> None:
+        """Open the rows' items in the task, where the study does not have them."""
+        if not (self.mapping.votes or self.mapping.wide or self.task_name):
+            return
+        if self.mapping.refers:
+            self.complete()
+        task = self.task()
+        if task is None:
+            return
+        self.check_sizes(task)
+        self.run(
+            """CREATE TEMPORARY TABLE import_item ON COMMIT DROP AS
+               SELECT s.*, coalesce(v.votes, %(overlap)s) AS overlap FROM import_row s
+               JOIN (SELECT min(ctid) AS place FROM import_row WHERE item <> '' GROUP BY item) f
+                   ON f.place = s.ctid
+               LEFT JOIN (SELECT item, count(DISTINCT worker) AS votes FROM import_vote
+                          GROUP BY item) v ON v.item = s.item
+               WHERE (s.answers <> '{}' OR s.attribute <> '')
+               AND NOT EXISTS (SELECT 1 FROM judging_item i
+                               WHERE i.study_id = %(study)s AND i.external_id = s.item)""",
+            {"overlap": task.overlap},
+        )
+        size = self.scalar("SELECT count(*) FROM import_item")
+        if size:
+            self.open(task, size)
+        self.check_same()
+
+    def complete(self) -> None:
+        """Let rows that only name a question stand for its answers, where there is no such item."""
+        self.run(
+            """UPDATE import_row s SET answers = c.answers FROM (
+                   SELECT q.external_id AS query, '' AS model,
+                          array_agg(c.external_id::text ORDER BY c.external_id) AS answers
+                   FROM candidates_candidate c JOIN queries_query q ON q.id = c.query_id
+                   WHERE q.study_id = %(study)s AND q.replaced_at IS NULL
+                   AND c.purpose = 'answer' AND q.external_id IN (SELECT query FROM import_row)
+                   GROUP BY q.id
+                   UNION ALL
+                   SELECT q.external_id, c.model,
+                          array_agg(c.external_id::text ORDER BY c.external_id)
+                   FROM candidates_candidate c JOIN queries_query q ON q.id = c.query_id
+                   WHERE q.study_id = %(study)s AND q.replaced_at IS NULL AND c.model <> ''
+                   AND c.purpose = 'answer' AND q.external_id IN (SELECT query FROM import_row)
+                   GROUP BY q.id, c.model
+               ) c WHERE c.query = s.query AND c.model = s.model
+               AND NOT EXISTS (SELECT 1 FROM judging_item i
+                               WHERE i.study_id = %(study)s AND i.external_id = s.item)"""
+        )
+        if not self.sizes:
+            rows = self.fetch(
+                "SELECT cardinality(answers), count(DISTINCT item) FROM import_row "
+                "WHERE answers <> '{}' GROUP BY 1"
+            )
+            self.sizes.update(dict(rows))
+
+    def task(self) -> TaskDefinition | None:
+        """The task that the items belong to, made where there is none; None where there is no need.
+
+        Votes on items that are all there need no task.
+        """
+        tasks = self.study.tasks.order_by("-version")
+        if self.task_name:
+            task = tasks.filter(name=self.task_name).first()
+            if task and task.config.get("owner_only"):
+                raise DomainError(_("In this task only a question's owner judges."), code="owner")
+            if task:
+                return task
+        if not self.sizes and not self.mapping.has("attribute"):
+            return None
+        size = self.sizes.most_common(1)[0][0] if self.sizes else 0
+        made = votes.task_for(self.mapping, size, self.seen)
+        if made is None:
+            return None
+        kind, config = made
+        name = self.task_name or kind
+        task = tasks.filter(name=name).first()
+        if task:
+            return task
+        TaskDefinition._meta.get_field("name").clean(name, None)
+        config = kind_of(kind).check_config(config)
+        return TaskDefinition.objects.create(
+            study=self.study, name=name, kind=kind, overlap=OVERLAP, config=config
+        )
+
+    def check_sizes(self, task: TaskDefinition) -> None:
+        """Refuse rows with another number of answers than the task shows."""
+        low, high = votes.options_range(task)
+        self.reject(
+            f"""DELETE FROM import_row s WHERE item <> '' AND answers <> '{{}}'
+                AND cardinality(answers) NOT BETWEEN {int(low)} AND {int(high)}
+                RETURNING s.line, cardinality(answers)""",  # noqa: S608 - whole numbers
+            lambda size: (
+                _("the task shows %(n)s answers, and this row has %(size)d")
+                % {"n": str(low) if low == high else f"{low}-{high}", "size": size}
+            ),
+        )
+
+    def open(self, task: TaskDefinition, size: int) -> None:
+        """Insert the items of ``import_item``, with their options and slots."""
+        batch = Batch.objects.create(study=self.study, task=task, size=size)
+        last = Item.objects.filter(study=self.study).aggregate(last=Max("position"))["last"] or 0
+        values = {"study": self.study.pk, "batch": batch.pk, "last": last}
+        _insert(
+            Item,
+            {
+                "study_id": "%(study)s",
+                "batch_id": "%(batch)s",
+                "external_id": "s.item",
+                "query_id": "q.id",
+                "attribute_id": "t.id",
+                "persona_version_id": """(
+                    SELECT v.id FROM personas_personaversion v
+                    WHERE v.persona_id = coalesce(q.persona_id, t.persona_id)
+                    ORDER BY v.version DESC LIMIT 1)""",
+                "position": "%(last)s + row_number() OVER (ORDER BY s.line)",
+                "overlap": "s.overlap",
+            },
+            """import_item s
+               LEFT JOIN queries_query q ON q.study_id = %(study)s AND q.external_id = s.query
+                   AND q.replaced_at IS NULL
+               LEFT JOIN (SELECT t.*, p.external_id AS persona FROM personas_attribute t
+                          JOIN personas_persona p ON p.id = t.persona_id
+                          WHERE p.study_id = %(study)s) t
+                   ON t.external_id = s.attribute AND t.persona = s.persona""",
+            values,
+        )
+        _insert(
+            ItemOption,
+            {"item_id": "i.id", "number": "a.number", "candidate_id": "c.id"},
+            """import_item s
+               JOIN judging_item i ON i.batch_id = %(batch)s AND i.external_id = s.item
+               CROSS JOIN unnest(s.answers) WITH ORDINALITY a (id, number)
+               JOIN candidates_candidate c ON c.study_id = %(study)s AND c.external_id = a.id""",
+            values,
+        )
+        insert_slots(batch)
+        if self.study.status == Study.Status.DRAFT:
+            self.study.status = Study.Status.OPEN
+            self.study.save(update_fields=["status"])
+        audit.record(self.by, "batch.open", batch, items=size, task=task.pk, purpose=batch.purpose)
+
+    def check_same(self) -> None:
+        """Refuse rows whose item, under this id, has other answers."""
+        self.reject(
+            """DELETE FROM import_row s USING judging_item i
+               WHERE i.study_id = %(study)s AND i.external_id = s.item AND s.answers <> '{}'
+               AND NOT EXISTS (SELECT 1 FROM import_item n WHERE n.line = s.line)
+               AND (SELECT array_agg(a ORDER BY a) FROM unnest(s.answers) a) <> (
+                   SELECT array_agg(c.external_id::text ORDER BY c.external_id)
+                   FROM judging_itemoption o JOIN candidates_candidate c ON c.id = o.candidate_id
+                   WHERE o.item_id = i.id)
+               RETURNING s.line, s.item""",
+            lambda name: _("the study has another item “%s”: give this one its own id") % name[:80],
+        )
+
+    # Statements
+
+    def run(self, statement: str, values: dict | None = None) -> None:
+        self.check(0)
+        with connection.cursor() as cursor:
+            cursor.execute(statement, {"study": self.study.pk} | (values or {}))
+
+    def fetch(self, statement: str) -> list[tuple]:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, {"study": self.study.pk})
+            return cursor.fetchall()
+
+    def scalar(self, statement: str) -> int:
+        return self.fetch(statement)[0][0]
+
+    def count(self, column: str) -> int:
+        return self.scalar(
+            f"SELECT count(DISTINCT {column}) FROM import_row WHERE {column} <> ''"  # noqa: S608
+        )
+
+    def reject(self, statement: str, words: Callable) -> None:
+        """Run a DELETE that returns lines and names; each is a fault, and so are its votes."""
+        self.check(0)
+        lines = []
+        for line, name in self.fetch(statement):
+            self.faults.add(line, words(name))
+            lines.append(line)
+        if lines:
+            with connection.cursor() as cursor:
+                cursor.execute("DELETE FROM import_vote WHERE line = ANY(%s)", [lines])
+
+
+def _staged(line: int, row: Row) -> tuple:
+    return (
+        line,
+        row.persona,
+        None if row.profile is None else Jsonb(row.profile),
+        row.memory,
+        row.attribute,
+        row.attribute_text,
+        row.query,
+        row.prompt,
+        row.need,
+        row.type,
+        row.scenario,
+        row.language,
+        [answer.id for answer in row.answers],
+        [answer.text for answer in row.answers],
+        [answer.model for answer in row.answers],
+        [answer.strategy for answer in row.answers],
+        row.item,
+        row.model,
+    )
+
+
+def _staged_vote(line: int, row: Row, vote: shape.Vote) -> tuple:
+    return (
+        line,
+        row.item,
+        [answer.id for answer in row.answers],
+        vote.worker,
+        vote.label,
+        Jsonb(vote.scores),
+        vote.reason,
+        vote.submitted_at,
+        vote.seconds,
+    )
+
+
+def _copy(table: str, rows: Iterable[tuple]) -> None:
+    with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def _insert(model: type[models.Model], given: dict[str, str], source: str, values: dict) -> None:
+    """INSERT … SELECT rows of ``model`` from ``source``: ``given`` expressions, defaults else."""
+    expressions, values = dict(given), dict(values)
+    for column in model._meta.concrete_fields:
+        if column.column in given or isinstance(column, models.AutoField):
+            continue
+        if getattr(column, "auto_now_add", False):
+            expressions[column.column] = "now()"
+        elif isinstance(column, models.UUIDField) and column.primary_key:
+            expressions[column.column] = "gen_random_uuid()"
+        else:
+            default = column.get_default()
+            name = f"default_{column.column}"
+            values[name] = column.get_db_prep_save(default, connection)
+            expressions[column.column] = f"%({name})s"
+    names = ", ".join(connection.ops.quote_name(name) for name in expressions)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""INSERT INTO {model._meta.db_table} ({names})
+                SELECT {", ".join(expressions.values())} FROM {source}""",  # noqa: S608 - constants
+            values,
+        )

@@ -1,0 +1,304 @@
+"""`import_data`: what people have becomes a study, by recipe, by mapping, or by column names."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.candidates.models import Candidate
+from annotation.judging.models import Item, Judgment, Slot
+from annotation.personas.models import Memory, Persona
+from annotation.queries.models import Query
+from annotation.studies.models import Study
+
+SHARED = Path("/work/shared/data")
+pytestmark = pytest.mark.django_db
+ARENA = {
+    "question_id": "b1",
+    "model_a": "koala",
+    "model_b": "alpaca",
+    "winner": "model_b",
+    "judge": "j1",
+    "conversation_a": [
+        {"role": "user", "content": "What is tea?"},
+        {"role": "assistant", "content": "A leaf."},
+    ],
+    "conversation_b": [
+        {"role": "user", "content": "What is tea?"},
+        {"role": "assistant", "content": "A drink."},
+    ],
+    "tstamp": 1682351591.1,
+    "language": "English",
+}
+
+
+@pytest.fixture
+def bring(tmp_path, capsys):
+    """A function that imports text or objects and returns the command's JSON."""
+
+    def run(content, *args, name="mine.csv"):
+        path = tmp_path / name
+        if isinstance(content, list):
+            content = "\n".join(json.dumps(row) for row in content)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        call_command("import_data", str(path), *args, "--json")
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def counts(report) -> list[int]:
+    names = ("personas", "queries", "candidates", "items", "votes", "scores", "workers")
+    return [report[name] for name in names]
+
+
+def everything() -> list:
+    models = (Study, Persona, Memory, Query, Candidate, Item, Slot, Judgment)
+    return [list(model.objects.order_by("pk").values()) for model in models]
+
+
+def labels(study: str) -> list[tuple]:
+    rows = Judgment.objects.filter(slot__study__slug=study).order_by("pk")
+    picked = "selection__choice__candidate__text"
+    return list(rows.values_list("slot__item__external_id", "selection__outcome", picked))
+
+
+def test_battles_become_items_with_votes(bring):
+    rows = [
+        ARENA,
+        ARENA | {"question_id": "b2", "winner": "tie (bothbad)"},
+        ARENA | {"question_id": "b3", "winner": "tie", "judge": "j2"},
+    ]
+    report = bring(rows, "--recipe", "arena", "--study", "arena")
+    assert counts(report) == [0, 1, 2, 3, 3, 0, 2]
+    assert (report["study"], report["rejected"], report["unknown_columns"]) == ("arena", [], [])
+    assert labels("arena") == [
+        ("b1", "choice", "A drink."),
+        ("b2", "none", None),
+        ("b3", "tie", None),
+    ]
+    item = Item.objects.get(external_id="b1")
+    assert (item.done, item.overlap, item.votes_2) == (1, 1, 1)
+    assert item.query.language == "English"
+    assert Study.objects.get(slug="arena").status == "open"
+
+
+def test_the_same_file_again_changes_nothing(bring):
+    first = bring([ARENA], "--recipe", "arena", "--study", "arena")
+    before = everything()
+    assert bring([ARENA], "--recipe", "arena", "--study", "arena") == first
+    assert everything() == before
+
+
+RECIPES = {
+    "pandalm": (
+        [
+            {
+                "idx": 7,
+                "instruction": "Sort",
+                "input": "2 1",
+                "response1": "1 2",
+                "response2": "",
+                "annotator1": 1,
+                "annotator2": 0,
+                "annotator3": 2,
+            }
+        ],
+        [0, 1, 2, 1, 3, 0, 3],
+    ),
+    "mtbench": ([ARENA | {"turn": 1}], [0, 1, 2, 1, 1, 0, 1]),
+    "preferences": ([{"prompt": "p", "chosen": "a", "rejected": "b"}], [0, 1, 2, 1, 0, 0, 0]),
+    "prompts": ([{"id": "q1", "question": "Why?", "topic": "tea"}], [0, 1, 0, 0, 0, 0, 0]),
+    "answers": (
+        [
+            {"prompt": "p", "answer": "a", "model": "m1"},
+            {"prompt": "p", "answer": "", "model": "m2"},
+        ],
+        [0, 1, 2, 0, 0, 0, 0],
+    ),
+    "ratings": (
+        [
+            {"item": "i", "prompt": "p", "answer": "a", "annotator": "x", "tone": 4, "depth": 2},
+            {"item": "i", "prompt": "p", "answer": "a", "annotator": "y", "tone": 3, "depth": 1},
+        ],
+        [0, 1, 1, 1, 2, 4, 2],
+    ),
+    "personas": ([{"id": "p1", "persona": "A nurse who runs."}], [1, 0, 0, 0, 0, 0, 0]),
+    "personafeedback": (
+        [{"user_id": "1", "question": "q", "chosen": "a", "reject": "b"}],
+        [1, 1, 2, 1, 0, 0, 0],
+    ),
+    "bespoke": (
+        [{"user": "user1", "query-id": "3", "query": "q", "gold_information_need": "n"}],
+        [1, 1, 0, 0, 0, 0, 0],
+    ),
+    "prism": (
+        [{"user_id": "u1", "user_prompt": "q", "model_response": "a", "model_name": "m"}],
+        [1, 1, 1, 0, 0, 0, 0],
+    ),
+    "lamp": ([{"id": "9", "input": "q", "profile": [{"text": "t"}]}], [1, 1, 0, 0, 0, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_each_recipe_reads_what_it_is_named_after(bring, recipe):
+    rows, expected = RECIPES[recipe]
+    report = bring(rows, "--recipe", recipe, "--study", "tea")
+    assert (counts(report), report["rejected"]) == (expected, [])
+    before = everything()
+    assert bring(rows, "--recipe", recipe, "--study", "tea") == report
+    assert everything() == before
+
+
+def test_an_empty_answer_is_an_answer_and_three_people_disagree_on_it(bring):
+    bring(RECIPES["pandalm"][0], "--recipe", "pandalm", "--study", "panda")
+    assert labels("panda") == [("7", "choice", "1 2"), ("7", "tie", None), ("7", "choice", "")]
+    assert Query.objects.get().text == "Sort\n\n2 1"
+
+
+def test_transcripts_with_human_and_assistant_are_taken_apart(bring):
+    rows = [
+        {
+            "chosen": "\n\nHuman: Hello?\n\nAssistant: Hi.",
+            "rejected": "\n\nHuman: Hello?\n\nAssistant: Go.",
+        }
+    ]
+    bring(rows, "--recipe", "preferences", "--study", "hh")
+    assert Query.objects.get().text == "Hello?"
+    texts = Candidate.objects.order_by("strategy").values_list("strategy", "text")
+    assert list(texts) == [("chosen", "Hi."), ("rejected", "Go.")]
+
+
+def test_a_mapping_names_places_inside_a_record(bring):
+    report = bring(
+        [ARENA],
+        *("--map", "prompt=conversation_a[0].content"),
+        *(
+            "--map",
+            "answer_a=conversation_a[1].content",
+            "--map",
+            "answer_b=conversation_b[-1].content",
+        ),
+        *("--map", "label=winner", "--map", "worker=judge", "--task", "duel"),
+        name="My battles.jsonl",
+    )
+    assert report["study"] == "my-battles"
+    assert counts(report) == [0, 1, 2, 1, 1, 0, 1]
+    assert report["unknown_columns"] == ["question_id", "model_a", "model_b", "tstamp", "language"]
+    assert Item.objects.get().batch.task.name == "duel"
+
+
+def test_columns_are_recognised_by_their_names_and_a_near_name_is_asked_about(bring, capsys):
+    text = "question,answer a,answer b,winner,rater,nedd\nWhy?,x,y,B,ann,calm\n"
+    report = bring(text)
+    assert counts(report) == [0, 1, 2, 1, 1, 0, 1]
+    assert report["unknown_columns"] == ["nedd"]
+    assert labels("mine") == [(Item.objects.get().external_id, "choice", "y")]
+
+
+def test_votes_come_after_their_items_in_a_second_file(bring):
+    bring("id,prompt,answer\ni1,p,a\ni2,p2,a2\n", "--recipe", "answers", "--study", "tea")
+    votes = "id,annotator,label\ni1,x,Yes\ni1,y,No\ni2,x,Unsure\ni9,x,No\n"
+    report = bring(votes, "--recipe", "ratings", "--study", "tea", name="votes.csv")
+    assert (report["items"], report["votes"], report["workers"]) == (2, 3, 2)
+    assert report["rejected"] == [{"line": 5, "reason": "the study has no item “i9”"}]
+    scores = Judgment.objects.order_by("slot__item__external_id", "annotator__worker")
+    assert list(scores.values_list("feedback__scores__score", flat=True)) == [5, 1, 3]
+
+
+def test_one_row_a_criterion_becomes_one_judgment_a_person(bring):
+    text = (
+        "id,prompt,answer,annotator,criterion,score\n"
+        "i,p,a,x,tone,4\ni,p,a,x,depth,2\ni,p,a,y,tone,3\ni,p,a,y,depth,5\ni,p,a,y,tone,1\n"
+    )
+    report = bring(text, "--recipe", "ratings", "--study", "tea")
+    assert (report["votes"], report["scores"], report["workers"]) == (2, 4, 2)
+    assert report["rejected"] == [
+        {"line": 6, "reason": "y has given another vote on this item before"}
+    ]
+
+
+def test_scores_of_pairs_are_places_on_a_scale_below_and_above_zero(bring):
+    text = "prompt,answer_a,answer_b,annotator,score\np,a,b,x,-3\np,a,b,y,2\n"
+    report = bring(text, "--study", "tea")
+    assert report["votes"] == 2
+    values = Judgment.objects.order_by("pk").values_list("preference__value", flat=True)
+    assert list(values) == [1, 6]
+
+
+def test_attributes_are_judged_alone_and_with_a_prompt(bring):
+    text = "persona,attribute,annotator,label\np1,likes tea,x,yes\np1,likes tea,y,unsure\n"
+    bring(text, "--study", "one")
+    verdicts = Judgment.objects.order_by("pk").values_list("attributeverdict__verdict", flat=True)
+    assert list(verdicts) == ["accepted", "uncertain"]
+    text = "persona,attribute,prompt,annotator,label\np1,likes tea,Plan a day,x,no\n"
+    bring(text, "--study", "two")
+    assert Judgment.objects.get(slot__study__slug="two").relevance.relevant is False
+
+
+def test_what_does_not_fit_is_listed_and_the_rest_is_stored(bring):
+    text = (
+        "id,prompt,answer_a,answer_b,winner,annotator\n"
+        "i1,p,a,b,A,x\n"
+        "i2,,a,b,A,x\n"
+        "i3,p,a,a,A,x\n"
+        "i4,p,a,b,sideways,x\n"
+        "i5,p,a,b,A,\n"
+        "i1,p,c,d,A,y\n"
+        "i6,p,a,b\n"
+    )
+    report = bring(text, "--study", "tea")
+    assert (report["items"], report["votes"]) == (1, 1)
+    assert [(row["line"], row["reason"]) for row in report["rejected"]] == [
+        (3, "the question is empty"),
+        (4, "two of its answers are the same"),
+        (5, "“sideways” is none of its answers, no tie and not none"),
+        (6, "the annotator is missing"),
+        (7, "the study has another item “i1”: give this one its own id"),
+        (8, "4 fields where the header has 6"),
+    ]
+
+
+def test_a_dry_run_stores_nothing(bring):
+    before = everything()
+    report = bring([ARENA], "--recipe", "arena", "--dry-run")
+    assert counts(report) == [0, 1, 2, 1, 1, 0, 1]
+    assert everything() == before
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--recipe", "nonsense"), "There is no recipe “nonsense”"),
+        (("--recipe", "arena"), "The recipe “arena” needs a column “conversation_a”"),
+        (("--map", "prompt"), "--map takes TARGET=COLUMN"),
+        (("--map", "promt=a"), "There is no target “promt”"),
+        (("--map", "prompt=b"), "“prompt” is mapped to “b”; the file has a"),
+        (("--map", "label=a"), "This would make no question and no item"),
+        (("--map", "prompt=a[x"), "“a[x” is no place in a record"),
+        ((), "What the columns hold is not clear"),
+    ],
+)
+def test_a_mapping_that_would_bring_in_nothing_is_refused(bring, args, words):
+    with pytest.raises(CommandError) as refusal:
+        bring("a\n1\n", *args, "--study", "tea")
+    assert words in str(refusal.value)
+    assert not Study.objects.exists()
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not on this machine")
+@pytest.mark.parametrize(
+    ("file", "args", "expected"),
+    [
+        ("chat-exports/chatbot-arena-10.jsonl", ["--recipe", "arena"], [0, 9, 20, 10, 10, 0, 1]),
+        ("mt-bench-questions/question.jsonl", ["--recipe", "prompts"], [0, 80, 0, 0, 0, 0, 0]),
+        ("llmbar-natural/items.jsonl", [], [0, 100, 200, 100, 0, 0, 0]),
+        ("wmt23-zh-en/items.jsonl", [], [0, 150, 450, 150, 0, 0, 0]),
+        ("prefeval/explicit_preference.jsonl", ["--recipe", "prompts"], [0, 1000, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_real_files_come_in_whole(file, args, expected, capsys):
+    call_command("import_data", str(SHARED / file), *args, "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert (counts(report), report["rejected"]) == (expected, [])
