@@ -474,7 +474,9 @@ TABLE = {
     "tasks": page(MANAGERS, GET=200, POST=302, data=_task),
     # It shows and takes answers, and stores nothing.
     "preview": page(MANAGERS, **_thing(name="batch.task.name"), GET=200, POST=400, inert={"POST"}),
-    "open-batch": page(MANAGERS, **_thing(name="batch.task.name"), POST=302, inert={"POST"}),
+    "open-batch": page(
+        MANAGERS, **_thing(name="batch.task.name"), GET=200, POST=302, inert={"POST"}
+    ),
     "close-batch": page(MANAGERS, **_thing(batch="batch.pk"), POST=302),
     "draft": page(
         ANNOTATORS,

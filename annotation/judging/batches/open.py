@@ -1,13 +1,18 @@
 """Open batches: make items, number them, and insert their slots."""
 
+import hashlib
+from itertools import islice
+
 from django.db import connection, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from annotation.candidates.models import Candidate
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.kinds import kind_of
+from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
 from annotation.judging.owner import notices
 from annotation.personas.models import PersonaVersion
@@ -15,18 +20,41 @@ from annotation.studies.models import Membership, Study, TaskDefinition
 
 
 @transaction.atomic
-def open_batch(study, task: TaskDefinition, *, overlap: int | None = None, by=None) -> Batch | None:
-    """Plan items of all that the task asks about and does not have yet, and open their slots.
+def open_batch(
+    study,
+    task: TaskDefinition,
+    *,
+    overlap: int | None = None,
+    scope: Scope = EVERYTHING,
+    seen: str = "",
+    by=None,
+) -> Batch | None:
+    """Plan items of what ``task`` asks about and does not have yet, and open their slots.
 
-    The kind of the task plans them. ``overlap`` is the number of judgments an item (default: the
-    task's). Returns the batch, or None where there was nothing new to plan.
+    The kind of the task plans them, within ``scope``. ``overlap`` is the number of judgments an
+    item (default: the task's). ``seen`` is the digest of the plan that somebody agreed to: Conflict
+    where it would be another by now. Returns the batch, or None where nothing was new.
     """
     # Two openings at once would plan the same queries twice.
     Study.objects.select_for_update().get(pk=study.pk)
-    rows = [
-        {"overlap": overlap or task.overlap} | row for row in kind_of(task.kind).plan(study, task)
-    ]
+    rows = planned(study, task, scope)
+    if seen and seen != digest(rows):
+        raise Conflict(
+            _("The study has changed since: look at the batch once more."), code="changed"
+        )
+    rows = [{"overlap": overlap or task.overlap} | row for row in rows]
     return add_items(study, task, rows, by=by) if rows else None
+
+
+def planned(study, task: TaskDefinition, scope: Scope = EVERYTHING) -> list[dict]:
+    """The rows of the items that a batch of ``task`` would hold."""
+    return list(islice(kind_of(task.kind).plan(study, task, scope), scope.number))
+
+
+def digest(rows: list[dict]) -> str:
+    """A name of the items that ``rows`` make, with their answers."""
+    parts = [(row["external_id"], *map(str, row.get("candidates", ()))) for row in rows]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 def add_items(

@@ -10,6 +10,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import close_batch, open_batch
+from annotation.judging.batches.summary import summary_of
+from annotation.judging.curator.batch_form import BatchForm
 from annotation.judging.kinds import KINDS
 from annotation.judging.models import Batch
 from annotation.studies.access import MANAGERS, study_for
@@ -49,25 +51,53 @@ def tasks(request, slug):
     return render(request, "judging/tasks.html", context, status=400 if form.errors else 200)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def open_(request, slug, name):
-    """Plan and open items of everything that this task asks about and does not have yet."""
+    """Show what a batch of this task would hold and cost; POST opens it as it was shown."""
     study = study_for(request.user, slug, MANAGERS)
     task = study.tasks.filter(name=name).order_by("-version").first()
     if task is None:
         raise Http404
+    form = BatchForm(
+        request.POST if request.method == "POST" else request.GET, study=study, task=task
+    )
+    if not form.is_valid():
+        context = {"study": study, "task": task, "form": form}
+        return render(request, "judging/batch.html", context, status=400)
+    overlap = form.cleaned_data.get("overlap")
+    if request.method == "POST":
+        seen = request.POST.get("seen", "")
+        if _opened(request, study, task, overlap=overlap, scope=form.scope, seen=seen):
+            return redirect("tasks", slug)
+    context = {
+        "study": study,
+        "task": task,
+        "form": form,
+        "summary": summary_of(study, task, overlap=overlap, scope=form.scope),
+        "missing": _missing(task),
+    }
+    status = 409 if request.method == "POST" else 200
+    return render(request, "judging/batch.html", context, status=status)
+
+
+def _opened(request, study, task, **wanted) -> bool:
+    """Open the batch and say so; False where it is another than the one that was shown."""
     try:
-        batch = open_batch(study, task, by=request.user)
+        batch = open_batch(study, task, by=request.user, **wanted)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
-        return redirect("tasks", slug)
+        return refusal.code != "changed"
     if batch:
         words = ngettext("%(n)d item is open.", "%(n)d items are open.", batch.size)
         messages.success(request, words % {"n": batch.size})
     else:
-        asks = KINDS[task.kind].ASKS
-        messages.warning(request, next(words for what, words in MISSING.items() if what in asks))
-    return redirect("tasks", slug)
+        messages.warning(request, _missing(task))
+    return True
+
+
+def _missing(task) -> str:
+    asks = KINDS[task.kind].ASKS
+    return next(words for what, words in MISSING.items() if what in asks)
 
 
 @require_POST

@@ -20,6 +20,7 @@ from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
 from annotation.judging.kinds.body import Body
 from annotation.judging.kinds.form import TaskForm
+from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.tables import Item, Judgment
 
 Label = str | dict[str, Any]
@@ -87,8 +88,8 @@ class Kind(Protocol):
         """The least and the greatest number of answers that an item shows."""
         return (0, 0) if "options" not in self.ASKS else (config["options"], config["options"])
 
-    def plan(self, study, task) -> Iterator[dict]:
-        """Rows (for ``batches.open.add_items``) of the items that ``task`` does not have yet."""
+    def plan(self, study, task, scope: Scope = EVERYTHING) -> Iterator[dict]:
+        """Rows (for ``batches.open.add_items``) of the items in ``scope`` that ``task`` lacks."""
         ...
 
     def labels(self, config: dict) -> list[str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
 
@@ -11,44 +12,62 @@ from annotation.judging.tables import Item
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldResponse, Query
 
+
+@dataclass(frozen=True)
+class Scope:
+    """What a batch keeps to: ids, strategies of answers, languages of queries; () is all of them.
+
+    ``number`` is the most items that it opens.
+    """
+
+    queries: tuple[str, ...] = ()
+    personas: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    number: int | None = None
+
+
+EVERYTHING = Scope()
 NAME_LIMIT = Item._meta.get_field("external_id").max_length
 
 
-def compared(study, task) -> Iterator[dict]:
+def compared(study, task, scope) -> Iterator[dict]:
     """Pairs or triples of a query's answers."""
-    for query, candidates in answered(study, task):
+    for query, candidates in answered(study, task, scope):
         for number, options in enumerate(_sets_of(query, candidates, task), start=1):
             yield row(task, query, number, options)
 
 
-def grouped(study, task) -> Iterator[dict]:
+def grouped(study, task, scope) -> Iterator[dict]:
     """A query's answers, ``options`` of them at a time, in a seeded order; the last are fewer."""
     size = task.config["options"]
-    for query, candidates in answered(study, task):
+    for query, candidates in answered(study, task, scope):
         ids = ordering.mixed([candidate.pk for candidate in candidates], f"{task.name}/{query.pk}")
         groups = [ids[n : n + size] for n in range(0, len(ids), size)]
         for number, options in enumerate(groups, start=1):
             yield row(task, query, number, options)
 
 
-def attributes(study, task) -> Iterator[dict]:
+def attributes(study, task, scope) -> Iterator[dict]:
     """Every attribute."""
     judged = Item.objects.filter(study=study, batch__task__name=task.name).exclude(attribute=None)
     new = Attribute.objects.filter(persona__study=study, persona__dropped_at=None)
     new = new.exclude(pk__in=judged.values("attribute")).select_related("persona")
+    if scope.personas:
+        new = new.filter(persona__external_id__in=scope.personas)
     for attribute in new.order_by("pk"):
         name = item_name(task.name, attribute.persona.external_id, attribute.external_id)
         yield {"external_id": name, "attribute": attribute, "query": None}
 
 
-def attributes_by_query(study, task) -> Iterator[dict]:
+def attributes_by_query(study, task, scope) -> Iterator[dict]:
     """Every attribute of a person with every prompt of that person's."""
     items = Item.objects.filter(study=study, batch__task__name=task.name)
     planned = set(items.values_list("attribute_id", "query_id"))
     by_persona = {}
     for attribute in Attribute.objects.filter(persona__study=study).order_by("pk"):
         by_persona.setdefault(attribute.persona_id, []).append(attribute)
-    for query in _current(study):
+    for query in _current(study, scope):
         for attribute in by_persona.get(query.persona_id, []):
             if (attribute.pk, query.pk) not in planned:
                 prompt = f"{query.external_id}-v{query.version}"
@@ -56,10 +75,10 @@ def attributes_by_query(study, task) -> Iterator[dict]:
                 yield {"external_id": name, "attribute": attribute, "query": query}
 
 
-def gold_responses(study, task) -> Iterator[dict]:
+def gold_responses(study, task, scope) -> Iterator[dict]:
     """The newest gold response of each query, once it has been split into claims."""
     newest = (
-        GoldResponse.objects.filter(query__study=study, query__replaced_at=None)
+        GoldResponse.objects.filter(query__in=_current(study, scope))
         .order_by("query", "-version")
         .distinct("query")
         .select_related("query")
@@ -87,20 +106,29 @@ def item_name(*parts: str) -> str:
     return f"{name[: NAME_LIMIT - 17]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
-def answered(study, task) -> list[tuple[Query, list[Candidate]]]:
+def answered(study, task, scope) -> list[tuple[Query, list[Candidate]]]:
     """Queries without an item in this task, each with its answers."""
-    queries = _current(study).exclude(items__batch__task__name=task.name)
+    queries = _current(study, scope).exclude(items__batch__task__name=task.name)
     by_query = {}
     # What waits for a reviewer, or was rejected, is shown to nobody.
     shown = Candidate.objects.filter(query__in=queries, status="done", review__in=("", "accepted"))
+    if scope.strategies:
+        shown = shown.filter(strategy__in=scope.strategies)
     for candidate in shown.order_by("created_at", "pk"):
         by_query.setdefault(candidate.query_id, []).append(candidate)
     return [(query, by_query.get(query.pk, [])) for query in queries]
 
 
-def _current(study) -> QuerySet[Query]:
+def _current(study, scope: Scope) -> QuerySet[Query]:
     queries = Query.objects.filter(study=study, replaced_at=None)
-    return queries.filter(Q(persona=None) | Q(persona__dropped_at=None)).order_by("pk")
+    queries = queries.filter(Q(persona=None) | Q(persona__dropped_at=None))
+    if scope.queries:
+        queries = queries.filter(external_id__in=scope.queries)
+    if scope.personas:
+        queries = queries.filter(persona__external_id__in=scope.personas)
+    if scope.languages:
+        queries = queries.filter(language__in=scope.languages)
+    return queries.order_by("pk")
 
 
 def _sets_of(query, candidates, task) -> list[tuple]:

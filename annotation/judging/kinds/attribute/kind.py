@@ -39,8 +39,8 @@ class AttributeKind(base.Kind):
     Body = AttributeBody
     ASKS = ("attribute",)
 
-    def plan(self, study, task):
-        return planning.attributes(study, task)
+    def plan(self, study, task, scope=planning.EVERYTHING):
+        return planning.attributes(study, task, scope)
 
     def labels(self, config: dict) -> list[str]:
         return list(Verdict.values)

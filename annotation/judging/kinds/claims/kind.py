@@ -51,8 +51,8 @@ class ClaimsKind(base.Kind):
     LEVEL = "none"
     SHAPE = "parts"
 
-    def plan(self, study, task):
-        return planning.gold_responses(study, task)
+    def plan(self, study, task, scope=planning.EVERYTHING):
+        return planning.gold_responses(study, task, scope)
 
     def labels(self, config: dict) -> list[str]:
         return list(Verdict.values)

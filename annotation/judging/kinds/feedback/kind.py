@@ -84,8 +84,8 @@ class FeedbackKind(base.Kind):
         """The last answers of a query may be fewer than stand side by side."""
         return 1, config["options"]
 
-    def plan(self, study, task):
-        return planning.grouped(study, task)
+    def plan(self, study, task, scope=planning.EVERYTHING):
+        return planning.grouped(study, task, scope)
 
     def labels(self, config: dict) -> list[str]:
         return [str(n) for n in SCALE]

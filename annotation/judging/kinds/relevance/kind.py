@@ -33,8 +33,8 @@ class RelevanceKind(base.Kind):
     Body = RelevanceBody
     ASKS = ("query", "attribute")
 
-    def plan(self, study, task):
-        return planning.attributes_by_query(study, task)
+    def plan(self, study, task, scope=planning.EVERYTHING):
+        return planning.attributes_by_query(study, task, scope)
 
     def labels(self, config: dict) -> list[str]:
         return ["yes", "no"]

@@ -54,8 +54,8 @@ class SelectionKind(base.Kind):
         common.check_whole("pairs_per_query", full["pairs_per_query"], 1, 100)
         return full
 
-    def plan(self, study, task):
-        return planning.compared(study, task)
+    def plan(self, study, task, scope=planning.EVERYTHING):
+        return planning.compared(study, task, scope)
 
     def labels(self, config: dict) -> list[str]:
         numbers = [str(number) for number in range(1, config["options"] + 1)]

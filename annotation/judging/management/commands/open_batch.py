@@ -2,14 +2,24 @@
 
 import argparse
 import json
+from dataclasses import asdict
 
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import open_batch
+from annotation.judging.batches.summary import summary_of
+from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Slot
 from annotation.studies.bundle import OVERLAP_LIMIT
 from annotation.studies.models import Study
+
+FILTERS = {
+    "query": "only this query (its id; may be repeated)",
+    "persona": "only queries and attributes of this persona (its id; may be repeated)",
+    "strategy": "only answers of this strategy (may be repeated)",
+    "language": "only queries in this language (may be repeated)",
+}
 
 
 class Command(BaseCommand):
@@ -24,6 +34,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--overlap", type=overlap, metavar="N", help="judgments an item (default: the task's)"
         )
+        for name, words in FILTERS.items():
+            option = f"--{name}"
+            parser.add_argument(option, action="append", default=[], metavar="NAME", help=words)
+        parser.add_argument("--number", type=overlap, metavar="N", help="at most so many items")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="print what would be opened, and open nothing"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args, study, task, overlap, **options):
@@ -35,8 +52,18 @@ class Command(BaseCommand):
         if newest is None:
             names = ", ".join(sorted(set(found.tasks.values_list("name", flat=True)))) or "none"
             raise CommandError(f"The study “{study}” has no task “{task}”. Its tasks: {names}.")
+        scope = Scope(
+            queries=tuple(options["query"]),
+            personas=tuple(options["persona"]),
+            strategies=tuple(options["strategy"]),
+            languages=tuple(options["language"]),
+            number=options["number"],
+        )
+        if options["dry_run"]:
+            self._dry_run(summary_of(found, newest, overlap=overlap, scope=scope), options["json"])
+            return
         try:
-            batch = open_batch(found, newest, overlap=overlap)
+            batch = open_batch(found, newest, overlap=overlap, scope=scope)
         except DomainError as error:
             raise CommandError(error.sentence) from error
         slots = Slot.objects.filter(item__batch=batch).count() if batch else 0
@@ -47,6 +74,20 @@ class Command(BaseCommand):
             self.stderr.write(
                 "Nothing is new: every query with enough answers has its items in this task."
             )
+
+    def _dry_run(self, summary, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(asdict(summary), ensure_ascii=False))
+            return
+        cost = "" if summary.cost is None else f", {summary.cost:,.2f} {summary.currency}"
+        self.stdout.write(
+            f"{summary.items:,} items, {summary.judgments:,} judgments, "
+            f"{summary.hours:,.1f} hours{cost}"
+        )
+        if summary.writing:
+            self.stderr.write(f"{summary.writing:,} answers are still being written.")
+        if summary.opens:
+            self.stderr.write("Opening it opens the study, which is a draft.")
 
 
 def overlap(text: str) -> int:

@@ -1,0 +1,97 @@
+"""The form that says what a batch keeps to."""
+
+import re
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.judging.kinds.planning import Scope
+from annotation.studies.bundle import OVERLAP_LIMIT
+
+IDS_LIMIT = 20_000
+NAMED = 5
+
+
+class Ids(forms.CharField):
+    """Ids, separated by spaces, commas or lines."""
+
+    widget = forms.Textarea(attrs={"rows": 2})
+
+    def to_python(self, value) -> list[str]:
+        words = re.split(r"[\s,;]+", super().to_python(value))
+        return list(dict.fromkeys(word for word in words if word))
+
+    def prepare_value(self, value):
+        return " ".join(value) if isinstance(value, list) else value
+
+
+class BatchForm(forms.Form):
+    """Left empty, nothing is left out."""
+
+    queries = Ids(
+        label=gettext_lazy("Only these queries (ids)"), required=False, max_length=IDS_LIMIT
+    )
+    personas = Ids(
+        label=gettext_lazy("Only these personas (ids)"), required=False, max_length=IDS_LIMIT
+    )
+    strategies = forms.MultipleChoiceField(
+        label=gettext_lazy("Only answers of these strategies"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    languages = forms.MultipleChoiceField(
+        label=gettext_lazy("Only queries in these languages"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    number = forms.IntegerField(
+        label=gettext_lazy("At most so many items"), min_value=1, max_value=10**7, required=False
+    )
+    overlap = forms.IntegerField(
+        label=gettext_lazy("Judgments an item"),
+        min_value=1,
+        max_value=OVERLAP_LIMIT,
+        required=False,
+    )
+
+    def __init__(self, data, *, study, task):
+        super().__init__(data)
+        self.study = study
+        self._offer("strategies", study.candidates.values_list("strategy", flat=True))
+        self._offer("languages", study.queries.values_list("language", flat=True))
+        self.fields["overlap"].widget.attrs["placeholder"] = task.overlap
+        if task.config.get("owner_only"):
+            del self.fields["overlap"]
+
+    def _offer(self, name: str, values) -> None:
+        """Offer the values that there are; nothing is asked where there is no choice."""
+        there = [value for value in values.order_by().distinct() if value]
+        self.fields[name].choices = [(value, value) for value in sorted(there)]
+        if len(there) < 2:
+            del self.fields[name]
+
+    def clean_queries(self):
+        return self._existing("queries", self.study.queries.filter(replaced_at=None))
+
+    def clean_personas(self):
+        return self._existing("personas", self.study.personas.filter(dropped_at=None))
+
+    def _existing(self, name: str, rows) -> list[str]:
+        ids = self.cleaned_data[name]
+        there = set(rows.filter(external_id__in=ids).values_list("external_id", flat=True))
+        if missing := [value for value in ids if value not in there]:
+            words = _("The study has no %(ids)s.") % {"ids": ", ".join(missing[:NAMED])}
+            raise forms.ValidationError(words)
+        return ids
+
+    @property
+    def scope(self) -> Scope:
+        data = self.cleaned_data
+        lists = ("queries", "personas", "strategies", "languages")
+        return Scope(number=data["number"], **{name: tuple(data.get(name) or ()) for name in lists})
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything was asked for: the fields are shown open then."""
+        return any(self.cleaned_data.values()) if self.is_valid() else True

@@ -1,0 +1,105 @@
+"""Open a batch with open eyes: what it would hold and cost, then once."""
+
+import io
+import json
+
+import pytest
+from django.core.management import call_command
+
+from annotation.judging.batches.open import open_batch
+from annotation.judging.batches.summary import summary_of
+from annotation.judging.kinds.planning import Scope
+from annotation.judging.models import Item, Selection, Slot
+
+pytestmark = pytest.mark.django_db
+PAGE = "/studies/tea/tasks/best/open/"
+
+
+@pytest.fixture
+def three(cast, tea):
+    """Three queries of three personas with three answers each, in two languages; nothing open."""
+    task = cast.task(tea, "best", overlap=4)
+    for n, language in enumerate(("en", "en", "ko"), start=1):
+        persona = cast.persona(tea, f"p{n}")
+        cast.candidates(cast.query(tea, f"q{n}", persona, language=language))
+    return task
+
+
+def test_a_summary_counts_items_judgments_hours_and_cost_and_stores_nothing(tea, three):
+    tea.pay_per_hour, tea.currency = 12, "EUR"
+    summary = summary_of(tea, three)
+    assert (summary.items, summary.by_query, summary.judgments) == (3, 3, 12)
+    # 12 judgments of 90 s are assumed.
+    assert (summary.hours, summary.cost, summary.measured) == (0.3, pytest.approx(3.6), False)
+    assert summary.opens and summary.waiting == 0 and len(summary.sample[0]["answers"]) == 3
+    assert Item.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("scope", "names"),
+    [
+        (Scope(queries=("q2",)), {"q2"}),
+        (Scope(personas=("p1", "p3")), {"q1", "q3"}),
+        (Scope(languages=("ko",)), {"q3"}),
+        (Scope(number=2), {"q1", "q2"}),
+        (Scope(strategies=("A1", "A2")), set()),
+    ],
+)
+def test_a_scope_keeps_a_batch_to_a_part(tea, three, scope, names):
+    batch = open_batch(tea, three, scope=scope)
+    items = batch.items.values_list("query__external_id", flat=True) if batch else ()
+    assert set(items) == names
+
+
+def test_pairs_are_drawn_from_the_answers_of_the_strategies_named(cast, tea, three):
+    pairs = cast.task(tea, "better", options=2)
+    batch = open_batch(tea, pairs, scope=Scope(strategies=("A1", "A3")))
+    used = batch.items.values_list("options__candidate__strategy", flat=True)
+    assert (batch.size, set(used)) == (3, {"A1", "A3"})
+
+
+def test_the_page_shows_the_batch_and_opens_exactly_that_once(cast, tea, three, login):
+    client = login(cast.person("Carol"))
+    shown = client.get(PAGE, {"number": "2", "overlap": "3"})
+    assert shown.context["summary"].judgments == 6
+    assert "opening this batch opens it to its annotators" in shown.content.decode()
+    data = {"number": "2", "overlap": "3", "seen": shown.context["summary"].digest}
+    assert client.post(PAGE, data).status_code == 302
+    assert (Item.objects.count(), Slot.objects.count()) == (2, 6)
+    # The same button again: it would open the next items, which nobody has seen.
+    again = client.post(PAGE, data)
+    assert again.status_code == 409
+    assert "look at the batch once more" in again.content.decode()
+    assert Item.objects.count() == 2
+
+
+def test_a_wrong_filter_gets_a_sentence_and_no_batch(cast, tea, three, login):
+    client = login(cast.person("Carol"))
+    for name, value in (("queries", "q1, q9"), ("number", "0"), ("strategies", "A9")):
+        answer = client.post(PAGE, {name: value})
+        assert answer.status_code == 400
+    assert "The study has no q9." in client.get(PAGE, {"queries": "q9"}).content.decode()
+    assert Item.objects.count() == 0
+
+
+def test_the_command_prints_the_same_without_opening_it(tea, three):
+    out = io.StringIO()
+    options = ["--task", "best", "--query", "q1", "--overlap", "2", "--dry-run", "--json"]
+    call_command("open_batch", "tea", *options, stdout=out)
+    printed = json.loads(out.getvalue())
+    assert (printed["items"], printed["judgments"], printed["opens"]) == (1, 2, True)
+    assert Item.objects.count() == 0
+
+
+def test_what_is_measured_takes_the_place_of_what_is_assumed(cast, tea, three):
+    open_batch(tea, three, scope=Scope(number=1))
+    slot = Slot.objects.first()
+    ann = cast.person("Ann")
+    Slot.objects.filter(pk=slot.pk).update(status="done", annotator=ann)
+    Selection.objects.create(
+        slot=slot, annotator=ann, key="k", digest="d", outcome="tie", seconds=30.0,
+        submitted_at=slot.item.batch.created_at,
+    )  # fmt: skip
+    Item.objects.update(done=1)
+    summary = summary_of(tea, three)
+    assert (summary.seconds, summary.measured, summary.waiting) == (30.0, True, 3)
