@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.candidates import calls, clean, endpoints, retrieve, spending, textchecks
 from annotation.candidates.endpoints import CallFailed, Endpoint
-from annotation.candidates.models import Candidate, GenerationRules, Retrieval
+from annotation.candidates.models import Candidate, GenerationRules, Retrieval, Run
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.strategies import (
     ANSWERS,
@@ -35,11 +35,25 @@ RUNNING, REQUESTED = Candidate.Status.RUNNING, Candidate.Status.REQUESTED
 DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
 
 
+def rules_of(study) -> GenerationRules:
+    """How ``study`` reviews what models write; unsaved defaults where nothing is set."""
+    return GenerationRules.objects.filter(study=study).first() or GenerationRules(study=study)
+
+
 # --- Asking -----------------------------------------------------------------------------------
 
 
-def request(study: Study, *, endpoint: str = "", strategies=(), by=None) -> list[Candidate]:
-    """Ask ``endpoint`` for one answer to each current query with each strategy.
+def _estimate(study: Study, server: Endpoint, rows: list[Candidate]) -> spending.Estimate:
+    count = sum(2 if strategy_of(row.strategy).asks_twice else 1 for row in rows)
+    names = {row.strategy for row in rows}
+    earlier = Candidate.every.filter(study=study, strategy__in=names)
+    return spending.estimate(server, count, earlier, rows=len(rows))
+
+
+def request(
+    study: Study, *, endpoint: str = "", strategies=(), limit: int | None = None, by=None
+) -> list[Candidate]:
+    """Ask ``endpoint`` for one answer to each current query with each strategy, ``limit`` at most.
 
     ``strategies`` are the study's own where none are named. What was asked for before is not asked
     again, and a strategy passes over the queries that it cannot answer: without a persona, without
@@ -70,7 +84,7 @@ def request(study: Study, *, endpoint: str = "", strategies=(), by=None) -> list
             for name in strategies
             if can.answer(query, STRATEGIES[name])
         ]
-        return _insert(study, server, rows, by)
+        return _insert(study, server, rows, by, limit)
 
 
 def usual(study: Study) -> tuple[str, ...]:
@@ -86,10 +100,17 @@ class _Means:
         self.study, self.server, self.versions = study, server, versions
         self.retrieval = Retrieval.objects.filter(study=study).first()
         self._agreed = {}
+        described = Attribute.objects.filter(persona__study=study)
+        self.described = set(described.values_list("persona_id", flat=True))
+        self.people = study.personas.filter(dropped_at=None).count()
 
     def answer(self, query: Query, strategy) -> bool:
         """Whether ``strategy`` can answer ``query``."""
         if strategy.needs_persona and query.persona_id not in self.versions:
+            return False
+        if strategy.needs_attributes and query.persona_id not in self.described:
+            return False
+        if strategy.other_persona and self.people < 2:
             return False
         if strategy.searches and self.retrieval is None:
             return False
@@ -129,7 +150,7 @@ def request_text(query: Query, purpose: str, name: str, prompt, *, endpoint="", 
 
 
 def request_rewrites(
-    sources: list[Candidate], how: str, *, endpoint: str = "", by=None
+    sources: list[Candidate], how: str, *, endpoint: str = "", limit=None, by=None
 ) -> list[Candidate]:
     """Ask for an improved or degraded version (``how``) of each of ``sources``, of one study.
 
@@ -145,11 +166,17 @@ def request_rewrites(
         _lock(study)
         rows = []
         for source in sources:
-            name = f"{how}-{source.strategy[:20]}-{source.pk.hex[:8]}"
-            row = _row(source.query, name, server, None)
+            row = _row(source.query, how, server, None, source)
             row.parameters |= {"source": str(source.pk)}
             rows.append(row)
-        return _insert(study, server, rows, by)
+        return _insert(study, server, rows, by, limit)
+
+
+def sources_of(study: Study, strategy: str) -> list[Candidate]:
+    """The answers of ``strategy`` in ``study`` that can be rewritten."""
+    shown = Candidate.objects.filter(study=study, strategy=strategy, status=DONE)
+    shown = shown.filter(query__replaced_at=None, review__in=("", Candidate.Review.ACCEPTED))
+    return list(shown.select_related("query", "study").order_by("query", "pk"))
 
 
 def retry(study: Study, *, by=None) -> int:
@@ -171,9 +198,10 @@ def _current_versions(queries) -> dict:
     return {row.persona_id: row for row in rows.order_by("version")}
 
 
-def _row(query: Query, strategy: str, server: Endpoint, version) -> Candidate:
+def _row(query: Query, strategy: str, server: Endpoint, version, source=None) -> Candidate:
     number = f"-v{query.version}" if query.version > 1 else ""
-    name = f"{query.external_id}{number}-{strategy}-{server.name}"
+    of = f"-{source.pk.hex[:12]}" if source else ""
+    name = f"{query.external_id}{number}-{strategy}{of}-{server.name}"
     digest = hashlib.sha256(name.encode()).hexdigest()
     if len(name) > 100:
         name = f"{name[:83]}-{digest[:16]}"
@@ -183,6 +211,7 @@ def _row(query: Query, strategy: str, server: Endpoint, version) -> Candidate:
         query=query,
         external_id=name,
         strategy=strategy,
+        source=source,
         status=REQUESTED,
         endpoint=server.name,
         persona_version=version if known and known.needs_persona else None,
@@ -190,14 +219,15 @@ def _row(query: Query, strategy: str, server: Endpoint, version) -> Candidate:
     )
 
 
-def _insert(study, server: Endpoint, rows: list[Candidate], by) -> list[Candidate]:
+def _insert(study, server: Endpoint, rows: list[Candidate], by, limit=None) -> list[Candidate]:
     queries = {row.query_id for row in rows}
     asked = set(
         Candidate.every.filter(query__in=queries, endpoint=server.name).values_list(
-            "query_id", "strategy"
+            "query_id", "strategy", "source_id"
         )
     )
-    new = [row for row in rows if (row.query_id, row.strategy) not in asked]
+    new = [row for row in rows if (row.query_id, row.strategy, row.source_id) not in asked]
+    new = new[:limit]
     names = [row.external_id for row in new]
     taken = Candidate.every.filter(study=study, external_id__in=names).first()
     if taken:
@@ -206,6 +236,17 @@ def _insert(study, server: Endpoint, rows: list[Candidate], by) -> list[Candidat
                 name=taken.external_id
             )
         )
+    if new:
+        run = Run.objects.create(
+            study=study,
+            step="answer",
+            endpoint=server.name,
+            options={"strategies": sorted({row.strategy for row in new})},
+            planned=_estimate(study, server, new).as_json(),
+            created_by=by,
+        )
+        for row in new:
+            row.run = run
     Candidate.every.bulk_create(new, batch_size=2000)
     if new:
         audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
@@ -248,7 +289,8 @@ def _write(candidate: Candidate) -> None:
     if not cleaned.text:
         raise CallFailed("empty")
     before = draft.parameters.get("words_before")
-    if before is not None and not keeps_length(before, cleaned.text):
+    tolerance = rules_of(candidate.study).length_tolerance
+    if before is not None and not keeps_length(before, cleaned.text, tolerance):
         raise CallFailed("length")
     _store(candidate, server, draft, answer, cleaned)
 
@@ -311,18 +353,13 @@ def _looked_over(
     )
     # The embedded model always writes to its limit.
     holding = textchecks.HOLDING - ({"truncated"} if server.embedded else set())
-    waits = review_answers(candidate.study_id) or holding & set(flags)
+    waits = rules_of(candidate.study).review_answers or holding & set(flags)
     return flags, Candidate.Review.PENDING if waits else ""
-
-
-def review_answers(study_id: int) -> bool:
-    """Whether answers of the study wait for a reviewer before raters see them."""
-    return GenerationRules.objects.filter(study=study_id, review_answers=True).exists()
 
 
 def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
     """What the strategy may see of the row. The gold need is read for "oracle" and nowhere else."""
-    version = candidate.persona_version if strategy.needs_persona else None
+    version = _written_for(candidate, strategy)
     memories = (
         Memory.objects.filter(persona=version.persona_id)
         .order_by("pk")
@@ -342,6 +379,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
         question=candidate.query.text,
         profile=version.profile if version else {},
         memories=tuple(memories),
+        attributes=_statements(candidate) if strategy.needs_attributes else (),
         answer=answer,
         history=_history(candidate, strategy),
         sources=_sources(candidate) if strategy.searches else (),
@@ -349,6 +387,27 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
         seed=candidate.parameters["seed"],
         small=server.embedded,
     )
+
+
+def _written_for(candidate: Candidate, strategy) -> PersonaVersion | None:
+    """The persona that the answer is written for; for "mismatch" another one, drawn and kept."""
+    if not strategy.needs_persona:
+        return None
+    if not strategy.other_persona:
+        return candidate.persona_version
+    drawn = candidate.parameters.get("written_for")
+    others = PersonaVersion.objects.filter(persona__study=candidate.study_id)
+    if drawn is None:
+        others = others.filter(persona__dropped_at=None).exclude(persona=candidate.query.persona_id)
+        split = candidate.query.persona.split
+        newest = others.filter(persona__split=split).order_by("persona", "-version")
+        there = list(newest.distinct("persona").values_list("pk", flat=True))
+        if not there:
+            raise CallFailed("no_source")
+        drawn = there[candidate.parameters["seed"] % len(there)]
+        candidate.parameters["written_for"] = drawn
+        jobs.held(candidate).update(parameters=candidate.parameters)
+    return others.get(pk=drawn)
 
 
 def _history(candidate: Candidate, strategy) -> tuple[str, ...]:
@@ -366,6 +425,11 @@ def _note_shown(candidate: Candidate, sessions) -> None:
     if added := set(sessions) - set(known):
         candidate.parameters["sessions"] = sorted({*known, *added})
         jobs.held(candidate).update(parameters=candidate.parameters)
+
+
+def _statements(candidate: Candidate) -> tuple[str, ...]:
+    rows = Attribute.objects.filter(persona=candidate.query.persona_id).order_by("pk")
+    return tuple(rows.values_list("text", flat=True))
 
 
 def _sources(candidate: Candidate) -> tuple:

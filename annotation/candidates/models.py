@@ -101,6 +101,10 @@ class Candidate(Generated):
     text = models.TextField(blank=True)
     urls = models.JSONField(default=list)
     strategy = models.CharField(max_length=40, blank=True)
+    # Of a rewrite: the answer that was rewritten.
+    source = models.ForeignKey(
+        "self", on_delete=models.RESTRICT, null=True, related_name="rewrites"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     # An imported answer was never a job.
@@ -119,8 +123,9 @@ class Candidate(Generated):
             models.UniqueConstraint(fields=["study", "external_id"], name="candidate_of_study"),
             # A second request for the same answer is the same row.
             models.UniqueConstraint(
-                fields=["query", "strategy", "endpoint"],
+                fields=["query", "strategy", "endpoint", "source"],
                 condition=~Q(endpoint=""),
+                nulls_distinct=False,
                 name="one_candidate_a_request",
             ),
         ]

@@ -12,7 +12,8 @@ from pgvector.django import CosineDistance
 
 from annotation.candidates import calls, endpoints, spending, structured
 from annotation.candidates.endpoints import CallFailed
-from annotation.candidates.models import GenerationRules, Proposal, Run
+from annotation.candidates.generate import rules_of
+from annotation.candidates.models import Proposal, Run
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.steps import STEPS, Step
 from annotation.candidates.steps.base import NEAR_DUPLICATE, Result, UnfitError
@@ -36,11 +37,6 @@ def step_of(name: str) -> Step:
             _("Choose among the steps {names}.").format(names=", ".join(STEPS)), code="step"
         )
     return STEPS[name]
-
-
-def rules_of(study) -> GenerationRules:
-    """How ``study`` reviews what models write; unsaved defaults where nothing is set."""
-    return GenerationRules.objects.filter(study=study).first() or GenerationRules(study=study)
 
 
 def plan(study, name: str, options: dict, *, endpoint: str = "") -> spending.Estimate:

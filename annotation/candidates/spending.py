@@ -99,11 +99,13 @@ def spent(study_id: int) -> dict:
     return {key: value or 0 for key, value in total.items()}
 
 
-def estimate(server: Endpoint, calls: int, earlier=None, *, rows: int = 0) -> Estimate:
+def estimate(server: Endpoint | None, calls: int, earlier=None, *, rows: int = 0) -> Estimate:
     """What ``calls`` calls for ``rows`` results will take (one call a result where 0).
 
     Measured on ``earlier`` rows of the same work where there are any, assumed otherwise.
     """
+    if server is None:
+        return Estimate(calls=0, tokens=0, cost=0.0, seconds=0.0, measured=0)
     last = []
     if earlier is not None:
         rows_done = earlier.filter(endpoint=server.name, status="done", tokens_out__gt=0)

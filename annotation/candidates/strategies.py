@@ -20,8 +20,6 @@ MEMORY_CHARACTERS = 400
 HISTORY, SMALL_HISTORY = 24_000, 2_500
 SOURCE, SMALL_SOURCE = 1_500, 500
 SMALL_SOURCES = 3
-# A rewrite whose word count differs more than this from the original's is refused.
-LENGTH_TOLERANCE = 0.2
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,8 @@ class Brief:
     question: str
     profile: dict = field(default_factory=dict)
     memories: tuple[str, ...] = ()
+    # Statements about the person; for "attributes" all that is shown of them.
+    attributes: tuple[str, ...] = ()
     answer: str = ""
     # Texts of the owner's own sessions, and what the study's sources hold on the question.
     history: tuple[str, ...] = ()
@@ -77,15 +77,21 @@ class Strategy:
     # Of the history only the sessions nearest to the question.
     selects: bool = False
     oracle: bool = False
+    needs_attributes: bool = False
+    asks_twice: bool = False
+    # Written for another persona of the study than the one who asks.
+    other_persona: bool = False
 
 
 def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
+    """A1: core fields, and what the memories show of the preferences that bear on the question.
+
+    As published, the profiler sees memories, not preferences; without any it sees the profile.
+    """
     memories = _sample(brief)
-    everything = profiles.as_text(brief.profile)
-    inferred = ask(
-        "inferred", prompts.profiler(brief.question, everything, memories, small=brief.small)
-    )
     core = profiles.as_text(profiles.core_fields(brief.profile))
+    seen = core if memories else profiles.as_text(brief.profile)
+    inferred = ask("inferred", prompts.profiler(brief.question, seen, memories, small=brief.small))
     return Draft(prompts.personal_answer(brief.question, core, inferred, small=brief.small))
 
 
@@ -94,6 +100,12 @@ def _masked(brief: Brief, ask: Ask) -> Draft:
     about = profiles.as_text(kept)
     prompt = prompts.personal_answer(brief.question, about, small=brief.small)
     return Draft(prompt, {"masked": masked, "share": MASKED})
+
+
+def _from_attributes(brief: Brief, ask: Ask) -> Draft:
+    about = "\n".join(f"- {statement}" for statement in brief.attributes)
+    prompt = prompts.personal_answer(brief.question, about, small=brief.small)
+    return Draft(prompt, {"attributes": list(brief.attributes)})
 
 
 def _question_alone(brief: Brief, ask: Ask) -> Draft:
@@ -151,18 +163,26 @@ def _joined(brief: Brief) -> str:
 
 
 STRATEGIES = {
-    "A1": Strategy(_core_and_inferred, needs_persona=True),
+    "A1": Strategy(_core_and_inferred, needs_persona=True, asks_twice=True),
     "A2": Strategy(_masked, needs_persona=True),
     "A3": Strategy(_question_alone),
+    "attributes": Strategy(_from_attributes, needs_persona=True, needs_attributes=True),
+    "mismatch": Strategy(
+        _core_and_inferred, needs_persona=True, asks_twice=True, other_persona=True
+    ),
     "improve": Strategy(_improved, rewrites=True),
     "degrade": Strategy(_degraded, rewrites=True),
     "search": Strategy(_searched, searches=True),
     "search-raw": Strategy(_searched_raw, searches=True, history=True),
     "search-raw-selected": Strategy(_searched_raw, searches=True, history=True, selects=True),
-    "search-static": Strategy(_searched_static, searches=True, history=True),
-    "search-static-selected": Strategy(_searched_static, searches=True, history=True, selects=True),
-    "search-aware": Strategy(_searched_aware, searches=True, history=True),
-    "search-aware-selected": Strategy(_searched_aware, searches=True, history=True, selects=True),
+    "search-static": Strategy(_searched_static, asks_twice=True, searches=True, history=True),
+    "search-static-selected": Strategy(
+        _searched_static, asks_twice=True, searches=True, history=True, selects=True
+    ),
+    "search-aware": Strategy(_searched_aware, asks_twice=True, searches=True, history=True),
+    "search-aware-selected": Strategy(
+        _searched_aware, asks_twice=True, searches=True, history=True, selects=True
+    ),
     "search-oracle": Strategy(_searched, searches=True, oracle=True),
 }
 ANSWERS = tuple(name for name, strategy in STRATEGIES.items() if not strategy.rewrites)
@@ -171,13 +191,13 @@ PERSONA_ANSWERS = ("A1", "A2", "A3")
 
 
 def strategy_of(name: str) -> Strategy:
-    """The strategy of a candidate's name, in which a rewrite also names what it rewrites."""
+    """The strategy of a candidate's name; older rewrites name what they rewrite in it, too."""
     return STRATEGIES.get(name) or STRATEGIES[name.split("-")[0]]
 
 
-def keeps_length(before: int, text: str) -> bool:
-    """Whether ``text`` has ``before`` words, give or take LENGTH_TOLERANCE."""
-    return abs(clean.words(text) - before) <= LENGTH_TOLERANCE * before
+def keeps_length(before: int, text: str, tolerance: float) -> bool:
+    """Whether ``text`` has ``before`` words, give or take the share ``tolerance`` of them."""
+    return abs(clean.words(text) - before) <= tolerance * before
 
 
 def _sample(brief: Brief) -> list[str]:

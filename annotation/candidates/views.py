@@ -1,6 +1,7 @@
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
@@ -19,6 +20,14 @@ FAILURES = 50
 OF_PERSONAS = {
     "A1": gettext_lazy("A1: core fields and inferred preferences"),
     "A2": gettext_lazy("A2: 80 % of the profile left out at random"),
+}
+REWRITES = {
+    "improve": gettext_lazy("improve: rewrite the A1 answers for the better, as long as they are"),
+    "degrade": gettext_lazy("degrade: rewrite the A1 answers for the worse, as long as they are"),
+}
+OTHERS = {
+    "attributes": gettext_lazy("attributes: from the persona's attributes"),
+    "mismatch": gettext_lazy("mismatch: A1 of another persona, for the easy tier"),
 }
 ALONE = {"A3": gettext_lazy("A3: the question alone")}
 
@@ -43,7 +52,10 @@ def offered(study) -> dict:
     retrieval = Retrieval.objects.filter(study=study).first()
     of_personas = OF_PERSONAS if study.personas.exists() else {}
     arms = {name: ARMS[name] for name in retrieval.strategies} if retrieval else {}
-    return of_personas | ALONE | arms
+    described = study.personas.filter(attributes__isnull=False).exists()
+    others = {name: OTHERS[name] for name in OTHERS if name != "attributes" or described}
+    rewrites = REWRITES if study.candidates.filter(strategy="A1", status="done").exists() else {}
+    return of_personas | ALONE | (others if of_personas else {}) | arms | rewrites
 
 
 @require_http_methods(["GET", "POST"])
@@ -79,15 +91,28 @@ def _servers(request) -> list[endpoints.Endpoint]:
 
 def _requested(request, study, data) -> bool:
     try:
-        new = generate.request(
-            study, endpoint=data["endpoint"], strategies=data["strategies"], by=request.user
-        )
+        new = _ask(study, data, request.user)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
         return False
     text = ngettext("%(n)d answer was asked for.", "%(n)d answers were asked for.", len(new))
     messages.success(request, text % {"n": len(new)})
     return True
+
+
+def _ask(study, data: dict, by) -> list[Candidate]:
+    """Ask for the answers and the rewrites among the chosen strategies, all or none."""
+    names = {"endpoint": data["endpoint"], "by": by}
+    answers = [name for name in data["strategies"] if name not in REWRITES]
+    new = []
+    with transaction.atomic():
+        if answers:
+            new += generate.request(study, strategies=answers, **names)
+        for how in REWRITES:
+            if how in data["strategies"]:
+                sources = generate.sources_of(study, "A1")
+                new += generate.request_rewrites(sources, how, **names)
+    return new
 
 
 def _progress(request, study):

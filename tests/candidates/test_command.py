@@ -117,3 +117,18 @@ def test_a_killed_worker_leaves_a_row_that_comes_back(asked, tea, fake, settings
     candidate.refresh_from_db()
     assert (candidate.status, candidate.attempts, candidate.text) == ("done", 2, "Walk.")
     assert len(fake.requests) == 2
+
+
+def test_a_dry_run_says_what_it_would_take_and_asks_for_nothing(asked, tea, fake, capsys):
+    call_command("generate", "tea", strategies="A1,A3", dry_run=True, json=True)
+    planned = json.loads(capsys.readouterr().out)
+    assert (planned["calls"], planned["measured"]) == (3, 0)  # A1 asks twice
+    assert not Candidate.objects.exists()
+    call_command("generate", "tea", strategies="A3", limit=1)
+    assert Candidate.objects.get().strategy == "A3"
+    with pytest.raises(CommandError, match="Choose among the strategies"):
+        call_command("generate", "tea", strategies="A9")
+    with pytest.raises(CommandError, match="from 1 on"):
+        call_command("generate", "tea", limit=0)
+    with pytest.raises(CommandError, match="Only answers that are written"):
+        call_command("generate", "tea", rewrite="improve")

@@ -10,12 +10,13 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.candidates import calls, generate, tasks
-from annotation.candidates.models import Candidate
+from annotation.candidates.models import Candidate, GenerationRules
 from annotation.core import heartbeat, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
+from annotation.personas import curate
 from annotation.personas import profile as profiles
-from annotation.personas.models import Memory
+from annotation.personas.models import Attribute, Memory
 from tests.candidates.conftest import KEY, PROFILE, Reply
 
 
@@ -518,3 +519,65 @@ def test_progress_counts_what_was_asked_of_models(asked, tea, cast, fake):
             "count": 1,
         }
     ]
+
+
+# --- Strategies of the persona study ------------------------------------------------------------
+
+
+def test_a1_infers_preferences_from_memories_where_there_are_any(asked, tea, fake):
+    Memory.objects.create(persona=asked.persona, text="Night trains are back.")
+    written(one(tea, "A1"))
+    profiler, answer = (str(body["messages"]) for body in fake.bodies())
+    assert "Night trains are back." in profiler
+    assert "rye toast" not in profiler + answer  # a preference of the profile, not of its core
+    assert "baker" in profiler and "baker" in answer
+
+
+def test_an_answer_from_attributes_sees_these_and_nothing_else(asked, tea, fake):
+    assert generate.request(tea, strategies=["attributes"]) == []
+    Attribute.objects.create(persona=asked.persona, external_id="a1", text="Walks before dawn.")
+    candidate = written(one(tea, "attributes"))
+    (body,) = fake.bodies()
+    assert "Walks before dawn." in str(body["messages"])
+    assert "baker" not in str(body["messages"])
+    assert candidate.parameters["attributes"] == ["Walks before dawn."]
+
+
+def test_a_mismatch_is_written_for_another_persona_and_shown_with_its_own(asked, cast, tea, fake):
+    assert generate.request(tea, strategies=["mismatch"]) == []
+    other = cast.persona(tea, "p2", Demographics={"Career_Information": "diver"})
+    dropped = cast.persona(tea, "p3", Demographics={"Career_Information": "miner"})
+    curate.drop(dropped, "stereotyped")
+    candidate = written(one(tea, "mismatch"))
+    assert "diver" in str(fake.bodies()) and "baker" not in str(fake.bodies())
+    assert candidate.parameters["written_for"] == other.current.pk
+    assert candidate.persona_version == asked.persona.current
+
+
+def test_rewrites_are_one_strategy_with_their_source_beside_it(asked, tea, fake):
+    fake.replies = [Reply("one two three four five six seven eight nine ten")]
+    sources = [written(one(tea, name)) for name in ("A1", "A2")]
+    rows = generate.request_rewrites(sources, "degrade", endpoint="fake")
+    assert [(row.strategy, row.source) for row in rows] == [("degrade", one) for one in sources]
+    assert generate.sources_of(tea, "A2") == [sources[1]]
+    fake.replies = [Reply("<degraded>one two three four five six seven eight</degraded>")]
+    assert written(rows[0]).error_code == "length"  # 20 % off, 10 % are allowed
+    GenerationRules.objects.create(study=tea, length_tolerance=0.2)
+    assert written(overdue(rows[0])).status == "done"
+
+
+def test_at_most_so_many_are_asked_for_and_the_run_has_the_plan(asked, cast, tea, fake):
+    cast.query(tea, "q2", None)
+    rows = generate.request(tea, strategies=["A3"], limit=1)
+    assert len(rows) == 1
+    assert (rows[0].run.planned["calls"], rows[0].run.options) == (1, {"strategies": ["A3"]})
+
+
+def test_answers_that_are_held_wait_for_a_curator(asked, tea, fake):
+    fake.replies = [Reply("As ChatGPT I say: walk along the river.")]
+    candidate = written(one(tea))
+    assert (candidate.flags, candidate.review) == (["identity"], "pending")
+    fake.replies = [Reply("Walk along the river.")]
+    assert (written(one(tea, "A2")).flags, Candidate.objects.get(strategy="A2").review) == ([], "")
+    GenerationRules.objects.create(study=tea, review_answers=True)
+    assert written(one(tea, "A1")).review == "pending"

@@ -5,9 +5,10 @@ import sys
 import time
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from tqdm import tqdm
 
-from annotation.candidates import calls, generate
+from annotation.candidates import calls, generate, proposals, spending
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.models import Study
@@ -25,21 +26,37 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser):
-        """STUDY, --endpoint, --wait, --json."""
+        """STUDY, --endpoint, --strategies, --rewrite, --of, --limit, --dry-run, --wait, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument(
             "--endpoint", default="", metavar="NAME", help="default: the first one configured"
         )
+        parser.add_argument(
+            "--strategies", default="", metavar="A,B", help="default: the study's own"
+        )
+        parser.add_argument(
+            "--rewrite", choices=("improve", "degrade"), help="rewrite answers instead"
+        )
+        parser.add_argument("--of", default="A1", metavar="STRATEGY", help="what to rewrite")
+        parser.add_argument("--limit", type=int, metavar="N", help="at most so many new answers")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say what it would take; ask for nothing"
+        )
         parser.add_argument("--wait", action="store_true", help="until all are written or failed")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, study, endpoint, wait, **options):
+    def handle(self, *, study, wait, **options):
         """Request, wait, report. Exit 1 with sentences where something failed."""
         found = Study.objects.filter(slug=study).first()
         if found is None:
             raise CommandError(f"There is no study {study}.")
+        if options["limit"] is not None and options["limit"] < 1:
+            raise CommandError("--limit is a number from 1 on.", returncode=2)
         try:
-            generate.request(found, endpoint=endpoint)
+            if options["dry_run"]:
+                self._plan(found, options)
+                return
+            _ask(found, options)
         except DomainError as refusal:
             raise CommandError(refusal.sentence) from refusal
         if wait:
@@ -48,6 +65,14 @@ class Command(BaseCommand):
         self.stdout.write(_as_json(counts) if options["json"] else _as_words(counts))
         if wait and counts["failed"]:
             raise CommandError("\n".join(_failures(found)))
+
+    def _plan(self, study, options):
+        with transaction.atomic():
+            rows = _ask(study, options)
+            transaction.set_rollback(True)
+        planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
+        words = "{calls:,} calls, about {tokens:,} tokens, cost {cost:.4f}, {seconds:,.0f} s"
+        self.stdout.write(json.dumps(planned) if options["json"] else words.format(**planned))
 
     def _wait(self, study):
         said = False
@@ -62,9 +87,20 @@ class Command(BaseCommand):
                     self.stderr.write("No worker is running: the answers are written here.")
                     said = True
                 calls.reap()
-                written = [generate.write_one(pk) for pk in calls.due(study)[:1]]
+                written = [
+                    generate.write_one(pk) or proposals.write_one(pk) for pk in calls.due(study)[:1]
+                ]
                 if not any(written):
                     time.sleep(POLL_SECONDS)
+
+
+def _ask(study, options) -> list:
+    endpoint, limit = options["endpoint"], options["limit"]
+    if how := options["rewrite"]:
+        sources = generate.sources_of(study, options["of"])
+        return generate.request_rewrites(sources, how, endpoint=endpoint, limit=limit)
+    strategies = [name for name in options["strategies"].split(",") if name]
+    return generate.request(study, endpoint=endpoint, strategies=strategies, limit=limit)
 
 
 def _as_json(counts: dict) -> str:
