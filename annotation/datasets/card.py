@@ -4,6 +4,7 @@ import re
 
 from annotation.datasets.front_matter import front_matter
 
+WITH_HARNESS = ("personafeedback", "dpo")
 REMARK_WORDS = {
     "too_few_responses": "Too few responses, so all of them are shots",
     "without_rubric": "Tested without a rubric; its file is empty",
@@ -63,6 +64,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
             *_counts(manifest["counts"]),
             *_agreement(manifest["agreement"]),
             *_opening(tables),
+            *_harnesses(manifest),
             *_limits(manifest),
             *_checking(manifest["layout"]),
         ]
@@ -131,6 +133,17 @@ def _opening(tables):
     if empty:
         yield f"Empty, and left out there: {', '.join(f'`{path}`' for path in empty)}."
         yield ""
+
+
+def _harnesses(manifest):
+    if not any(manifest["counts"]["pairs"].values()) or manifest["layout"] not in WITH_HARNESS:
+        return
+    yield from ("## How to evaluate a model", "", "In this folder, each pair in both orders:", "")
+    yield from ("```sh", "lm_eval --include_path harness/lm_eval --tasks attune --model hf …")
+    yield "lm_eval --include_path harness/lm_eval --tasks attune_chat --apply_chat_template …"
+    yield from ("inspect eval harness/inspect_task.py --model openai/…", "```", "")
+    yield "`harness/rewardbench.jsonl` has the columns of RewardBench, for reward models."
+    yield ""
 
 
 def _remarks(remarks):

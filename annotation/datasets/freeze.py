@@ -243,10 +243,21 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
         raise DomainError(refusal, code="bands")
     about = release.frozen["about"] | {"licence": release.licence}
     (folder / "README.md").write_text(card(manifest, about, tables.written()), encoding="utf-8")
-    files = [*tables.files(), describe(folder, "README.md", 0)]
+    written = _write_texts(layout, tables, folder)
+    files = [*tables.files(), *(describe(folder, path, 0) for path in ("README.md", *written))]
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
     (folder / "manifest.json").write_text(json_text(manifest) + "\n", encoding="utf-8")
     return manifest
+
+
+def _write_texts(layout, tables: Tables, folder: Path) -> list[str]:
+    """Write the layout's further files; their paths."""
+    filled_tables = [table.path for table, rows in tables.written().values() if rows]
+    texts = layout.texts(filled_tables) if hasattr(layout, "texts") else {}
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return sorted(texts)
 
 
 def _refuse_empty(layout, tables: Tables, tally: Tally) -> None:

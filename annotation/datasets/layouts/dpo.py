@@ -1,11 +1,13 @@
 """Preference pairs for direct preference optimisation, one file that stands alone."""
 
+from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.soft import soft_rows, soft_tables
 from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import Table
 
 FORMATS = ("jsonl", "parquet")
 TIERED = True
+TIERS = ("easy", "medium", "hard")
 ROWS_ARE = "pairs"
 COLUMNS = {
     "prompt": "text",
@@ -26,7 +28,9 @@ COLUMNS = {
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """The pairs, and the votes they come from."""
     pairs = Table(f"pairs.{format}", format, COLUMNS, config="pairs")
-    return {"pairs": pairs} | soft_tables(format)
+    tiers = TIERS if rule == "tiers" else (*TIERS, rule)
+    choices = harness_tables([("pairs", tier) for tier in tiers])
+    return {"pairs": pairs} | soft_tables(format) | choices
 
 
 def is_main(name: str) -> bool:
@@ -54,6 +58,8 @@ def _item(item, verdict, pair, posterior):
         "votes": soft(item, posterior),
     }
     yield "pairs", row
+    yield from harness_rows(item, pair, "pairs")
 
 
+texts = harness_texts
 ROWS = {"items": _item}

@@ -1,5 +1,6 @@
 """The folders and keys of the published PersonaFeedback benchmark, our own keys after them."""
 
+from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import soft_rows, soft_tables
 from annotation.datasets.soft_labels import SOFT, soft
@@ -48,7 +49,8 @@ def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
         for tier in (*TIERS, *([] if rule == "tiers" else [rule])):
             path = _path(type_, tier)
             made[path] = Table(path, "jsonl", COLUMNS, config=type_, split=tier)
-    return made | {"votes": VOTES} | soft_tables("jsonl")
+    groups = [(table.config, table.split) for table in made.values() if table.columns == COLUMNS]
+    return made | {"votes": VOTES} | soft_tables("jsonl") | harness_tables(groups)
 
 
 def _path(type_: str, tier: str) -> str:
@@ -94,6 +96,8 @@ def _item(item, verdict, pair, posterior):
         "persona_version": item.persona_version,
     }
     yield _path(item.type, pair.tier), row
+    yield from harness_rows(item, pair, item.type)
 
 
+texts = harness_texts
 ROWS = {"personas": _persona, "items": _item}

@@ -1,0 +1,143 @@
+"""Ready tasks for other harnesses: each file in its documented form, and run where installed."""
+
+import ast
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from annotation.datasets import folders
+
+# A model that answers “A” whatever is asked is right once in two orders.
+ALWAYS_A = """
+import json, sys
+from lm_eval import evaluator, tasks
+from lm_eval.api.model import LM
+
+class AlwaysA(LM):
+    def loglikelihood(self, requests, **_):
+        return [(0.0 if r.args[1].strip() == "A" else -1.0, False) for r in requests]
+    def loglikelihood_rolling(self, requests, **_):
+        raise NotImplementedError
+    def generate_until(self, requests, **_):
+        return ["A" for _ in requests]
+
+manager = tasks.TaskManager(include_path="harness/lm_eval", include_defaults=False)
+run = evaluator.simple_evaluate(
+    model=AlwaysA(), tasks=["attune", "attune_chat"], task_manager=manager, bootstrap_iters=0
+)
+print(json.dumps({n: {k: v for k, v in r.items() if isinstance(v, float)}
+                  for n, r in (run["results"] | run.get("groups", {})).items()}))
+"""
+INSPECT = """
+import json
+from inspect_ai import eval
+from inspect_ai.model import ModelAPI, ModelOutput, modelapi
+
+class AlwaysA(ModelAPI):
+    async def generate(self, input, tools, tool_choice, config):
+        return ModelOutput.from_content("always/a", "ANSWER: A")
+    async def count_text_tokens(self, text):  # without a network
+        return len(text) // 4
+
+@modelapi(name="always")
+def always():
+    return AlwaysA
+
+(log,) = eval("harness/inspect_task.py", model="always/a", display="none", log_dir="logs")
+assert log.status == "success", log.error
+print(json.dumps({name: metric.value for score in log.results.scores
+                  for name, metric in score.metrics.items()}))
+"""
+
+
+@pytest.fixture
+def folder(items, vote, built):
+    for item, pattern in zip(items(4), ["1" * 9, "2" * 9, "111111112", "111122221"], strict=True):
+        vote(item, pattern)
+    return folders.folder_of(built("personafeedback"))
+
+
+def run(folder, code, tmp_path):
+    env = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=os.environ | env, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def rows(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_pair_is_asked_in_both_orders(folder):
+    medium = rows(folder / "harness/choices/specific-medium.jsonl")
+    pairs = {row["item_id"]: row for row in rows(folder / "data/specific/medium.jsonl")}
+    assert len(medium) == 4
+    for row in medium:
+        chosen = (row["a"], row["b"])[row["answer"]]
+        assert chosen == pairs[row["pair"]]["chosen"]
+        assert {row["a"], row["b"]} == {pairs[row["pair"]][n] for n in ("chosen", "reject")}
+    assert [row["answer"] for row in medium] == [0, 1, 0, 1]
+    assert json.loads(medium[0]["persona"]) == {"Name": "Mina Park"}
+
+
+def test_a_reward_model_gets_pairs_in_the_columns_of_rewardbench(folder):
+    pairs = rows(folder / "harness/rewardbench.jsonl")
+    assert [row["subset"] for row in pairs] == [
+        "specific-medium", "specific-medium", "specific-hard"
+    ]  # fmt: skip
+    assert {"id", "prompt", "chosen", "rejected", "chosen_model", "rejected_model"} <= set(pairs[0])
+
+
+def test_the_yaml_names_files_that_are_there_and_keys_that_the_format_has(folder):
+    keys = {
+        *("task", "dataset_path", "dataset_kwargs", "test_split", "doc_to_text", "doc_to_target"),
+        *("doc_to_choice", "output_type", "metric_list", "filter_list", "generation_kwargs"),
+        *("num_fewshot", "metadata"),
+    }
+    paths = sorted(path.stem for path in (folder / "harness/lm_eval").glob("*.yaml"))
+    assert paths == [
+        *("attune", "attune_chat", "attune_specific_hard", "attune_specific_hard_chat"),
+        *("attune_specific_medium", "attune_specific_medium_chat"),
+    ]
+    for name in paths:
+        task = yaml.safe_load((folder / f"harness/lm_eval/{name}.yaml").read_text())
+        if "group" in task:
+            assert set(task["task"]) <= set(paths)
+            continue
+        assert (task["task"], set(task) - keys) == (name, set())
+        data = folder / task["dataset_kwargs"]["data_files"]["test"]
+        columns = set(rows(data)[0])
+        for column in ("persona", "question", "a", "b"):
+            assert "{{" + column + "}}" in task["doc_to_text"]
+            assert column in columns
+        assert rows(data)[0]["answer"] in (0, 1)
+    module = ast.parse((folder / "harness/inspect_task.py").read_text())
+    assert [node.name for node in module.body if isinstance(node, ast.FunctionDef)] == [
+        *("sample", "attune")
+    ]
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("lm_eval"), reason="extra [harness] not installed")
+def test_lm_eval_runs_the_tasks(folder, tmp_path):
+    results = run(folder, ALWAYS_A, tmp_path)
+    assert results["attune_specific_medium"]["acc,none"] == 0.5
+    assert results["attune_specific_hard_chat"]["exact_match,letter"] == 0.5
+    assert (results["attune"]["acc,none"], results["attune_chat"]["exact_match,letter"]) == (
+        0.5, 0.5
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("inspect_ai"), reason="extra [harness] not installed"
+)
+def test_inspect_runs_the_task(folder, tmp_path):
+    results = run(folder, INSPECT, tmp_path)
+    assert results["accuracy"] == 0.5
