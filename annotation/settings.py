@@ -171,10 +171,12 @@ INSTALLED_APPS = [
     "annotation.webhooks",
     "annotation.overview",
     "annotation.api",
+    "annotation.operations",
 ]
 
 MIDDLEWARE = [
     "annotation.core.middleware.request_id",
+    "annotation.operations.metrics.counted",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "annotation.core.middleware.private_by_default",
@@ -452,6 +454,16 @@ FILE_UPLOAD_HANDLERS = [
 # --- Judging --------------------------------------------------------------------------------
 
 LEASE_MINUTES = env.int("ATTUNE_LEASE_MINUTES", 30, low=1)
+
+# --- Operations -----------------------------------------------------------------------------
+
+# Without a key nobody fetches metrics.
+METRICS_KEY = env.str("ATTUNE_METRICS_KEY")
+METRICS_FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
+# Beat backs up into this folder, every so many hours; 0 is never.
+BACKUP_FOLDER = Path(env.str("ATTUNE_BACKUP_FOLDER", str(DATA / "backups")))
+BACKUP_HOURS = env.int("ATTUNE_BACKUP_HOURS", 0, high=24 * 31)
+BACKUP_KEEP = env.int("ATTUNE_BACKUP_KEEP", 7, low=1)
 
 LOG_JSON = env.str("ATTUNE_LOG_FORMAT", "text") == "json"
 LOGGING = {

@@ -26,5 +26,6 @@ urlpatterns = [
     path("", include("annotation.evaluation.urls")),
     path("", include("annotation.webhooks.urls")),
     path("", include("annotation.overview.urls")),
+    path("", include("annotation.operations.urls")),
     path("api/", include("annotation.api.urls")),
 ]

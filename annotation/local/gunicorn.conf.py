@@ -1,6 +1,7 @@
 """How gunicorn serves Attune; what is given on its command line wins over this file."""  # noqa: N999 (gunicorn's own name)
 
 import os
+import shutil
 from pathlib import Path
 from urllib.parse import quote
 
@@ -29,6 +30,12 @@ class AccessLog(Logger):
 
 
 _data = Path(os.environ.get("ATTUNE_DATA") or Path(__file__).parents[2] / "var")
+
+# Each process counts in files of its own; they begin empty with the server.
+METRICS = _data / "run" / "metrics"
+shutil.rmtree(METRICS, ignore_errors=True)
+METRICS.mkdir(mode=0o700, parents=True)
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(METRICS)
 
 wsgi_app = "annotation.wsgi"
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"

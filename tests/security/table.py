@@ -111,6 +111,13 @@ def _none(w) -> dict:
     return {}
 
 
+def _operators(*, args=_none, **kwargs) -> Row:
+    """A page of the site's administrators."""
+    methods = [name for name in METHODS if name in kwargs]
+    strangers = {(method, role): 403 for method in methods for role in STRANGERS}
+    return page({"site"}, args=args, but=strangers, **kwargs)
+
+
 def _thing(**names) -> dict:
     """Args that name a thing of tea's, and the same address with rain's thing."""
 
@@ -691,6 +698,26 @@ TABLE = {
         MANAGERS, **_thing(pk="webhook.pk"), POST=302, data=lambda w: {"action": "pause"}
     ),
     "webhook-message": page(MANAGERS, **_thing(pk="delivery.pk"), POST=302),
+    # --- Operations ---------------------------------------------------------------------------
+    # A page that everybody may know of: 403 for whoever does not run the server.
+    "operations": _operators(GET=200, HEAD=200),
+    "operations-accounts": _operators(GET=200, HEAD=200),
+    "operations-audit": _operators(GET=200, HEAD=200),
+    "operations-mail": _operators(POST=302, inert={"POST"}),
+    "operations-job": _operators(
+        args=lambda w: {"kind": "datasets.release", "pk": w.mine.release.pk},
+        foreign=lambda w: [{"kind": "accounts.user", "pk": w.users["ann"].pk}],
+        POST=302,
+        inert={"POST"},
+    ),
+    "operations-account": _operators(
+        args=lambda w: {"pk": w.users["ann"].pk},
+        foreign=lambda w: [{"pk": 10**9}],
+        POST=302,
+        data=lambda w: {"act": "tokens"},
+    ),
+    # No key is set here.
+    "metrics": page(set(), args=_none, public=True, GET=404, HEAD=404),
     # --- API -----------------------------------------------------------------------------------
     "api-root": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
     "api-studies": api(

@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class OperationsConfig(AppConfig):
+    """What an operator sees and does: checks, jobs, metrics, accounts, the audit trail, backups."""
+
+    name = "annotation.operations"

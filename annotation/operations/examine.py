@@ -1,0 +1,173 @@
+"""What `doctor` and the operator's page look at. Each check says what it saw in a few words."""
+
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import django
+import httpx2
+import redis
+from django.conf import settings
+from django.core import mail
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from annotation.core.heartbeat import SILENCE
+from annotation.core.models import Heartbeat
+from annotation.operations import queues
+
+VERSION = "0.1.0"
+FREE_MEGABYTES = 300
+SECONDS = 3
+CLOCK_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at; ``detail`` names no secret."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def examine() -> list[Check]:
+    """Look at every part; a part that cannot be asked is one that fails, never an exception."""
+    checks = [
+        _guarded(name, look)
+        for name, look in {
+            "database": _database,
+            "extension": _extension,
+            "migrations": _migrations,
+            "broker": _broker,
+            "worker": _worker,
+            "beat": _beat,
+            "jobs": _jobs,
+            "clock": _clock,
+            "backup": _backup,
+            "mail": _mail,
+            "versions": _versions,
+        }.items()
+    ]
+    return [*checks, *_disks(), *_endpoints()]
+
+
+def report(checks: list[Check]) -> dict:
+    """The contract's document: ``{"ok", "checks": [{"name", "ok", "detail"}]}``."""
+    return {"ok": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]}
+
+
+def _guarded(name: str, look: Callable[[], tuple[bool, str]]) -> Check:
+    try:
+        return Check(name, *look())
+    except (DatabaseError, redis.RedisError, OSError, ValueError) as error:
+        return Check(name, False, f"no answer ({type(error).__name__})")
+
+
+def _database() -> tuple[bool, str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        return True, f"PostgreSQL {cursor.fetchone()[0]}"
+
+
+def _extension() -> tuple[bool, str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+        row = cursor.fetchone()
+    return (True, f"vector {row[0]}") if row else (False, "vector is missing")
+
+
+def _migrations() -> tuple[bool, str]:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return not plan, f"{len(plan)} to run" if plan else "all run"
+
+
+def _broker() -> tuple[bool, str]:
+    with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=SECONDS) as client:
+        return True, f"Redis {client.info('server')['redis_version']}"
+
+
+def _worker() -> tuple[bool, str]:
+    return _sign("worker")
+
+
+def _beat() -> tuple[bool, str]:
+    return _sign("beat")
+
+
+def _sign(name: str) -> tuple[bool, str]:
+    at = Heartbeat.objects.filter(name=name).values_list("at", flat=True).first()
+    if at is None:
+        return False, "never seen"
+    age = timezone.now() - at
+    return age < SILENCE, f"seen {age.total_seconds():.0f} s ago"
+
+
+def _jobs() -> tuple[bool, str]:
+    count = queues.count_stuck()
+    return count == 0, f"{count} overdue"
+
+
+def _clock() -> tuple[bool, str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        difference = abs((timezone.now() - cursor.fetchone()[0]).total_seconds())
+    return difference < CLOCK_SECONDS, f"{difference:.2f} s from the database's"
+
+
+def _backup() -> tuple[bool, str]:
+    at = Heartbeat.objects.filter(name="backup").values_list("at", flat=True).first()
+    hours = settings.BACKUP_HOURS
+    if at is None:
+        return not hours, "none yet" if hours else "none yet, and none is scheduled"
+    age = timezone.now() - at
+    in_time = not hours or age < timedelta(hours=2 * hours)
+    return in_time, f"{age.total_seconds() / 3600:.1f} hours ago"
+
+
+def _mail() -> tuple[bool, str]:
+    if not settings.EMAIL_URL:
+        return True, "no mail server: mails are files"
+    with mail.get_connection(timeout=SECONDS):
+        return True, f"{settings.EMAIL_HOST} takes mail"
+
+
+def _versions() -> tuple[bool, str]:
+    python = platform.python_version()
+    return True, f"Attune {VERSION}, Django {django.__version__}, Python {python}"
+
+
+def places() -> dict[str, Path]:
+    """Folders whose disks matter, by name."""
+    return {
+        "data": settings.DATA,
+        **{name: settings.DATA / name for name in ("releases", "histories", "documents", "log")},
+    }
+
+
+def _disks() -> Iterator[Check]:
+    for name, folder in places().items():
+        if folder.exists():
+            usage = shutil.disk_usage(folder)
+            free = usage.free // 2**20
+            yield Check(f"disk {name}", free >= FREE_MEGABYTES, f"{free} MB free")
+
+
+def _endpoints() -> Iterator[Check]:
+    """Whether each model server answers at all; whether it knows its model is told by its use."""
+    for entry in settings.ENDPOINTS:
+        name, address = f"endpoint {entry.get('name', '?')}", str(entry.get("base_url", ""))
+        host = urlsplit(address).hostname
+        key = {"Authorization": f"Bearer {entry['api_key']}"} if entry.get("api_key") else {}
+        try:
+            url = f"{address.rstrip('/')}/models"
+            answer = httpx2.get(url, headers=key, timeout=SECONDS, trust_env=False)
+            yield Check(name, answer.status_code < 500, f"{host} answers {answer.status_code}")
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+            yield Check(name, False, f"{host} does not answer ({type(error).__name__})")

@@ -1,0 +1,179 @@
+"""The operator's pages, for the site's administrators alone, and what Prometheus fetches."""
+
+import csv
+import functools
+import json
+from collections.abc import Callable, Iterator
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied
+from django.core.mail import send_mail
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.accounts.models import User
+from annotation.core.cells import disarmed
+from annotation.core.errors import DomainError, NotFound
+from annotation.core.models import AuditEvent
+from annotation.operations import examine, metrics, people, queues
+from annotation.operations.forms import AuditForm, SearchForm
+
+PAGE = 50
+FIELDS = ("id", "at", "actor", "action", "target", "target_id", "details")
+
+
+def for_operators(view: Callable) -> Callable:
+    """Only the site's administrators pass; PermissionDenied for others who are logged in."""
+
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, *args, **kwargs) -> HttpResponse:
+        if not request.user.is_superuser:
+            raise PermissionDenied
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+@require_safe
+@for_operators
+def overview(request: HttpRequest) -> HttpResponse:
+    """The state of every part, jobs by state, and what is stuck."""
+    context = {
+        "checks": examine.examine(),
+        "states": queues.states(),
+        "stuck": queues.stuck(),
+        "spend": metrics.spend(),
+    }
+    return render(request, "operations/overview.html", context)
+
+
+@require_POST
+@for_operators
+def job(request: HttpRequest, kind: str, pk: str) -> HttpResponse:
+    """Ask once more for a stuck job, or close it."""
+    act = queues.park if request.POST.get("act") == "park" else queues.retry
+    try:
+        act(kind, pk, request.user)
+    except NotFound as error:
+        raise Http404 from error
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, _("Done."))
+    return redirect("operations")
+
+
+@require_POST
+@for_operators
+def mail_test(request: HttpRequest) -> HttpResponse:
+    """Send a mail to the operator's own address."""
+    if not request.user.email:
+        messages.error(request, _("This account has no address to log in with."))
+        return redirect("operations")
+    try:
+        send_mail("Attune", _("This is the test of the mail server."), None, [request.user.email])
+    except OSError as error:
+        words = _("The mail was not sent: %(reason)s.")
+        messages.error(request, words % {"reason": error.strerror or type(error).__name__})
+    else:
+        messages.success(request, _("A mail is on its way to you."))
+    return redirect("operations")
+
+
+@require_safe
+@for_operators
+def accounts(request: HttpRequest) -> HttpResponse:
+    """All accounts, searched."""
+    form = SearchForm(request.GET)
+    words = form.cleaned_data["q"] if form.is_valid() else ""
+    page = Paginator(people.search(words), PAGE).get_page(request.GET.get("page"))
+    context = {"form": form, "page": page}
+    return render(request, "operations/accounts.html", context)
+
+
+ACTS = {
+    "close": people.deactivate,
+    "open": people.activate,
+    "tokens": people.drop_tokens,
+    "factors": people.drop_factors,
+}
+
+
+@require_POST
+@for_operators
+def account(request: HttpRequest, pk: int) -> HttpResponse:
+    """One act on one account; a link that sets a password is shown this once."""
+    user = get_object_or_404(User, pk=pk)
+    act = request.POST.get("act", "")
+    try:
+        if act == "reset":
+            context = {"person": user, "link": people.reset_link(user, request.user)}
+            return render(request, "operations/reset.html", context)
+        if act not in ACTS:
+            raise DomainError(_("There is no such act."))
+        ACTS[act](user, request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, _("Done."))
+    return redirect("operations-accounts")
+
+
+@require_safe
+@for_operators
+def trail(request: HttpRequest) -> HttpResponse:
+    """The audit trail, newest first; ``format=csv`` or ``jsonl`` streams all that fits."""
+    form = AuditForm(request.GET)
+    filters = form.filters() if form.is_valid() else {}
+    rows = AuditEvent.objects.filter(**filters).order_by("-pk")
+    if request.GET.get("format") in WRITERS:
+        return _export(rows.values(*FIELDS).iterator(2_000), request.GET["format"])
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    # As pairs: in a template `details.items` is a detail of that name where there is one.
+    events = [(event, list(event.details.items())) for event in page]
+    context = {"form": form, "page": page, "events": events}
+    return render(request, "operations/trail.html", context, status=200 if form.is_valid() else 400)
+
+
+def _export(rows: Iterator[dict], format: str) -> StreamingHttpResponse:
+    kind = {"csv": "text/csv", "jsonl": "application/x-ndjson"}[format]
+    response = StreamingHttpResponse(WRITERS[format](rows), content_type=f"{kind}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="audit.{format}"'
+    return response
+
+
+def _csv(rows: Iterator[dict]) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(FIELDS)
+    for row in rows:
+        values = {**row, "at": row["at"].isoformat(), "details": json.dumps(row["details"])}
+        yield writer.writerow([disarmed(str(value)) for value in values.values()])
+
+
+def _jsonl(rows: Iterator[dict]) -> Iterator[str]:
+    for row in rows:
+        yield json.dumps({**row, "at": row["at"].isoformat()}, ensure_ascii=False) + "\n"
+
+
+WRITERS = {"csv": _csv, "jsonl": _jsonl}
+
+
+class _Echo:
+    """A file for csv that gives each line back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+@require_safe
+@login_not_required
+def scrape(request: HttpRequest) -> HttpResponse:
+    """Metrics, for whoever holds ATTUNE_METRICS_KEY; 404 where none is set or it is wrong."""
+    if not (settings.METRICS_KEY and metrics.allowed(request)):
+        raise Http404
+    return HttpResponse(metrics.text(), content_type="text/plain; version=0.0.4; charset=utf-8")
