@@ -82,6 +82,35 @@ class TopUp(models.Model):
         return f"{self.item}: topped up"
 
 
+class EarlyStop(models.Model):
+    """A task whose items end early once they can no longer reach a tier (``TierRule.stop_below``).
+
+    Not ``active`` it stops no more items; those that were stopped are judged by ``below`` still.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="early_stops")
+    task = models.SlugField(max_length=60)
+    below = models.CharField(max_length=10)
+    active = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "task"], name="one_stop_a_task")]
+
+    def __str__(self):
+        return f"{self.study.slug} {self.task}: {self.below}"
+
+
+class StoppedItem(models.Model):
+    """An item that nobody more is asked about; ``saved`` votes were never collected."""
+
+    item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="stopped")
+    at = models.DateTimeField(auto_now_add=True)
+    saved = models.PositiveSmallIntegerField()
+
+    def __str__(self):
+        return f"{self.item}: {self.saved} votes saved"
+
+
 class ItemTier(models.Model):
     """The tier the rule gives one item; derived, never edited."""
 

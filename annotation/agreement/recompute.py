@@ -11,7 +11,7 @@ from annotation.agreement import reading
 from annotation.agreement.figures.dashboard import Board
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.report import CONTENTS, agreement_report
-from annotation.agreement.tiers import reserve
+from annotation.agreement.tiers import early_stop, reserve
 from annotation.agreement.tiers.rules import DEFAULT, tiers_report
 from annotation.agreement.votes import kinds
 from annotation.judging.models import Batch, Item, Slot
@@ -46,9 +46,11 @@ def digests(study) -> dict[str, str]:
     ]
     votes = reading.voted_tasks(study, kinds=None)
     changes, topped = _changes(study), reserve.counts(study)
+    stops = early_stop.rules_of(study)
     known = {one.name: kinds.basis(one) for one in kinds.newest(study)}
     for one in reading.newest(study, votes):
-        known[one.name] = [DEFAULT.as_json(), reading.labels(one), CONTENTS, topped[one.name]]
+        rule = stops.get(one.name, DEFAULT).as_json()
+        known[one.name] = [rule, reading.labels(one), CONTENTS, topped[one.name]]
     found = {}
     for task, basis in known.items():
         text = json.dumps([votes[task], changes[task], *basis, *shared])
@@ -102,7 +104,10 @@ def recompute(study, task: str) -> AgreementResult | None:
         "pairs": len(agreement["cohen_kappa"]["pairs"]),
     }
     topped = reserve.topped(study, task)
-    tiers = tiers_report(known.votes, len(known.declared), collecting=collecting, topped=topped)
+    options = len(known.declared)
+    rule = early_stop.rules_of(study).get(task, DEFAULT)
+    tiers = tiers_report(known.votes, options, rule, collecting=collecting, topped=topped)
+    early_stop.stop(study, task, tiers["items"], options)
     _store_tiers(study, known.task, tiers.pop("items"))
     votes = len(known.votes)
     result = _store(study, known.task, digest, votes, collecting, agreement, tiers)

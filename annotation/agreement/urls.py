@@ -14,6 +14,7 @@ urlpatterns = [
     path("studies/<slug:slug>/results/<slug:task>/", views.results, name="results"),
     path("studies/<slug:slug>/results/<slug:task>/rule/", views.rule, name="rule-preview"),
     path("studies/<slug:slug>/results/<slug:task>/top-up/", views.top_up, name="top-up"),
+    path("studies/<slug:slug>/results/<slug:task>/stop/", views.stop_early, name="stop-early"),
     path(
         "studies/<slug:slug>/results/<slug:task>/items/<uuid:pk>/", views.item, name="result-item"
     ),

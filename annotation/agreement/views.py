@@ -8,6 +8,7 @@ from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
@@ -18,7 +19,7 @@ from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.scores import rating_figures
 from annotation.agreement.figures.wording import said
 from annotation.agreement.forms import PlanForm, RuleForm
-from annotation.agreement.tiers import easy_audit, reserve, rules
+from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
 from annotation.agreement.votes import kinds
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
@@ -80,6 +81,7 @@ def results(request, slug, task):
         "tier": tier,
         "reserve": reserve.reserve(found, task).count() if tier == "borderline" and manages else 0,
         "top_up": rules.DEFAULT.top_up,
+        "early": early_stop.state(found, task) if manages else None,
         "address": reverse("results", args=[slug, task]),
         "has_scores": scoring.any_scores(found),
         "figures": [board.figure(key) for key in FIGURES],
@@ -112,6 +114,20 @@ def top_up(request, slug, task):
         )
         messages.success(request, words % {"n": n})
     return redirect(reverse("results", args=[slug, task]) + "?tier=borderline#disputed")
+
+
+@require_POST
+def stop_early(request, slug, task):
+    """Choose whether items that can no longer reach a tier get no more votes."""
+    found = study_for(request.user, slug, MANAGERS)
+    _definition(found, task)
+    try:
+        early_stop.choose(found, task, request.POST.get("below", ""), by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, _("Saved."))
+    return redirect("results", slug, task)
 
 
 def _headline(board) -> list:

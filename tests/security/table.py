@@ -581,6 +581,7 @@ TABLE = {
     "results": page(READERS, **_results(), GET=200, HEAD=200),
     "rule-preview": page(READERS, **_results(), GET=200, HEAD=200),
     "top-up": page(MANAGERS, **_results(), POST=302, inert={"POST"}),
+    "stop-early": page(MANAGERS, **_results(), POST=302, data=lambda w: {"below": "hard"}),
     "result-item": page(READERS, **_result_item(), GET=200, HEAD=200),
     # --- Personas and queries ------------------------------------------------------------------
     "personas": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(PERSONA)}),

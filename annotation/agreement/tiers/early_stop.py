@@ -1,0 +1,122 @@
+"""Items that can no longer reach a tier get no more votes: stopping on failure, never on success.
+
+An item stops when all its missing votes for its leader would still leave it below ``hard`` (or
+``borderline``, where those are wanted for the fill or a top-up), so the tiers that are released are
+exactly those of the full panel.
+"""
+
+from dataclasses import replace
+
+from django.db import transaction
+from django.db.models import Count, Q, Sum
+from django.utils.translation import gettext as _
+
+from annotation.agreement.models import EarlyStop, StoppedItem
+from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule, may_stop, tier_of
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.judging.models import Batch, Item, Slot
+from annotation.studies.models import Study
+
+CHUNK = 2_000
+
+
+def rules_of(study) -> dict[str, TierRule]:
+    """{task: its tier rule} of the tasks where items stop early, or once did."""
+    stops = EarlyStop.objects.filter(study=study).values_list("task", "below")
+    return {task: replace(DEFAULT, stop_below=below) for task, below in stops}
+
+
+@transaction.atomic
+def choose(study, task: str, below: str, *, by=None) -> None:
+    """Stop items of ``task`` below "hard" or "borderline" from now on; "" stops no more."""
+    if below and below not in STOPS:
+        raise DomainError(_("Stop below hard or below borderline, or not at all."), code="stop")
+    fields = {"below": below, "active": True} if below else {"active": False}
+    if below:
+        EarlyStop.objects.update_or_create(study=study, task=task, defaults=fields)
+    else:
+        EarlyStop.objects.filter(study=study, task=task).update(**fields)
+    audit.record(by, "tiers.early_stop", study, task=task, below=below)
+
+
+def state(study, task: str) -> dict:
+    """``{"below", "items", "saved"}``: what is chosen, items stopped, votes saved so far."""
+    chosen = EarlyStop.objects.filter(study=study, task=task, active=True)
+    below = chosen.values_list("below", flat=True).first()
+    found = StoppedItem.objects.filter(item__study=study, item__batch__task__name=task)
+    totals = found.aggregate(items=Count("pk"), saved=Sum("saved", default=0))
+    return {"below": below or "", **totals}
+
+
+@transaction.atomic
+def stop(study, task: str, judged: list[dict], options: int) -> int:
+    """Ask nobody more about those of ``judged`` (``Judged.as_json``) that may stop; how many.
+
+    Slots that somebody holds stay theirs. Run again it stops the same items.
+    """
+    rule = rules_of(study).get(task, DEFAULT)
+    chosen = EarlyStop.objects.filter(study=study, task=task, active=True).exists()
+    if not chosen or study.status != Study.Status.OPEN:
+        return 0
+    names = [one["task"] for one in judged if _may_stop(one, options, rule)]
+    stopped = 0
+    for start in range(0, len(names), CHUNK):
+        stopped += _stop_some(study, task, names[start : start + CHUNK])
+    return stopped
+
+
+def _may_stop(one: dict, options: int, rule: TierRule) -> bool:
+    counts = list(one["votes"].values())
+    return 2 <= one["n"] < rule.panel and may_stop(counts, options, rule)
+
+
+def _stop_some(study, task: str, names: list[str]) -> int:
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    work = {"batch__task__name": task, "batch__purpose": Batch.Purpose.WORK}
+    items = Item.objects.filter(study=study, external_id__in=names, stopped=None, **work)
+    items = list(items.select_for_update(of=("self",)).order_by("pk"))
+    slots = Slot.objects.filter(item__in=items)
+    slots.filter(status=Slot.Status.OPEN).update(status=Slot.Status.CLOSED)
+    left = Q(status__in=(Slot.Status.DONE, Slot.Status.HELD))
+    counted = slots.values("item").order_by().annotate(n=Count("pk", left))
+    counts = dict(counted.values_list("item", "n"))
+    for item in items:
+        # Not lower than one: an item asks for at least one judgment.
+        item.saved, item.overlap = item.overlap - counts[item.pk], max(1, counts[item.pk])
+    Item.objects.bulk_update(items, ["overlap"], batch_size=1000)
+    made = [StoppedItem(item=item, saved=item.saved) for item in items if item.saved > 0]
+    StoppedItem.objects.bulk_create(made)
+    return len(made)
+
+
+def replay(sequences: list[list[int]], options: int, rule: TierRule) -> dict:
+    """What stopping would have done to votes that were collected in full.
+
+    ``sequences`` are the labels (0 to ``options`` - 1) of each item in order of submission.
+    ``{"items", "votes", "saved", "stopped", "different"}``: ``different`` counts items whose
+    released tier (medium or hard, by the rule without stopping) is another with it.
+    """
+    found = {"items": len(sequences), "votes": 0, "saved": 0, "stopped": 0, "different": 0}
+    for sequence in sequences:
+        panel = sequence[: rule.panel]
+        used = _until_stop(panel, options, rule)
+        full = tier_of(_counts(panel, options), options, replace(rule, stop_below=None))
+        early = tier_of(_counts(panel[:used], options), options, rule)
+        found["votes"] += len(panel)
+        found["saved"] += len(panel) - used
+        found["stopped"] += used < len(panel)
+        released = ("medium", "hard")
+        found["different"] += (full in released or early in released) and full != early
+    return found
+
+
+def _until_stop(panel: list[int], options: int, rule: TierRule) -> int:
+    for used in range(2, len(panel)):
+        if may_stop(_counts(panel[:used], options), options, rule):
+            return used
+    return len(panel)
+
+
+def _counts(labels: list[int], options: int) -> list[int]:
+    return [labels.count(label) for label in range(options)]

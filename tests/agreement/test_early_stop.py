@@ -1,0 +1,98 @@
+import csv
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.agreement import recompute
+from annotation.agreement.models import StoppedItem
+from annotation.agreement.tiers import early_stop
+from annotation.agreement.tiers.rules import DEFAULT
+from annotation.core.errors import DomainError
+from annotation.judging.models import Slot
+from tests.agreement.test_topup import say  # noqa: F401 - a fixture
+
+DICES = Path("/work/shared/data/dices-990/judgments.csv")
+BELOW = {name: replace(DEFAULT, stop_below=name) for name in ("hard", "borderline")}
+
+
+@pytest.mark.parametrize("below", BELOW)
+@given(sequence=st.lists(st.integers(0, 1), min_size=9, max_size=9))
+def test_a_released_tier_is_the_full_panels_whatever_the_votes(below, sequence):
+    assert early_stop.replay([sequence], 2, BELOW[below])["different"] == 0
+
+
+@pytest.mark.parametrize("below", BELOW)
+@given(sequence=st.lists(st.integers(0, 2), min_size=9, max_size=9))
+def test_so_it_is_with_three_options(below, sequence):
+    assert early_stop.replay([sequence], 3, BELOW[below])["different"] == 0
+
+
+def test_a_split_item_is_stopped_as_soon_as_it_is_lost():
+    two_sides = [0, 1, 0, 1, 0, 0, 0, 0, 0]
+    assert early_stop.replay([two_sides], 2, BELOW["hard"]) == {
+        "items": 1, "votes": 9, "saved": 5, "stopped": 1, "different": 0,
+    }  # fmt: skip
+    assert early_stop.replay([[0] * 9], 2, BELOW["hard"])["saved"] == 0  # never on success
+
+
+@pytest.mark.skipif(not DICES.exists(), reason="the real votes are not part of a clone")
+def test_real_votes_keep_their_tiers_and_many_are_saved():
+    votes, labels = defaultdict(list), {}
+    with DICES.open(newline="") as file:
+        for row in csv.DictReader(file):
+            label = labels.setdefault(row["is_safe"], len(labels))
+            votes[row["item_id"]].append(label)
+    full = [sequence[:9] for sequence in votes.values()]
+    strict = early_stop.replay(full, len(labels), BELOW["hard"])
+    loose = early_stop.replay(full, len(labels), BELOW["borderline"])
+    assert (strict["items"], strict["votes"]) == (990, 8910)
+    assert (strict["different"], loose["different"]) == (0, 0)
+    # In the order of the file: 16.5 % and 6.9 % of all votes.
+    assert (strict["saved"], loose["saved"]) == (1472, 614)
+
+
+@pytest.fixture
+def split(cast, tea, say):  # noqa: F811
+    """Three pairs: 2 against 2, 4 to nothing, and 2 against 2 with a slot that somebody holds."""
+    even, clear, held = cast.open(tea, items=3, options=2, overlap=9).items.order_by("position")
+    for item, votes in ((even, "aabb"), (clear, "aaaa"), (held, "abab")):
+        say(item, votes)
+    slot = Slot.objects.filter(item=held, status="open").first()
+    slot.status, slot.annotator = "held", cast.person("Hana")
+    slot.save()
+    return even, clear, held
+
+
+def test_items_that_are_lost_get_no_more_votes(tea, split):
+    even, clear, held = split
+    task = even.batch.task.name
+    early_stop.choose(tea, task, "hard")
+    assert recompute.due() == [(tea, task)]
+    recompute.recompute(tea, task)
+    open_slots = Slot.objects.filter(status="open").values_list("item", flat=True)
+    assert set(open_slots) == {clear.pk}
+    assert early_stop.state(tea, task) == {"below": "hard", "items": 2, "saved": 5 + 4}
+    held.refresh_from_db()
+    assert held.overlap == 5  # four votes, and the one that is being given
+    recompute.recompute(tea, task)
+    assert StoppedItem.objects.count() == 2
+    even.refresh_from_db()
+    assert even.tier.tier == "ambiguous"
+
+
+def test_without_the_option_nothing_stops_and_it_can_be_switched_off(tea, split):
+    even, _clear, _held = split
+    task = even.batch.task.name
+    recompute.recompute(tea, task)
+    assert not StoppedItem.objects.exists()
+    with pytest.raises(DomainError, match="Stop below hard"):
+        early_stop.choose(tea, task, "medium")
+    early_stop.choose(tea, task, "hard")
+    early_stop.choose(tea, task, "")
+    recompute.recompute(tea, task)
+    assert not StoppedItem.objects.exists()
+    assert early_stop.state(tea, task)["below"] == ""
