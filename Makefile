@@ -15,13 +15,15 @@ INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock require
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test bench chaos lint locks clean dev
+.PHONY: help up test bench chaos lint locks mutants proofs clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
 	@echo "make test    run all tests"
 	@echo "make bench   measure, into var/bench.json"
 	@echo "make chaos   kill parts at random under load (SECONDS=60 shortens it)"
+	@echo "make mutants change the tier rule, the statistics and the order of answers; list what no test notices"
+	@echo "make proofs  what takes long: mutants, each test file alone, the kill run"
 	@echo "make lint    ruff and the import contracts"
 	@echo "make dev     only install what the four above need"
 	@echo "make locks   pin what pyproject.toml names, with hashes and without addresses"
@@ -43,6 +45,15 @@ lint: $(INSTALLED_DEV)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports
+
+# Pure modules alone: their tests need no database, so none is started.
+mutants: $(INSTALLED_DEV)
+	DATABASE_URL=postgresql:///none REDIS_URL=unix:///none $(VENV)/bin/mutmut run > mutants.log 2>&1
+	$(VENV)/bin/mutmut results
+
+proofs: $(INSTALLED_DEV) $(CHROMIUM)
+	for file in $$(git ls-files 'tests/**/test_*.py'); do $(RUN) -m pytest "$$file" || exit 1; done
+	$(MAKE) mutants chaos
 
 dev: $(INSTALLED_DEV)
 

@@ -11,6 +11,7 @@ from annotation.agreement.tiers.rules import (
     band_check,
     fill_hard,
     group_kappa,
+    is_topped_up,
     item_kappa,
     judge,
     may_stop,
@@ -20,6 +21,7 @@ from annotation.agreement.tiers.rules import (
     tier_of,
     tiers_report,
     unbiased_votes,
+    used_rows,
 )
 from annotation.agreement.votes.table import VotesError, votes_from_columns
 
@@ -158,6 +160,36 @@ def test_collection_stops_on_failure_and_never_on_success():
     assert [unbiased_votes(2, rule) for rule in (strict, fill, TierRule())] == [4, 6, 9]
 
 
+def test_collection_stops_where_the_best_outcome_only_equals_the_threshold():
+    """Two lost of nine leave at best 7 to 2, a kappa of 2/9; a tier lies above its threshold."""
+    rule = TierRule(hard_above=Fraction(2, 9), borderline_above=Fraction(1, 9), stop_below="hard")
+    assert may_stop((5, 2), 2, rule)
+    assert not may_stop((6, 1), 2, rule)
+
+
+@pytest.mark.parametrize(
+    ("votes", "top_up", "expected"),
+    [(12, 13, False), (13, 13, True), (14, 13, True), (9, 9, False), (10, 10, True)],
+)
+def test_an_item_is_topped_up_from_the_rules_number_on_if_that_is_more_than_a_panel(
+    votes, top_up, expected
+):
+    assert is_topped_up("borderline", votes, TierRule(top_up=top_up)) is expected
+    assert not is_topped_up("hard", votes, TierRule(top_up=top_up))
+
+
+def test_of_votes_at_the_same_time_those_of_the_first_workers_count():
+    columns = {
+        "task": ["t"] * 3,
+        "worker": ["w3", "w1", "w2"],
+        "label": ["a", "b", "a"],
+        "submitted_at": ["2026-01-02T00:00:00Z"] * 3,
+    }
+    votes = votes_from_columns(columns)
+    rows = used_rows(votes, 2)
+    assert sorted(votes.workers[worker] for worker in votes.worker[rows]) == ["w1", "w2"]
+
+
 def test_the_pools_kappa_uses_the_votes_before_the_first_possible_stop():
     votes = panel({"t": (8, 1)})
     assert pool_kappa(votes, 2, TierRule()) == Fraction(5, 9)
@@ -208,6 +240,20 @@ def test_the_fill_stops_at_its_share_and_at_its_kappa():
     joined, _ = fill_hard(hard_and_borderline(30, 30), 2, TierRule(hard_fill=Fraction(2, 5)))
     assert len(joined) == 20
     assert group_kappa(hard_and_borderline(30, 20), 2) > Fraction(21, 50)
+
+
+def test_the_fill_ends_where_the_tiers_kappa_would_be_exactly_the_floor():
+    """21 x 3/7 + 1/2 + 5/9 + 2 x 2/9 over 25 items is 21/50: above the floor with one, not two."""
+    hard = {f"h{i:02}": (6, 1) for i in range(21)} | {"h21": (7, 1), "h22": (8, 1)}
+    items = judge(panel(hard | {"s1": (7, 2), "s2": (7, 2)}))
+    assert group_kappa(items, 2) == Fraction(21, 50)
+    joined, reserve = fill_hard(items, 2, TierRule(hard_fill=Fraction(2, 5)))
+    assert (len(joined), len(reserve)) == (1, 1)
+
+
+def test_the_fill_may_reach_its_share_exactly():
+    joined, _ = fill_hard(hard_and_borderline(4, 2), 2, TierRule(hard_fill=Fraction(1, 5)))
+    assert len(joined) == 1
 
 
 def test_the_fill_prefers_sure_winners_and_is_the_same_every_time():
@@ -326,3 +372,111 @@ def test_the_easy_tier_is_audited_not_voted():
     unclear = audit_easy({t: (7, 2) if i % 2 else (9, 0) for i, t in enumerate(sample)}, 99)
     assert unclear["accepted"] is False
     assert len(unclear["drop"]) == 49
+
+
+def audited_pairs(nearly: int, pairs: int = 100) -> dict:
+    """``nearly`` pairs with 8 of 9 votes for the ground truth, the others with all."""
+    return {f"t{i:03}": (8, 1) if i < nearly else (9, 0) for i in range(pairs)}
+
+
+def test_the_easy_tier_is_accepted_above_a_kappa_of_exactly_four_fifths():
+    """45 of 100 pairs at 5/9 and the others at 1 have a kappa of 4/5."""
+    at = audit_easy(audited_pairs(45), 500)
+    assert (at["kappa"], at["accepted"]) == (0.8, False)
+    assert at["note"] == "the ground truth is not chosen clearly enough"
+    above = audit_easy(audited_pairs(44), 500)
+    assert above["accepted"] is True
+    assert above["note"] == ""
+    assert above["kappa"] == pytest.approx(1 - 0.44 * 4 / 9)
+    assert above["chose_truth"]["value"] == pytest.approx(1 - 0.44 / 9)
+
+
+def test_the_audit_of_too_few_pairs_decides_nothing_but_what_to_drop():
+    assert audit_easy({"good": (8, 1), "bad": (8, 2)}, 500) == {
+        "accepted": None,
+        "drop": ["bad"],
+        "chose_truth": None,
+        "kappa": None,
+        "note": "2 of the 100 pairs to audit",
+    }
+
+
+@pytest.mark.parametrize(
+    ("counts", "kappa", "in_band"),
+    [
+        ({(9, 0): 3, (8, 1): 27}, Fraction(3, 5), True),
+        ({(9, 0): 4, (8, 1): 26}, Fraction(83, 135), False),
+        ({(7, 2): 14, (8, 1): 16}, Fraction(2, 5), False),
+        ({(7, 2): 13, (8, 1): 17}, Fraction(37, 90), True),
+    ],
+)
+def test_the_hard_band_begins_above_two_fifths_and_ends_with_three(counts, kappa, in_band):
+    votes = [row for row, times in counts.items() for _ in range(times)]
+    items = judge(panel({f"i{n:02}": row for n, row in enumerate(votes)}))
+    assert group_kappa(items, 2) == kappa
+    checked = band_check("hard", items, 2)
+    note = "" if in_band else f"kappa {float(kappa):.3f} is outside the band"
+    assert checked == {"in_band": in_band, "new_panel_in_band": None, "note": note}
+
+
+def test_a_band_names_both_kappas_that_lie_outside():
+    items = judge(panel({f"i{n:02}": (7, 2) for n in range(30)}))
+    fresh = new_panel_kappa(items, 2, Fraction(1, 2))
+    assert band_check("hard", items, 2, Fraction(1, 2)) == {
+        "in_band": False,
+        "new_panel_in_band": False,
+        "note": f"kappa 0.222 is outside the band; a new panel's kappa of {fresh:.3f} would be "
+        "outside the band",
+    }
+
+
+def test_two_items_of_two_votes_have_a_kappa():
+    votes = make_votes({"t": {"u": "a", "v": "a"}, "s": {"u": "a", "v": "b"}})
+    items = judge(votes, 2, TierRule(panel=2, minimum=2))
+    assert group_kappa(items, 2) == 0
+
+
+def test_the_fill_takes_the_most_agreed_items_first():
+    """Of 13 votes, 10 to 3 has a higher kappa than 7 to 2 of 9."""
+    rows = {f"h{i}": (8, 1) for i in range(5)} | {"less": (7, 2), "more": (10, 3)}
+    items = [
+        judge(panel({task: row}), 2, TierRule(panel=13 if sum(row) == 13 else 9))[0]
+        for task, row in rows.items()
+    ]
+    joined, reserve = fill_hard(items, 2, TierRule(hard_fill=Fraction(1, 5)))
+    assert [item.task for item in joined + reserve] == ["more", "less"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"hard_above": Fraction(3, 5)},
+        {"borderline_above": Fraction(2, 5)},
+        {"minimum": 9},
+        {"hard_fill": Fraction(2, 5)},
+    ],
+)
+def test_thresholds_may_meet(parameters):
+    assert TierRule(**parameters).as_json()["name"] == "kappa-bands"
+
+
+def test_no_item_can_agree_more_than_wholly():
+    with pytest.raises(ValueError, match="must rise"):
+        TierRule(medium_above=Fraction(1))
+
+
+def test_a_rule_names_all_its_parameters():
+    assert TierRule(**HARD).as_json() == {
+        "name": "kappa-bands",
+        "version": "1",
+        "parameters": {
+            "panel": 9,
+            "minimum": 7,
+            "medium_above": "3/5",
+            "hard_above": "2/5",
+            "borderline_above": "1/5",
+            "top_up": 13,
+            "hard_fill": "0",
+            "stop_below": "hard",
+        },
+    }

@@ -127,6 +127,14 @@ def test_a_lease_that_ran_out_reopens_the_slot_and_is_noted(cast, tea):
     assert queue.claim(tea, bo) == slot
 
 
+def test_an_item_that_once_expired_is_offered_to_the_same_person_again(cast, tea):
+    cast.open(tea, overlap=1)
+    ann = cast.person("Ann")
+    slot = queue.claim(tea, ann)
+    assert expire_now(slot) == 1
+    assert queue.claim(tea, ann) == slot
+
+
 def test_a_late_submit_is_stored_where_the_slot_is_still_free(cast, tea):
     cast.open(tea, overlap=1)
     ann = cast.person("Ann")
