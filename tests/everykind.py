@@ -14,6 +14,7 @@ TASKS = [
     {"name": "feel", "kind": "feedback", "criteria": ["Tone", "Depth"], "overlap": 2},
     {"name": "traits", "kind": "attribute", "overlap": 3, "reason": "optional"},
     {"name": "matter", "kind": "relevance", "overlap": 3},
+    {"name": "order", "kind": "ranking", "options": 3, "ties": True, "overlap": 3},
 ]
 FILES = {
     "personas": [{"id": "p1", "profile": {"Name": "Mina Park"}}],
@@ -21,6 +22,7 @@ FILES = {
     "candidates": [
         {"id": "c-generic", "query": "q1", "text": "Take a walk.", "strategy": "generic"},
         {"id": "c-own", "query": "q1", "text": "Repot your ferns.", "strategy": "A1"},
+        {"id": "c-sea", "query": "q1", "text": "Walk by the sea.", "strategy": "A2"},
     ],
     "attributes": [
         {
@@ -62,6 +64,12 @@ FILES = {
             "purpose": "gold",
             "expected": "rejected",
         },
+        {
+            "id": "i-order",
+            "task": "order",
+            "query": "q1",
+            "candidates": ["c-own", "c-generic", "c-sea"],
+        },
     ],
 }
 # What three people say of each item, by the item's id: bodies of the API, "own" and "generic" stand
@@ -77,6 +85,11 @@ SAYS = {
         {"verdict": "accepted"},
     ],
     "i-m1": [{"relevant": "yes"}, {"relevant": "yes"}, {"relevant": "no"}],
+    "i-order": [
+        {"ranking": ["own", "sea", "generic"]},
+        {"ranking": ["own", "generic", "sea"]},
+        {"ranking": ["own", ["generic", "sea"]]},
+    ],
 }
 
 
@@ -104,10 +117,16 @@ def body(slot, said: dict) -> dict:
     if kind == "preference":
         first = shown_order(item.pk, slot.ordinal, 2)[0] == options["own"].number
         return {"value": 3 - said["own"] if first else 3 + said["own"]}
+    if kind == "ranking":
+        return {"ranking": [_ids(part, ids) for part in said["ranking"]]}
     if kind == "feedback":
         one = {name: {"score": n, "feedback": f"{n} it is"} for name, n in said.items()}
         return {"answers": {ids["own"]: one}}
     return said
+
+
+def _ids(part, ids: dict):
+    return [ids[name] for name in part] if isinstance(part, list) else ids[part]
 
 
 def judge(study, people, only=None) -> None:

@@ -47,13 +47,16 @@ class AgreementResult(models.Model):
         if "criteria" in self.agreement:
             reports = self.agreement["criteria"]
         else:
-            reports = {"": self.agreement} if "percent_agreement" in self.agreement else {}
+            reports = {"": self.agreement} if "paired_items" in self.agreement else {}
         return [(name, report, self._figures(report)) for name, report in reports.items()]
 
     def _figures(self, report: dict) -> list[tuple[str, str, dict]]:
-        found = report | report["icc"]
-        found["krippendorff_alpha"] = report["krippendorff_alpha"][self.level]
-        return [(key, formula.name, found[key]) for key, formula in FORMULAS_OF[self.level].items()]
+        values = report | report.get("icc", {})
+        if "krippendorff_alpha" in report:
+            values["krippendorff_alpha"] = report["krippendorff_alpha"][self.level]
+        return [
+            (key, formula.name, values[key]) for key, formula in FORMULAS_OF[self.level].items()
+        ]
 
 
 class StoredVotes(models.Model):

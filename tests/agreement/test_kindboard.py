@@ -22,7 +22,7 @@ from tests import everykind
 from tests.browser.kinds import open_kind
 
 NAMES = ("Ann", "Bo", "Chen")
-OTHERS = ("feel", "matter", "rate", "traits")
+OTHERS = ("feel", "matter", "order", "rate", "traits")
 
 
 @pytest.fixture
@@ -233,7 +233,13 @@ def test_a_task_nobody_judged_says_so_on_its_page(cast, tmp_path, page, task):
 def test_pages_take_as_many_statements_however_many_votes_there_are(computed, cast, page):
     addresses = ["", *(f"results/{task}/" for task in OTHERS)]
     items = dict(computed.items.values_list("external_id", "pk"))
-    shown = {"traits": "i-a2", "feel": "i-feel", "rate": "i-rate", "matter": "i-m1"}
+    shown = {
+        "traits": "i-a2",
+        "feel": "i-feel",
+        "rate": "i-rate",
+        "matter": "i-m1",
+        "order": "i-order",
+    }
     addresses += [f"results/{task}/items/{items[name]}/" for task, name in shown.items()]
 
     def asked(address):

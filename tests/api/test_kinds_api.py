@@ -159,7 +159,7 @@ def rui(cast, mix, client):
 
 def test_researchers_read_every_kind_in_long_form(rui):
     rows = rui("GET", "studies/mix/judgments/").json()["results"]
-    assert len(rows) == 17
+    assert len(rows) == 20
     said = {}
     for row in rows:
         said.setdefault(row["item"], []).append((row["label"], row["detail"]))
@@ -198,8 +198,8 @@ def test_checks_are_never_listed(rui, mix):
 def test_the_number_of_statements_does_not_grow_with_the_judgments(
     rui, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(10):
-        assert len(rui("GET", "studies/mix/judgments/").json()["results"]) == 17
+    with django_assert_max_num_queries(11):
+        assert len(rui("GET", "studies/mix/judgments/").json()["results"]) == 20
 
 
 def test_the_schema_documents_the_body_of_every_kind(login, cast, mix):
@@ -208,5 +208,5 @@ def test_the_schema_documents_the_body_of_every_kind(login, cast, mix):
     bodies = schema["components"]["schemas"]["JudgmentBody"]["oneOf"]
     assert [one["$ref"].rpartition("/")[2] for one in bodies] == [
         *("SelectionBody", "PreferenceBody", "FeedbackBody", "AttributeBody", "RelevanceBody"),
-        "ClaimsBody",
+        *("ClaimsBody", "RankingBody"),
     ]

@@ -57,6 +57,8 @@ def test_the_long_layout_has_a_row_a_judgment_of_every_kind(release_of):
     # 1 is the first candidate of the item much better: here the personalised one.
     assert answers["i-rate"] == ["1", "1", "4"]
     assert answers["i-m1"] == ["yes", "yes", "no"]
+    places = {"c-own": 1, "c-generic": 2, "c-sea": 2}
+    assert json.loads(answers["i-order"][2]) == places
     assert answers["i-a2"] == ["uncertain", "rejected", "accepted"]
     assert [row["detail"] for row in rows["i-a2"]] == ["missing-evidence", "overgeneralised", ""]
     assert json.loads(answers["i-feel"][0]) == {
@@ -66,11 +68,11 @@ def test_the_long_layout_has_a_row_a_judgment_of_every_kind(release_of):
         }
     }
     assert {row["kind"] for found in rows.values() for row in found} == {
-        *("selection", "preference", "feedback", "attribute", "relevance")
+        *("selection", "preference", "feedback", "attribute", "relevance", "ranking")
     }
     items = {row["item_id"]: row for row in lines(release, "items.jsonl")}
     # Checks are for the annotators.
-    assert sorted(items) == ["i-a1", "i-a2", "i-better", "i-feel", "i-m1", "i-rate"]
+    assert sorted(items) == ["i-a1", "i-a2", "i-better", "i-feel", "i-m1", "i-order", "i-rate"]
     assert (items["i-m1"]["winner"], items["i-m1"]["tier"]) == ("yes", "")
     assert (items["i-a2"]["winner"], items["i-a2"]["labels"]) == (
         None,
@@ -90,7 +92,7 @@ def test_votes_csv_has_the_kinds_whose_answer_is_one_label(release_of):
 def test_the_long_layout_is_written_in_every_format(release_of, format):
     release = release_of("long", format)
     rows = {entry["path"]: entry["rows"] for entry in release.manifest["files"]}
-    assert (rows[f"judgments.{format}"], rows[f"attributes.{format}"]) == (17, 2)
+    assert (rows[f"judgments.{format}"], rows[f"attributes.{format}"]) == (20, 2)
 
 
 def test_personalbench_has_its_three_stages_with_the_published_keys_first(release_of):

@@ -229,7 +229,7 @@ def _open_kinds(cast, tea):
     ann = cast.person("Ann")
     persona = cast.persona(tea)
     query = cast.query(tea, "q1", persona, text="Which tea calms?")
-    one, two = [candidate.pk for candidate in cast.candidates(query, 2)]
+    one, two, three = [candidate.pk for candidate in cast.candidates(query, 3)]
     attribute = persona.attributes.create(text="Sleeps badly.")
     gold = GoldResponse.objects.create(query=query, text="Camomile.", version=1)
     claims = [
@@ -242,6 +242,7 @@ def _open_kinds(cast, tea):
         "attribute": {"attribute": attribute},
         "relevance": {"query": query, "attribute": attribute},
         "claims": {"query": query, "gold": gold},
+        "ranking": {"query": query, "candidates": [one, two, three]},
     }
     answers = {
         "selection": {"choice": str(one), "strength": "clearly"},
@@ -260,8 +261,10 @@ def _open_kinds(cast, tea):
             f"text-{claims[1].pk}": "Better words.",
             f"claim-{claims[2].pk}": "keep",
         },
+        "ranking": {"place-1": "3", "place-2": "1", "place-3": "2"},
     }
     configs = {"selection": {"strength": True}, "feedback": {"criteria": ["Tone", "Length"]}}
+    configs["ranking"] = {"options": 3}
     assert set(about) == set(KINDS)
     slots = {}
     for kind, row in about.items():
@@ -291,6 +294,7 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, pa
         "attribute": ["rejected: it belongs to the task, not to the person"],
         "relevance": ["Yes, it should"],
         "claims": ["Claim 1: keep", "Claim 2: edit", "Claim 3: keep"],
+        "ranking": ["Answer 2 > Answer 3 > Answer 1"],
     }
     html = page.get(PAST).content.decode()
     assert all(f"/studies/tea/judged/{slot}/" in html for slot in slots.values())
@@ -313,6 +317,7 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, pa
             "2": {"claim": "Claim 2", "verdict": "edit", "text": "Better words."},
             "3": {"claim": "Claim 3", "verdict": "keep", "text": ""},
         },
+        "ranking": {"1": 3, "2": 1, "3": 2},
     }
     details = {kind: revision["detail"] for kind, revision in given.items() if revision["detail"]}
     assert details == {"selection": "clearly", "attribute": "task-context"}

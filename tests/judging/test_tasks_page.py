@@ -22,11 +22,13 @@ OWN = {
     "attribute": {},
     "relevance": {},
     "claims": {},
+    "ranking": {"options": 5, "ties": "on"},
 }
 STORED = {
     "selection": {"options": 3, "tie": True, "none": False, "strength": True},
     "preference": {"points": 7, "pairs_per_query": 2, "attribute": True},
     "feedback": {"criteria": ["Tone", "Depth"], "options": 2, "feedback": "optional", "least": 10},
+    "ranking": {"options": 5, "ties": True},
 }
 
 

@@ -682,10 +682,10 @@ def ranking(board, about) -> dict:
     if found.strength is None:
         return {"reason": said(found.reason)}
     votes = np.bincount(one, minlength=len(used)) + np.bincount(other, minlength=len(used))
-    return _ranked(about, found, [names[n] for n in used], votes, rows.item[mine])
+    return ranked(about, found, [names[n] for n in used], votes, rows.item[mine])
 
 
-def _ranked(about, found, names, votes, item) -> dict:
+def ranked(about, found, names, votes, item) -> dict:
     columns = (names, votes, found.strength, found.low, found.high)
     table = [(name, int(n), *map(float, rest)) for name, n, *rest in zip(*columns, strict=True)]
     table.sort(key=lambda row: (-row[2], row[0]))

@@ -90,7 +90,26 @@ ORDINAL = {
         "Shrout and Fleiss 1979",
     ),
 }
-FORMULAS_OF = {"nominal": FORMULAS, "ordinal": ORDINAL}
+
+# What the page of a task of rankings shows.
+RANKS = {
+    "kendall_w": Formula(
+        _("Kendall's W"),
+        "W = 12·S / (m²(n³ − n) − m·ΣT),  S = Σ (rank sum − mean)²,  T = Σ (t³ − t)",
+        _(
+            "1 where all m people put an item's n answers in the same order, about 1 / m where "
+            "they order blindly; equal places get their mean rank. The mean over items."
+        ),
+        "Kendall and Babington Smith 1939",
+    ),
+    "rank_correlation": Formula(
+        _("Mean rank correlation"),
+        "r = (m·W − 1) / (m − 1)",
+        _("Spearman's correlation of two people's orders of an item; 0 is chance."),
+        "Kendall and Babington Smith 1939",
+    ),
+}
+FORMULAS_OF = {"nominal": FORMULAS, "ordinal": ORDINAL, "ranks": RANKS}
 
 INTERVAL = _(
     "Intervals are 95 %: the value ± t times its standard error over items, with one degree less "

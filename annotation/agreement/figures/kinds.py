@@ -8,8 +8,9 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.figures import charts, summary
 from annotation.agreement.figures.dashboard import Board, by_day, sides
+from annotation.agreement.figures.rankings import mean_places, strengths
 from annotation.agreement.figures.scores import spread_figure
-from annotation.agreement.votes import kinds
+from annotation.agreement.votes import kinds, rankings
 from annotation.judging.kinds import config_of_task
 from annotation.judging.models import Score
 
@@ -49,6 +50,8 @@ class KindBoard(Board):
         """The figures' names. Answers that are one person's own are only counted by day."""
         if self.kind.LEVEL == "none":
             return ("days",)
+        if self.kind.SHAPE == "ranks":
+            return ("agreement", "answers", "strategies", "days")
         sides = ("sides",) if self.two_sided else ()
         return ("agreement", "answers", *sides, "days")
 
@@ -87,6 +90,8 @@ class KindBoard(Board):
         The least agreed on first: on a scale by the standard deviation of the answers, otherwise
         by the item's own kappa. ``given`` has how many, ``c0``, ``c1``, … of each declared label.
         """
+        if self.kind.SHAPE == "ranks":
+            return rankings.read(self.judgments).disputed
         rows, scored = self.judgments, self.kind.SHAPE == "scores"
         by = {"item": F("slot__item"), "name": F("slot__item__external_id")}
         by["position"] = F("slot__item__position")
@@ -115,6 +120,8 @@ class KindBoard(Board):
 
     def votes_of(self, row: dict) -> str:
         """The answers of a row of ``disputed``: places on a scale one by one, words counted."""
+        if self.kind.SHAPE == "ranks":
+            return row["orders"]
         counts = [(label, row[f"c{n}"]) for n, label in enumerate(self.declared)]
         if self.level == "ordinal":
             return " ".join(label for label, n in counts for _each in range(n))
@@ -151,6 +158,8 @@ def _words() -> dict[str, tuple]:
 
 def answers(board, about) -> dict:
     """How often each label was given; of scores how those of each criterion spread."""
+    if board.kind.SHAPE == "ranks":
+        return mean_places(board, about)
     if board.kind.SHAPE == "scores":
         return vars(spread_figure(board.study, board.task))
     total = sum(board.tally.values())
@@ -166,4 +175,10 @@ def answers(board, about) -> dict:
     return {"header": header, "rows": rows, "svg": svg, "lead": lead, "votes": total}
 
 
-MAKERS = {"days": by_day, "agreement": summary.agreement, "answers": answers, "sides": sides}
+MAKERS = {
+    "days": by_day,
+    "agreement": summary.agreement,
+    "answers": answers,
+    "sides": sides,
+    "strategies": strengths,
+}

@@ -11,6 +11,7 @@ from django.db.models.functions import Cast, Concat
 
 from annotation.agreement import reading
 from annotation.agreement.report import CONTENTS, agreement_report
+from annotation.agreement.votes import rankings
 from annotation.agreement.votes.table import VotesError, votes_from_columns
 from annotation.judging.kinds import codes, config_of_task, kind_of
 from annotation.judging.models import Judgment, Score
@@ -67,6 +68,10 @@ def report(study, definition) -> dict:
     if kind.LEVEL == "none":
         return _counts(study, definition)
     head = {"level": kind.LEVEL, "rule": RULE}
+    if kind.SHAPE == "ranks":
+        return (
+            head | _counts(study, definition) | rankings.read(judgments(study, definition)).report
+        )
     if kind.SHAPE == "label":
         return head | _report(read(study, definition))
     criteria = {name: _report(read(study, definition, name)) for name in scored(study, definition)}
@@ -111,6 +116,8 @@ def judgments(study, definition):
 def read(study, definition, criterion: str = "") -> KindVotes:
     """The votes of ``definition`` and its other versions; of scores, those on one criterion."""
     config, kind = config_of_task(definition), kind_of(definition.kind)
+    if kind.SHAPE == "ranks":
+        raise VotesError("Rankings have no single labels: their agreement is on the results page.")
     if kind.SHAPE == "scores" and criterion not in config["criteria"]:
         names = ", ".join(f"{definition.name}:{name}" for name in config["criteria"])
         raise VotesError(f"Scores are compared one criterion at a time: name one of {names}.")

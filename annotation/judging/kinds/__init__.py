@@ -13,6 +13,7 @@ from annotation.judging.kinds.base import Kind
 from annotation.judging.kinds.claims.kind import ClaimsKind
 from annotation.judging.kinds.feedback.kind import FeedbackKind
 from annotation.judging.kinds.preference.kind import PreferenceKind
+from annotation.judging.kinds.ranking.kind import RankingKind
 from annotation.judging.kinds.relevance.kind import RelevanceKind
 from annotation.judging.kinds.selection.kind import SelectionKind
 
@@ -25,6 +26,7 @@ KINDS: dict[str, Kind] = {
         AttributeKind(),
         RelevanceKind(),
         ClaimsKind(),
+        RankingKind(),
     )
 }
 

@@ -60,9 +60,10 @@ class Kind(Protocol):
     ASKS: ClassVar[tuple[str, ...]]
     DEFAULTS: ClassVar[dict[str, Any]] = {}
     # The scale of its labels; "none" where answers are one person's and are not compared.
-    LEVEL: ClassVar[Literal["nominal", "ordinal", "none"]] = "nominal"
-    # One label an answer, a score for every option and criterion, or a verdict on every part.
-    SHAPE: ClassVar[Literal["label", "scores", "parts"]] = "label"
+    LEVEL: ClassVar[Literal["nominal", "ordinal", "ranks", "none"]] = "nominal"
+    # One label an answer, a score for every option and criterion, a place for every option, or a
+    # verdict on every part.
+    SHAPE: ClassVar[Literal["label", "scores", "ranks", "parts"]] = "label"
     # Whether items count its labels (Item.COUNTERS); such items get tiers.
     COUNTED: ClassVar[bool] = False
 

@@ -1,0 +1,74 @@
+"""The figures of a task of rankings: strategies by their places, and by their strengths."""
+
+from itertools import chain, combinations
+
+import numpy as np
+from django.utils.translation import gettext as _
+from scipy.stats import rankdata
+
+from annotation.agreement.figures import charts
+from annotation.agreement.figures.charts import Dot
+from annotation.agreement.figures.dashboard import ranked
+from annotation.agreement.figures.wording import said
+from annotation.agreement.statistics.bradley_terry import bradley_terry
+from annotation.agreement.statistics.kendall import mean_over_items
+from annotation.agreement.votes import rankings
+from annotation.judging.models import ItemOption
+
+
+def mean_places(board, about) -> dict:
+    """The mean place of each strategy's answers, over items, with its interval."""
+    names, items = _strategies(board)
+    by_name = {name: [] for name in sorted(set(chain.from_iterable(names)))}
+    firsts = dict.fromkeys(by_name, 0)
+    for strategies, item in zip(names, items, strict=True):
+        means = rankdata(item.places, axis=1).mean(axis=0)
+        for column, name in enumerate(strategies):
+            by_name[name].append(float(means[column]))
+            firsts[name] += int((item.places[:, column] == 1).sum())
+    # Versions of the task may differ in their number of answers.
+    options, table = max(len(strategies) for strategies in names), []
+    for name, values in by_name.items():
+        # with_t_interval cuts at a coefficient's limits; places go up to the number of options.
+        mean = mean_over_items([value / options for value in values], floor=0.0)
+        limits = [None if x is None else x * options for x in (mean.value, mean.low, mean.high)]
+        table.append((name, len(values), firsts[name], *limits))
+    table.sort(key=lambda row: (row[3], row[0]))
+    lead = _("The mean place of each strategy's answers; 1 is best.")
+    marks = [Dot(row[0], *row[3:6]) for row in table]
+    svg = charts.dots("answers", about["title"], lead, marks, reference=(options + 1) / 2)
+    header = (_("Strategy"), _("Items"), _("Times best"), _("Mean place"), _("low"), _("high"))
+    votes = sum(len(item.places) for item in items)
+    return {"header": header, "rows": table, "svg": svg, "lead": lead, "votes": votes}
+
+
+def strengths(board, about) -> dict:
+    """Bradley-Terry strengths of strategies, from every two answers that a ranking orders."""
+    names, items = _strategies(board)
+    code = {name: n for n, name in enumerate(sorted(set(chain.from_iterable(names))))}
+    pairs = []
+    for place, (strategies, item) in enumerate(zip(names, items, strict=True)):
+        for a, b in combinations(range(len(strategies)), 2):
+            if strategies[a] != strategies[b]:
+                one, other = code[strategies[a]], code[strategies[b]]
+                scores = (np.sign(item.places[:, b] - item.places[:, a]) + 1) / 2
+                pairs += [(one, other, score, place) for score in scores.tolist()]
+    if not pairs:
+        return {"reason": _("No vote compares two of them.")}
+    one, other, score, item = (np.array(column) for column in zip(*pairs, strict=True))
+    one, other, item = one.astype(int), other.astype(int), item.astype(int)
+    fit = bradley_terry(one, other, score, len(code), item=item)
+    if fit.strength is None:
+        return {"reason": said(fit.reason)}
+    compared = np.bincount(one, minlength=len(code)) + np.bincount(other, minlength=len(code))
+    return ranked(about, fit, list(code), compared, item)
+
+
+def _strategies(board) -> tuple[list[list[str]], list[rankings.ItemRankings]]:
+    """Each item's strategies in order of its options' numbers, and its rankings."""
+    items = rankings.read(board.judgments).items
+    options = ItemOption.objects.filter(item__in=[item.item for item in items])
+    names = {item.item: [] for item in items}
+    for item, strategy in options.order_by("number").values_list("item", "candidate__strategy"):
+        names[item].append(strategy or _("not named"))
+    return list(names.values()), items

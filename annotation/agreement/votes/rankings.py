@@ -1,0 +1,83 @@
+"""Stored rankings as arrays of places, item by item."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from annotation.agreement.statistics import kendall
+from annotation.judging.kinds import answers_of
+
+
+@dataclass(frozen=True)
+class ItemRankings:
+    """The rankings of one item: ``places`` (raters, options), options in order of their numbers."""
+
+    item: object
+    name: str
+    position: int
+    places: np.ndarray
+
+    @cached_property
+    def w(self) -> float:
+        return kendall.concordance(self.places)
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """The rankings of one task, items in their order."""
+
+    items: list[ItemRankings]
+
+    @property
+    def paired(self) -> list[ItemRankings]:
+        return [item for item in self.items if len(item.places) > 1]
+
+    @property
+    def report(self) -> dict:
+        """Kendall's W and the mean rank correlation over items, for storing."""
+        w = [item.w for item in self.paired]
+        raters = [len(item.places) for item in self.paired]
+        r = [(m * value - 1) / (m - 1) for m, value in zip(raters, w, strict=True)]
+        return {
+            "paired_items": len(self.paired),
+            "kendall_w": kendall.mean_over_items(w, floor=0.0).as_json(),
+            "rank_correlation": kendall.mean_over_items(r, floor=-1.0).as_json(),
+        }
+
+    @property
+    def disputed(self) -> list[dict]:
+        """Items with two rankings or more, the lowest W first."""
+        rows = [
+            {
+                "item": item.item,
+                "name": item.name,
+                "given": len(item.places),
+                "w": item.w if np.isfinite(item.w) else None,
+                "orders": ", ".join("-".join(map(str, row)) for row in item.places.tolist()),
+                "position": item.position,
+            }
+            for item in self.paired
+        ]
+        return sorted(rows, key=lambda row: (row["w"] is None, row["w"] or 0, row["position"]))
+
+
+def read(judgments) -> Rankings:
+    """The rankings among ``judgments`` (rows of Judgment that count)."""
+    columns = ("pk", "slot__item", "slot__item__external_id", "slot__item__position")
+    rows = list(
+        judgments.order_by("slot__item__position", "pk").values_list(
+            *columns, "slot__item__batch__task__kind"
+        )
+    )
+    answers = answers_of({pk: kind for pk, *_item, kind in rows})
+    places = defaultdict(list)
+    for pk, item, name, position, _kind in rows:
+        places[position, name, item].append([place for _number, place in answers[pk].places])
+    return Rankings(
+        [
+            ItemRankings(item, name, position, np.array(table))
+            for (position, name, item), table in places.items()
+        ]
+    )
