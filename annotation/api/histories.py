@@ -52,6 +52,7 @@ class Announcement(serializers.Serializer):
     fingerprint = serializers.CharField(
         max_length=receive.FINGERPRINT_LIMIT, default="", allow_blank=True
     )
+    name = serializers.CharField(max_length=1_000, default="", allow_blank=True)
 
 
 class File(serializers.Serializer):

@@ -32,6 +32,7 @@ TAGS = {
 ATTRIBUTES = {"*": set(), "a": {"href"}, "ol": {"start"}}
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_PLACEHOLDERS = re.compile("[\ue000\ue001]")
 _OVERRIDES = re.compile("[\u202d\u202e]")
 _SIGNS = re.compile(r"[][*_`<>|~!&\\#+-]")
 
@@ -64,6 +65,28 @@ def _render(text: str) -> SafeString:
         link_rel="noopener noreferrer nofollow",
     )
     return mark_safe(html)  # noqa: S308 - the one place where foreign text becomes markup
+
+
+def render_marked(pieces: list[tuple[str, str]]) -> SafeString:
+    """``render`` the joined pieces (words, label), with those that have a label in ``<mark>``.
+
+    Signs of private use stand for the labelled words while the rest is rendered, so that a mark
+    never changes what is markup. Where such a sign ends up in an address, it stays encoded there.
+    """
+    marked = [(words, label) for words, label in pieces if label]
+    joined, number = "", 0
+    for words, label in pieces:
+        if label:
+            joined, number = f"{joined}\ue000{number}\ue001", number + 1
+        else:
+            joined += _PLACEHOLDERS.sub("", words)
+
+    def highlight(match: re.Match) -> str:
+        words, label = marked[int(match[1])]
+        return f'<mark title="{escape(label)}">{escape(clean(words))}</mark>'
+
+    html = re.sub("\ue000(\\d+)\ue001", highlight, render(joined))
+    return mark_safe(html)  # noqa: S308 - rendered above, and the words are escaped
 
 
 _cached = functools.lru_cache(maxsize=1024)(_render)

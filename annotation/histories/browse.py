@@ -12,6 +12,7 @@ from datetime import date, datetime
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left, TruncMonth
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.core.errors import DomainError
 from annotation.histories import consent, redact
@@ -23,6 +24,8 @@ SPEAKERS = {"user": "User", "assistant": "Assistant"}
 # Texts and marks of so many messages are in memory at once.
 MESSAGES = 2_000
 BEGINNING = 160
+# Characters of a title that is made of what a session begins with.
+HEADING = 70
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,20 @@ def listed(sessions: QuerySet) -> QuerySet:
     begins = Subquery(first.values(start=Left("text", BEGINNING))[:1])
     newest_first = (F("started_at").desc(nulls_last=True), "pk")
     return sessions.annotate(hidden=hidden, begins=begins).order_by(*newest_first)
+
+
+def heading(session: Session, begins: str) -> str:
+    """What an owner reads as the title of a session that has none: how it ``begins``, on a line."""
+    words = " ".join(begins.split())
+    if len(words) > HEADING:
+        words = f"{words[: HEADING - 1].rstrip()}…"
+    more = session.length - 1
+    if session.kind == Kind.CHAT or not words or more < 1:
+        return words
+    return ngettext("%(words)s and %(n)d more", "%(words)s and %(n)d more", more) % {
+        "words": words,
+        "n": more,
+    }
 
 
 def timeline(owner) -> list[tuple[date | None, int]]:

@@ -32,10 +32,7 @@ HELD = {
 
 
 class Upload(Job):
-    """One file of a history. The row is the job: reading it, then marking what it held.
-
-    The file's own name is not stored: it may name a person.
-    """
+    """One file of a history. The row is the job: reading it, then marking what it held."""
 
     class Status(models.TextChoices):
         RECEIVING = "receiving", _("being received")
@@ -54,6 +51,8 @@ class Upload(Job):
     created_at = models.DateTimeField(auto_now_add=True)
     # What the browser says of the file, so that it can go on with it after a broken line.
     fingerprint = models.CharField(max_length=100, blank=True)
+    # The file's own name, which may name a person: its owner alone sees it, and no log holds it.
+    name = models.CharField(max_length=200, blank=True)
     size = models.BigIntegerField()
     received = models.BigIntegerField(default=0)
     # The name below ATTUNE_DATA/histories, random; "" once the file is deleted.
@@ -157,6 +156,8 @@ class Session(models.Model):
     length = models.PositiveIntegerField(default=0)
     characters = models.PositiveBigIntegerField(default=0)
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
+    # When its owner first opened it; who keeps many at once is told how many they never opened.
+    opened_at = models.DateTimeField(null=True)
     # Until personal data is looked for nobody can keep it.
     marked_at = models.DateTimeField(null=True)
 

@@ -10,12 +10,13 @@ from django.utils.translation import gettext as _
 from annotation.accounts import consent
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.histories import files
+from annotation.histories import files, texts
 from annotation.histories.models import Erasure, Upload
 
 # One piece of a large file; small enough for any proxy's limit on a request.
 PIECE = 1024 * 1024
 OPEN_LIMIT = 10
+NAME_LIMIT = 200
 FINGERPRINT_LIMIT = 100
 RECEIVING, REQUESTED = Upload.Status.RECEIVING, Upload.Status.REQUESTED
 # These go on by themselves; and with them what waits for its owner's answer holds a file, too.
@@ -37,7 +38,7 @@ class WrongOffset(Conflict):
         self.offset = offset
 
 
-def begin(owner, size: int, fingerprint: str = "") -> Upload:
+def begin(owner, size: int, fingerprint: str = "", name: str = "") -> Upload:
     """Make room for a file of ``size`` bytes that comes in pieces.
 
     ``fingerprint`` is whatever tells the sender's files apart: the same one again gives the upload
@@ -60,6 +61,7 @@ def begin(owner, size: int, fingerprint: str = "") -> Upload:
                 owner=owner,
                 size=size,
                 fingerprint=fingerprint,
+                name=texts.name(name)[:NAME_LIMIT],
                 stored=stored,
                 language=get_language() or "",
             )
@@ -100,6 +102,7 @@ def whole(owner, file: files.Received) -> Upload:
     with transaction.atomic():
         upload = Upload.objects.create(
             owner=owner,
+            name=texts.name(file.name)[:NAME_LIMIT],
             size=file.size,
             received=file.size,
             stored=file.stored,

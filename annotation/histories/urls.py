@@ -5,6 +5,7 @@ from annotation.histories import views
 urlpatterns = [
     path("history/", views.history, name="history"),
     path("history/decide/", views.decide, name="history-decide"),
+    path("history/undecided/", views.undecided, name="history-undecided"),
     path("history/uploads/", views.uploads, name="history-uploads"),
     path("history/uploads/<uuid:pk>/", views.upload, name="history-upload"),
     path("history/sessions/<uuid:pk>/", views.session, name="history-session"),

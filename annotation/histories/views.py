@@ -1,10 +1,13 @@
 """The owner's own pages. Whatever somebody else's address names is unknown here."""
 
+from uuid import UUID
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Prefetch, Q
 from django.http import Http404, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -21,6 +24,7 @@ from annotation.histories import (
     receive,
     redact,
     redaction,
+    review,
     search,
     tasks,
 )
@@ -82,17 +86,77 @@ def decide(request):
     which = _filtered(request) if given["all"] else given["session"]
     if given["action"] == "erase":
         return _erase(request, which, given["sure"])
+    if given["action"] == "keep" and not given["sure"] and _needs_question(which):
+        return _ask_before_keeping(request, which)
+    following = _following(request, which) if "next" in request.POST else None
     state = Session.State.KEPT if given["action"] == "keep" else Session.State.DROPPED
     count = browse.choose(owner, which, state)
     words = ngettext("%(n)d session changed.", "%(n)d sessions changed.", count)
     messages.success(request, words % {"n": count})
+    if following:
+        back = QueryDict(mutable=True)
+        back["list"] = _encoded(_kept(request.POST))
+        return redirect(f"{reverse('history-session', args=[following.pk])}?{back.urlencode()}")
     return _back(request)
 
 
-def _filtered(request):
-    wanted = forms.FilterForm(request.POST, browse.providers(request.user)).values()
-    wanted.pop("q")
-    return browse.which(request.user, **wanted)
+@require_safe
+def undecided(request):
+    """Lead to the first session of the filtered list that is not decided on."""
+    which = _filtered(request, request.GET)
+    after = Session.objects.filter(owner=request.user, pk=_uuid(request.GET.get("after")))
+    first = review.next_pending(which, after.first())
+    if first is None:
+        messages.success(request, _("Nothing is left to decide here."))
+        return redirect("history")
+    back = QueryDict(mutable=True)
+    back["list"] = _encoded(_kept(request.GET))
+    return redirect(f"{reverse('history-session', args=[first.pk])}?{back.urlencode()}")
+
+
+def _uuid(value) -> UUID | None:
+    try:
+        return UUID(value or "")
+    except ValueError:
+        return None
+
+
+def _following(request, which) -> Session | None:
+    """The undecided session after the one decided on, in the list as it was filtered."""
+    one = which.first()
+    filtered = _filtered(request)
+    return one and review.next_pending(filtered, one)
+
+
+def _needs_question(which) -> bool:
+    """Whether several sessions would be kept of which some were never opened."""
+    return which.count() > 1 and which.filter(opened_at=None).exists()
+
+
+def _ask_before_keeping(request, which):
+    summary = review.bulk(which)
+    context = {
+        "bulk": summary,
+        "hidden": [(forms.KIND_NAMES[kind], count) for kind, count in summary.hidden],
+        "all": bool(request.POST.get("all")),
+        "sessions": [] if request.POST.get("all") else which,
+        "kept": _kept(request.POST),
+        "back": _encoded(_kept(request.POST)),
+        "figures": redaction.figures(),
+    }
+    return render(request, "histories/sure_keep.html", context)
+
+
+def _filtered(request, data=None):
+    """The sessions that the filters of the list narrow to; with words to search for, its hits."""
+    data = request.POST if data is None else data
+    wanted = forms.FilterForm(data, browse.providers(request.user)).values()
+    query = wanted.pop("q").strip()
+    which = browse.which(request.user, **wanted)
+    if not query:
+        return which
+    hits = search.find(request.user, query, only=which if any(wanted.values()) else None)
+    return Session.objects.filter(owner=request.user, pk__in=[hit.session for hit in hits])
 
 
 def _erase(request, which, sure: bool):
@@ -224,6 +288,8 @@ def session(request, pk):
     of_title = list(one.marks.filter(message=None).select_related("alias"))
     kept = _kept(QueryDict(request.GET.get("list", "")))
     title = Message(session=one, text=one.title)
+    review.note_opened(one)
+    one.begins = page[0].text[: browse.BEGINNING] if page.number == 1 and page.object_list else ""
     context = {
         "session": one,
         "title": _shown(title, of_title, others),

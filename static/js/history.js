@@ -12,3 +12,19 @@
     if (text && text.length <= field.maxLength) field.value = text;
   });
 })();
+
+// Single keys press what bears them. They are silent while somebody types, and where single keys
+// were switched off on the judging page.
+(function () {
+  "use strict";
+
+  const settings = JSON.parse(localStorage.getItem("attune:keys:" + document.body.dataset.person) || "{}");
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("textarea, select, [contenteditable], input:not([type=checkbox])");
+    if (settings.on === false || typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const wanted = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]:not(:disabled)`);
+    if (!wanted) return;
+    event.preventDefault();
+    wanted.click();
+  });
+})();

@@ -37,7 +37,7 @@
   }
 
   function begin(file, mark) {
-    const body = JSON.stringify({ size: file.size, fingerprint: mark });
+    const body = JSON.stringify({ size: file.size, fingerprint: mark, name: file.name.slice(0, 200) });
     return ask(form.dataset.address, { method: "POST", headers: { "Content-Type": "application/json" }, body });
   }
 

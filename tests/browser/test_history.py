@@ -87,3 +87,22 @@ def test_sessions_are_decided_on_by_keyboard_alone(page, let_in, cast):
     expect(page.get_by_text("1 session changed.")).to_be_visible()
     assert Session.objects.filter(owner=ann, state="kept").count() == 1
     assert page.url.endswith("?kind=chat")
+
+
+def test_sessions_are_decided_on_one_after_another_by_single_keys(page, let_in, cast):
+    ann = cast.person("Ann")
+    fill_history(ann)
+    let_in(page, ann)
+    page.goto("/history/")
+    page.get_by_role("button", name="Decide one by one").click()
+    for key, state in (("k", "kept"), ("d", "dropped")):
+        here = page.url
+        page.get_by_role("heading", level=1).wait_for()
+        page.keyboard.press(key)
+        page.wait_for_url(lambda url, here=here: url != here)
+        assert Session.objects.filter(owner=ann, state=state).count() == 1
+    here = page.url
+    page.keyboard.press("n")
+    page.wait_for_url(lambda url, here=here: url != here)
+    page.locator("#strike [name=text]").press_sequentially("kd")
+    assert Session.objects.filter(owner=ann).exclude(state="pending").count() == 2

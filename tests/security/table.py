@@ -297,6 +297,7 @@ TABLE = {
         POST=302,
         data=lambda w: {"session": w.mine.history.session.pk, "action": "keep"},
     ),
+    "history-undecided": page(LOGGED_IN, args=_none, GET=302, HEAD=302),
     "history-uploads": page(
         LOGGED_IN, args=_none, GET=200, HEAD=200, POST=302, data=lambda w: {"file": _file({})}
     ),

@@ -1,0 +1,122 @@
+"""Deciding quickly: one after another, many at once with a question, texts as Markdown."""
+
+import pytest
+from django.urls import reverse
+
+from annotation.core import text
+from annotation.histories import browse, review
+from annotation.histories.models import Session, Upload
+from tests.histories.conftest import chat, search
+
+
+@pytest.fixture
+def three(ann, bring):
+    bring(ann, *(chat(f"c-{n}", f"Question {n}", minutes=-1_440 * n) for n in range(3)))
+    return list(browse.listed(Session.objects.filter(owner=ann)))
+
+
+def decide(client, action, *sessions, **more):
+    data = {"action": action, "session": [one.pk for one in sessions], **more}
+    return client.post(reverse("history-decide"), data)
+
+
+def test_a_decision_leads_to_the_next_undecided_session_and_from_the_last_to_the_first(
+    ann, three, login
+):
+    client = login(ann)
+    answer = decide(client, "keep", three[1], next="1")
+    assert f"/history/sessions/{three[2].pk}/" in answer.url
+    answer = decide(client, "drop", three[2], next="1")
+    assert f"/history/sessions/{three[0].pk}/" in answer.url
+    assert decide(client, "keep", three[0], next="1").url == reverse("history")
+    assert [one.state for one in Session.objects.order_by("-started_at")] == [
+        *("kept", "kept", "dropped")
+    ]
+
+
+def test_the_next_one_stays_within_the_filter(ann, three, bring, login):
+    bring(ann, search("tea houses"))
+    answer = decide(login(ann), "keep", three[2], next="1", kind="chat")
+    assert f"/history/sessions/{three[0].pk}/?list=kind%3Dchat" in answer.url
+
+
+def test_undecided_leads_to_the_newest_and_says_where_nothing_is_left(ann, three, login):
+    client = login(ann)
+    assert f"/sessions/{three[0].pk}/" in client.get(reverse("history-undecided")).url
+    after = {"after": three[0].pk}
+    assert f"/sessions/{three[1].pk}/" in client.get(reverse("history-undecided"), after).url
+    Session.objects.update(state="dropped")
+    page = client.get(reverse("history-undecided"), follow=True)
+    assert "Nothing is left to decide here." in page.content.decode()
+
+
+def test_keeping_many_asks_how_many_were_never_opened_and_shows_the_finds(ann, bring, login):
+    client = login(ann)
+    bring(ann, chat("c-1", "Mail me at ann@example.org", "password: qwer1234"), chat("c-2", "Hi"))
+    one = Session.objects.get(external_id="c-2")
+    client.get(reverse("history-session", args=[one.pk]))
+    page = decide(client, "keep", all="1").content.decode()
+    assert "Keep 2 sessions?" in page
+    assert "e-mail addresses: 1" in page
+    assert "passwords and keys: 1" in page
+    assert not Session.objects.filter(state="kept").exists()
+    summary = review.bulk(Session.objects.filter(owner=ann))
+    assert (summary.sessions, summary.unread, summary.finds, summary.shown) == (2, 1, 2, 0)
+    decide(client, "keep", all="1", sure="1")
+    assert Session.objects.filter(state="kept").count() == 2
+
+
+def test_many_that_were_all_opened_are_kept_without_a_question(ann, three, login):
+    client = login(ann)
+    for one in three:
+        client.get(reverse("history-session", args=[one.pk]))
+    decide(client, "keep", *three)
+    assert Session.objects.filter(state="kept").count() == 3
+
+
+def test_all_that_a_search_finds_can_be_dropped(ann, bring, login):
+    bring(ann, chat("c-1", "Where to drink oolong?"), chat("c-2", "Trains to the sea"))
+    decide(login(ann), "drop", all="1", q="oolong")
+    assert dict(Session.objects.values_list("external_id", "state"))["c-1"] == "dropped"
+
+
+def test_sessions_without_a_title_are_called_by_what_they_hold(ann, bring, login):
+    bring(ann, search("tea houses"), search("rain", 1), chat("c-1", "Why is tea green?", title=""))
+    page = login(ann).get(reverse("history")).content.decode()
+    assert "tea houses and 1 more" in page
+    assert "Why is tea green?" in page
+    assert "Untitled" not in page
+
+
+def test_the_name_of_a_file_is_shown_to_its_owner(ann, login, settings):
+    Upload.objects.create(owner=ann, size=1, status="failed", name="my-chats.zip")
+    assert "my-chats.zip" in login(ann).get(reverse("history-uploads")).content.decode()
+
+
+def test_a_message_is_rendered_with_its_marks_highlighted(ann, bring, login):
+    bring(ann, chat("c-1", "**Mail** ann@example.org", "- one\n- two"))
+    one = Session.objects.get()
+    client, address = login(ann), reverse("history-session", args=[one.pk])
+    page = client.get(address).content.decode()
+    assert '<strong>Mail</strong> <mark title="[EMAIL_1]">ann@example.org</mark>' in page
+    assert "<li>one</li>" in page
+    others = client.get(address, {"as": "others"}).content.decode()
+    assert "<strong>Mail</strong> [EMAIL_1]" in others
+    assert "ann@example.org" not in others
+
+
+@pytest.mark.parametrize(
+    ("pieces", "html"),
+    [
+        ([("a ", ""), ("<b>", "[X_1]")], '<p>a <mark title="[X_1]">&lt;b&gt;</mark></p>'),
+        ([("`a ", ""), ("*b*", "[X_1]"), ("`", "")], None),
+        ([("\ue0005\ue001 ", ""), ("b", "[X_1]")], '<p>5 <mark title="[X_1]">b</mark></p>'),
+        ([("[x](http://e.org/", ""), ('"onclick', "[X_1]"), (")", "")], None),
+    ],
+)
+def test_marked_words_are_never_markup(pieces, html):
+    rendered = text.render_marked(pieces).strip()
+    if html:
+        assert rendered == html
+    assert "onclick=" not in rendered
+    assert "<em>" not in rendered
