@@ -304,7 +304,8 @@ TABLE = {
     "history-upload": page(
         {"ann"}, **_history("upload"), POST=302, data=lambda w: {"action": "erase", "sure": "1"}
     ),
-    "history-session": page({"ann"}, **_history("session"), GET=200, HEAD=200),
+    # That its owner has opened it is noted.
+    "history-session": page({"ann"}, **_history("session"), GET=200, HEAD=200, restless=True),
     "history-mark": page({"ann"}, **_history("session"), POST=302, data=_marked),
     "history-strike": page({"ann"}, **_history("session"), POST=302, data=lambda w: {"text": "n@"}),
     "history-privacy": page(

@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('histories', '0003_jobs'),
+        ("histories", "0003_jobs"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='session',
-            name='opened_at',
+            model_name="session",
+            name="opened_at",
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name='upload',
-            name='name',
+            model_name="upload",
+            name="name",
             field=models.CharField(blank=True, max_length=200),
         ),
     ]
