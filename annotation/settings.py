@@ -398,6 +398,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10,
         "options": {"expires": 10},
     },
+    "back-up": {"task": "annotation.operations.tasks.back_up", "schedule": 600},
     "recompute-agreement": {
         "task": "annotation.agreement.tasks.recompute_due",
         "schedule": 10,
@@ -463,6 +464,7 @@ METRICS_FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
 # Beat backs up into this folder, every so many hours; 0 is never.
 BACKUP_FOLDER = Path(env.str("ATTUNE_BACKUP_FOLDER", str(DATA / "backups")))
 BACKUP_HOURS = env.int("ATTUNE_BACKUP_HOURS", 0, high=24 * 31)
+BACKUP_RECIPIENT = env.str("ATTUNE_BACKUP_RECIPIENT")
 BACKUP_KEEP = env.int("ATTUNE_BACKUP_KEEP", 7, low=1)
 
 LOG_JSON = env.str("ATTUNE_LOG_FORMAT", "text") == "json"

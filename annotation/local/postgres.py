@@ -100,7 +100,7 @@ def cluster(data: Path) -> Cluster:
         found = Cluster(home, home / "socket", secrets, ACCOUNT, _copied_binaries())
     else:
         home = private_folder(data / "postgres")
-        found = Cluster(home, socket_folder(data), secrets, None, _wheel_binaries())
+        found = Cluster(home, socket_folder(data), secrets, None, wheel_binaries())
     _initialise(found)
     _check_not_running(found)
     return found
@@ -293,7 +293,8 @@ def _wheel() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def _wheel_binaries() -> Path:
+def wheel_binaries() -> Path:
+    """Return the folder of the wheel's programs; LocalServiceError where it is not installed."""
     return _wheel() / INSTALLATION / "bin"
 
 

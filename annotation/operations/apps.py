@@ -5,3 +5,6 @@ class OperationsConfig(AppConfig):
     """What an operator sees and does: checks, jobs, metrics, accounts, the audit trail, backups."""
 
     name = "annotation.operations"
+
+    def ready(self) -> None:
+        from annotation.operations import withdrawals  # noqa: F401 - notes them

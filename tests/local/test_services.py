@@ -223,7 +223,7 @@ def test_a_database_that_dies_at_once_shows_its_last_words(services, tmp_path):
 @needs_root
 def test_an_ordinary_account_runs_the_database_by_itself(open_folder):
     """The way without root: everything lies in the data folder, nothing outside is made."""
-    if as_nobody(postgres._wheel_binaries().stat) == "PermissionError":
+    if as_nobody(postgres.wheel_binaries().stat) == "PermissionError":
         pytest.skip("the virtual environment lies in a folder that only root can enter")
     data = open_folder / "var"
     data.mkdir(mode=0o700)

@@ -1,0 +1,310 @@
+"""One file that holds an installation: made while it runs, checked before it is put back.
+
+It is a tar: ``manifest.json`` first, then the database, secrets, releases, files under way and the
+lists of erasures and withdrawals. Passwords of the machine's own database and broker stay out.
+"""
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models.functions import Now
+
+from annotation.core.errors import DomainError
+from annotation.core.models import Heartbeat
+from annotation.histories import erase
+from annotation.operations import postgres_tools, withdrawals
+from annotation.operations.examine import VERSION
+
+FORMAT = 1
+FOLDERS = ("releases", "histories", "documents")
+SECRETS = ("secret_key",)
+LISTS = ("erased.jsonl", withdrawals.NAME)
+MANIFEST, DUMP = "manifest.json", "database.dump"
+BLOCK = 1 << 20
+
+
+def backup(target: Path, recipient: str = "") -> dict:
+    """Write a backup to ``target``, mode 0600, whole or not at all; its manifest.
+
+    ``recipient`` is an age public key: then the file can be read with its private key alone.
+    Raises DomainError with a sentence where a part cannot be read or written.
+    """
+    with _workspace(target.parent) as work, _told():
+        manifest = _dump(work)
+        members = list(_members(work))
+        manifest["files"] = {name: _digest(path) for name, path in members}
+        packed = work / "packed"
+        with tarfile.open(packed, "w") as tar:
+            _add_text(tar, MANIFEST, json.dumps(manifest, indent=1))
+            for name, path in members:
+                tar.add(path, name, recursive=False)
+        if recipient:
+            packed = _encrypted(packed, recipient)
+        packed.chmod(0o600)
+        _sync(packed)
+        packed.replace(target)
+    Heartbeat.objects.update_or_create(name="backup", defaults={"at": Now()})
+    return _summary(manifest) | {"bytes": target.stat().st_size, "sha256": _digest(target)}
+
+
+def restore(source: Path, identity: Path | None = None) -> dict:
+    """Put a backup back in place of what is here; what was put back, compared with its manifest.
+
+    Nothing is changed before the file was checked whole. Raises DomainError for a damaged file, one
+    of a newer version, or an encrypted one without its key.
+    """
+    with _workspace(settings.DATA) as work, _told():
+        packed = _decrypted(source, work, identity)
+        content = work / "content"
+        manifest = _unpack(packed, content)
+        _refuse_newer(manifest)
+        _keep_newer_lists(content)
+        postgres_tools.load(content / DUMP, _drop_statements())
+        connection.close()
+        restored = _counts()
+        _place(content)
+    if restored != manifest["counts"]:
+        raise DomainError("The database does not hold the rows that the backup's manifest counts.")
+    call_command("migrate", interactive=False, verbosity=0)
+    replayed = {"erasures": erase.replay(), "withdrawals": withdrawals.replay()}
+    return _summary(manifest) | {"replayed": replayed}
+
+
+@contextmanager
+def _workspace(parent: Path) -> Iterator[Path]:
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=parent, prefix=".backup-"))
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """A full or broken disk is a sentence."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename or "the file"
+        raise DomainError(f"{name}: {(error.strerror or str(error)).lower()}") from error
+
+
+def _dump(work: Path) -> dict:
+    """Dump the database, and count its rows in the same snapshot."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("SELECT pg_export_snapshot()")
+        snapshot = cursor.fetchone()[0]
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "migrations": sorted(map(list, MigrationRecorder(connection).applied_migrations())),
+            "counts": _counts(),
+        }
+        postgres_tools.dump(work / DUMP, snapshot)
+    return manifest
+
+
+def _counts() -> dict[str, int]:
+    """Rows of each table."""
+    with connection.cursor() as cursor:
+        counts = {}
+        for name in sorted(connection.introspection.table_names(cursor)):
+            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(name)}")  # noqa: S608
+            counts[name] = cursor.fetchone()[0]
+    return counts
+
+
+def _members(work: Path) -> Iterator[tuple[str, Path]]:
+    yield DUMP, work / DUMP
+    for name in SECRETS:
+        if (path := settings.DATA / "secrets" / name).exists():
+            yield f"secrets/{name}", path
+    for name in LISTS:
+        if (path := settings.DATA / name).exists():
+            # A copy: a line may be added while the file is packed.
+            yield name, Path(shutil.copy(path, work / name))
+    for folder in FOLDERS:
+        for path in sorted((settings.DATA / folder).rglob("*")):
+            if path.is_file() and not _unfinished(path):
+                yield f"{folder}/{path.relative_to(settings.DATA / folder)}", _linked(path, work)
+
+
+def _unfinished(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(settings.DATA).parts)
+
+
+def _linked(path: Path, work: Path) -> Path:
+    """A copy in ``work``: the file may be deleted or grow while others are packed."""
+    target = work / "files" / path.relative_to(settings.DATA)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copy(path, target))
+
+
+def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
+    data = text.encode()
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(data), 0o600
+    tar.addfile(entry, io.BytesIO(data))
+
+
+def _unpack(packed: Path, content: Path) -> dict:
+    """Unpack and compare every digest; the manifest."""
+    damaged = DomainError("The file is no backup of Attune, or it is damaged.")
+    try:
+        with tarfile.open(packed, "r:") as tar:
+            tar.extractall(content, filter="data")
+        manifest = json.loads((content / MANIFEST).read_text(encoding="utf-8"))
+        files, counts, format = manifest["files"], manifest["counts"], manifest["format"]
+    except (tarfile.TarError, EOFError, OSError, ValueError, KeyError, TypeError) as error:
+        raise damaged from error
+    if format != FORMAT or not isinstance(counts, dict) or DUMP not in files:
+        raise damaged
+    for name, digest in files.items():
+        path = content / name
+        if not path.is_file() or _digest(path) != digest:
+            raise DomainError(f"The backup is damaged: {name} is not as it was written.")
+    return manifest
+
+
+def _refuse_newer(manifest: dict) -> None:
+    """DomainError where the backup has migrations that this version does not know."""
+    known = set(MigrationLoader(None).disk_migrations)
+    apps = {app for app, _ in known}
+    newer = [f"{app} {name}" for app, name in manifest["migrations"] if app in apps
+             and (app, name) not in known]  # fmt: skip
+    if newer:
+        raise DomainError(
+            f"The backup was made by a newer version ({manifest['version']}): update Attune first. "
+            f"Unknown here: {', '.join(sorted(newer)[:3])}."
+        )
+
+
+def _keep_newer_lists(content: Path) -> None:
+    """Join the lists of erasures and withdrawals that are here with those of the backup."""
+    for name in LISTS:
+        lines = {}
+        for path in (content / name, settings.DATA / name):
+            if path.exists():
+                lines |= dict.fromkeys(path.read_text(encoding="utf-8").splitlines())
+        if lines:
+            text = "".join(f"{line}\n" for line in lines)
+            (content / name).write_text(text, encoding="utf-8")
+
+
+def _drop_statements() -> str:
+    """SQL that drops all tables and functions here that are not an extension's."""
+    return """
+        SET lock_timeout = '60s';
+        DO $$ DECLARE thing record; BEGIN
+        FOR thing IN SELECT c.oid::regclass AS name FROM pg_class c
+            WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+              AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
+        LOOP EXECUTE format('DROP TABLE IF EXISTS %s CASCADE', thing.name); END LOOP;
+        FOR thing IN SELECT p.oid::regprocedure AS name FROM pg_proc p
+            WHERE p.pronamespace = 'public'::regnamespace
+              AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+        LOOP EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', thing.name); END LOOP;
+        END $$;
+    """
+
+
+def _place(content: Path) -> None:
+    """Put files where they belong; folders that were here before are replaced."""
+    (settings.DATA / "secrets").mkdir(mode=0o700, exist_ok=True)
+    for name in [*(f"secrets/{name}" for name in SECRETS), *LISTS]:
+        if (content / name).exists():
+            (content / name).chmod(0o600)
+            (content / name).replace(settings.DATA / name)
+    for folder in FOLDERS:
+        target = settings.DATA / folder
+        if target.exists():
+            target.rename(content / f"before-{folder}")
+        if (content / folder).exists():
+            for path in (content / folder, *(content / folder).rglob("*")):
+                path.chmod(0o700 if path.is_dir() else 0o600)
+            (content / folder).rename(target)
+
+
+def _encrypted(packed: Path, recipient: str) -> Path:
+    pyrage = _age()
+    try:
+        key = pyrage.x25519.Recipient.from_str(recipient)
+    except pyrage.RecipientError as error:
+        raise DomainError("That is no age public key: it begins with “age1”.") from error
+    target = packed.with_name("encrypted")
+    pyrage.encrypt_file(str(packed), str(target), [key])
+    packed.unlink()
+    return target
+
+
+def _decrypted(source: Path, work: Path, identity: Path | None) -> Path:
+    with source.open("rb") as file:
+        encrypted = file.read(32).startswith(b"age-encryption.org/")
+    if not encrypted:
+        return source
+    if identity is None:
+        raise DomainError("The backup is encrypted: name the file of its key with --identity.")
+    pyrage = _age()
+    lines = identity.read_text(encoding="utf-8").splitlines()
+    keys = [line.strip() for line in lines if line.startswith("AGE-SECRET-KEY-")]
+    target = work / "decrypted"
+    try:
+        identities = [pyrage.x25519.Identity.from_str(key) for key in keys]
+        pyrage.decrypt_file(str(source), str(target), identities)
+    except (pyrage.IdentityError, pyrage.DecryptError) as error:
+        raise DomainError("The backup does not open with that key.") from error
+    return target
+
+
+def _age():
+    try:
+        import pyrage
+    except ImportError as error:
+        raise DomainError("Encrypted backups need the extra “age”: install pyrage.") from error
+    return pyrage
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _summary(manifest: dict) -> dict:
+    names = ("version", "created_at", "counts", "files")
+    return {name: manifest[name] for name in names}
+
+
+def scheduled(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Path | None:
+    """Back up where ATTUNE_BACKUP_HOURS have passed since the last; the file, or None."""
+    hours = settings.BACKUP_HOURS
+    last = Heartbeat.objects.filter(name="backup").values_list("at", flat=True).first()
+    if not hours or (last and (now() - last).total_seconds() < hours * 3600):
+        return None
+    folder = settings.BACKUP_FOLDER
+    target = folder / f"attune-{now():%Y%m%d-%H%M%S}.backup"
+    backup(target, settings.BACKUP_RECIPIENT)
+    for old in sorted(folder.glob("attune-*.backup"))[: -settings.BACKUP_KEEP]:
+        old.unlink()
+    return target

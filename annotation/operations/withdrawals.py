@@ -1,0 +1,60 @@
+"""Withdrawals are noted beside the database, so that a restored older one learns of them."""
+
+import json
+import os
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.dispatch import receiver
+
+from annotation.accounts.models import Consent, User
+from annotation.judging.annotator import leaving
+from annotation.studies.models import Study
+
+NAME = "withdrawn.jsonl"
+
+
+@receiver(leaving.withdrawn)
+def note(sender, study: Study, annotator: User, **kwargs) -> None:
+    """Add the withdrawal to the list once it is stored."""
+    entry = {"study": study.pk, "user": annotator.pk, "at": datetime.now(UTC).isoformat()}
+    transaction.on_commit(partial(_append, json.dumps(entry)))
+
+
+def replay() -> int:
+    """Withdraw whoever withdrew after the database was backed up; how many."""
+    path = _list()
+    entries = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return sum(_again(json.loads(entry)) for entry in entries)
+
+
+def _again(entry: dict) -> bool:
+    study = Study.objects.select_related("consent_text").filter(pk=entry["study"]).first()
+    user = User.objects.filter(pk=entry["user"]).first()
+    if study is None or user is None or study.consent_text is None:
+        return False
+    standing = Consent.objects.filter(
+        user=user,
+        text__name=study.consent_text.name,
+        withdrawn_at=None,
+        # Whoever agreed again later takes part.
+        granted_at__lte=datetime.fromisoformat(entry["at"]),
+    )
+    if not standing.exists():
+        return False
+    leaving.withdraw(study, user)
+    return True
+
+
+def _list() -> Path:
+    return settings.DATA / NAME
+
+
+def _append(line: str) -> None:
+    with os.fdopen(os.open(_list(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "w") as file:
+        file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())
