@@ -83,7 +83,7 @@ def test_a_backup_of_a_newer_version_is_refused_and_changes_nothing(
     monkeypatch.setattr(backup, "_dump", newer)
     call_command("backup", str(file))
     Study.objects.update(title="Here")
-    with pytest.raises(CommandError, match="newer version.*core 9999_later"):
+    with pytest.raises(CommandError, match=r"newer version.*core 9999_later"):
         call_command("restore", str(file))
     assert Study.objects.get().title == "Here"
 
@@ -118,7 +118,7 @@ def test_an_encrypted_backup_opens_with_its_key_alone(data, study, tmp_path):
     call_command("backup", str(file), "--recipient", str(key.to_public()))
     assert b"PK release" not in file.read_bytes()
     for options in ([], ["--identity", str(wrong)]):
-        with pytest.raises(CommandError, match="encrypted|does not open"):
+        with pytest.raises(CommandError, match=r"encrypted|does not open"):
             call_command("restore", str(file), *options)
     call_command("restore", str(file), "--identity", str(right))
     assert Study.objects.get().slug == "tea"
