@@ -392,6 +392,10 @@ CELERY_BEAT_SCHEDULE = {
     },
     "ring-for-histories": {"task": "annotation.histories.tasks.ring", "schedule": 20},
     "ring-for-imports": {"task": "annotation.imports.tasks.ring", "schedule": 20},
+    "import-releases": {
+        "task": "annotation.datasets.tasks.import_uploads",
+        "schedule": 30,
+    },
     "ring-for-releases": {"task": "annotation.datasets.tasks.ring", "schedule": 20},
     "webhooks": {
         "task": "annotation.webhooks.tasks.collect",

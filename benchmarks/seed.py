@@ -78,12 +78,12 @@ def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int
     """
     from django.db import connection, transaction
 
-    from annotation.judging.batches.open import _insert_slots
+    from annotation.judging.batches.open import insert_slots
 
     study, task = _study(overlap)
     with transaction.atomic(), connection.cursor() as cursor:
         batch = _copies(cursor, study, task, items, queries or items, _texts(length))
-        _insert_slots(batch, False)
+        insert_slots(batch)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
     return {"slug": SLUG, "people": [_person(study, number) for number in range(people)]}

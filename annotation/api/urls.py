@@ -2,7 +2,7 @@ from csp.decorators import csp_update
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from annotation.api import histories, releases, rows, studies, views
+from annotation.api import histories, release_imports, releases, rows, studies, views
 
 # Swagger UI draws its signs from data: addresses; the style block of its page is named by digest.
 relaxed = csp_update(
@@ -55,6 +55,16 @@ urlpatterns = [
         "v1/releases/<uuid:pk>/download/",
         releases.ReleaseDownload.as_view(),
         name="api-release-download",
+    ),
+    path(
+        "v1/release-imports/",
+        release_imports.ReleaseImports.as_view(),
+        name="api-release-imports",
+    ),
+    path(
+        "v1/release-imports/<uuid:pk>/",
+        release_imports.OneReleaseImport.as_view(),
+        name="api-release-import",
     ),
     path("v1/histories/", histories.Histories.as_view(), name="api-histories"),
     path("v1/histories/<uuid:pk>/", histories.History.as_view(), name="api-history"),

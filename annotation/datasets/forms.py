@@ -7,6 +7,17 @@ from annotation.datasets.freeze import LICENCE_LIMIT
 from annotation.datasets.layouts import LAYOUTS
 
 
+class ReleaseUploadForm(forms.Form):
+    """A zipped release and the address of the study it is to be."""
+
+    file = forms.FileField(label=_("Zip of the release"))
+    slug = forms.SlugField(
+        label=_("Address of the study"),
+        max_length=60,
+        help_text=_("A new one, or that of a study you run: it gets what it lacks."),
+    )
+
+
 class ReleaseForm(forms.Form):
     """What a release is to be. Whether layout and format go together, ``freeze.request`` says."""
 

@@ -3,7 +3,7 @@ import logging
 from annotation.celery import app
 from annotation.core import jobs
 from annotation.core.errors import DomainError
-from annotation.datasets import freeze
+from annotation.datasets import freeze, uploads
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +23,19 @@ def ring() -> None:
     """Ring for every release that nobody is building; called by beat."""
     for release_id in freeze.due():
         soon(release_id)
+
+
+@app.task(name="annotation.datasets.tasks.import_upload", soft_time_limit=3_000, time_limit=3_060)
+def import_upload(pk: str) -> None:
+    """Import one uploaded release."""
+    uploads.run(int(pk))
+
+
+@app.task(name="annotation.datasets.tasks.import_uploads")
+def import_uploads() -> None:
+    """Notify workers of every upload that nobody imports; called by beat."""
+    for pk in uploads.due():
+        jobs.notify(import_upload, pk)
 
 
 def soon(release_id: int) -> None:

@@ -1,4 +1,5 @@
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404, redirect, render
@@ -6,12 +7,13 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.core import jobs
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
-from annotation.datasets import folders, freeze, tasks, withdrawals
-from annotation.datasets.forms import ReleaseForm
-from annotation.datasets.models import Release
-from annotation.studies.access import READERS, study_for
+from annotation.datasets import folders, freeze, tasks, uploads, withdrawals
+from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
+from annotation.datasets.models import Release, ReleaseImport
+from annotation.studies.access import READERS, may_create, study_for
 
 PAGE = 20
 UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
@@ -45,6 +47,28 @@ def releases(request, slug):
 def _progress(page) -> dict:
     under_way = any(release.status in UNDER_WAY for release in page)
     return {"under_way": under_way, "nobody_works": under_way and not worker_alive()}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_release(request):
+    """Make a study of a zipped release, and see how one's imports stand."""
+    if not may_create(request.user):
+        raise PermissionDenied
+    form = ReleaseUploadForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            job = uploads.request(by=request.user, **form.cleaned_data)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+        else:
+            jobs.notify(tasks.import_upload, job.pk)
+            messages.success(request, _("The release is being imported."))
+            return redirect("release-import")
+    sent = ReleaseImport.objects.filter(by=request.user).select_related("study").order_by("-pk")
+    page = Paginator(sent, PAGE).get_page(request.GET.get("page"))
+    context = {"form": form, "page": page}
+    status = 400 if form.errors else 200
+    return render(request, "datasets/import_release.html", context, status=status)
 
 
 @require_safe

@@ -214,6 +214,8 @@ WORDS = {"text": "What now?", "type": "general"}
 PERSONA = {"id": "p9", "profile": {"Name": "Noa"}}
 ATTRIBUTE = {"id": "a9", "persona": "p1", "text": "Grows ferns."}
 QUERY = {"id": "q9", "text": "What now?"}
+# Nobody's: who sent a release sees its import, and nobody else.
+UPLOAD = "00000000-0000-4000-8000-000000000000"
 STUDY = {"title": "New", "slug": "new-one", "languages": ["en"], "consent": "I agree."}
 CHANGED = {**STUDY, "title": "Other", "edit_hours": 24}
 SOURCE = {"name": "Round 2", "completion_code": "C2"}
@@ -646,6 +648,16 @@ TABLE = {
     ),
     "sources-clear": page(MANAGERS, POST=302, data=lambda w: {"sure": "1"}),
     # --- Answers and releases ------------------------------------------------------------------
+    "release-import": page(
+        MANAGERS | {"outsider"},
+        args=_none,
+        GET=200,
+        HEAD=200,
+        POST=302,
+        data=lambda w: {"slug": "brought", "file": SimpleUploadedFile("r.zip", b"PK")},
+        # There is nothing to hide: whoever runs no study may not make one.
+        but={(method, "left"): 403 for method in ("GET", "HEAD", "POST")},
+    ),
     "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
     "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
     "generation": page(MANAGERS, GET=200, HEAD=200),
@@ -722,6 +734,9 @@ TABLE = {
     # No key is set here.
     "metrics": page(set(), args=_none, public=True, GET=404, HEAD=404),
     # --- API -----------------------------------------------------------------------------------
+    # A zip as a form, which tests/datasets sends; a body of JSON is refused before all else.
+    "api-release-imports": api(LOGGED_IN, args=_none, POST=415, inert={"POST"}),
+    "api-release-import": api(set(), args=lambda w: {"pk": UPLOAD}, GET=404, HEAD=404, refused=404),
     "api-root": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
     "api-studies": api(
         LOGGED_IN,

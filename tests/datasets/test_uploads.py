@@ -1,0 +1,94 @@
+"""A zipped release, sent by page or API, becomes a study of whoever sent it."""
+
+import io
+import json
+import zipfile
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from annotation.accounts.models import ApiToken
+from annotation.datasets import tasks, uploads
+from annotation.datasets.models import ReleaseImport
+from annotation.judging.models import Item
+from annotation.studies.models import Study
+
+PAIR = {"user_id": "1", "question": "What?", "chosen": "Tea.", "reject": "Cars."}
+GOOD = {"tea-v1/data/specific/hard.jsonl": json.dumps(PAIR) + "\n{\n"}
+
+
+def packed(files):
+    body = io.BytesIO()
+    with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, text in files.items():
+            target.writestr(name, text)
+    return SimpleUploadedFile("release.zip", body.getvalue(), "application/zip")
+
+
+def test_a_curator_imports_a_zip_and_runs_the_study(cast, tea, _data, login):
+    carol = cast.person("Carol")
+    browser = login(carol)
+    page = reverse("release-import")
+    assert browser.post(page, {"file": packed(GOOD), "slug": "brought"}).status_code == 302
+    job = ReleaseImport.objects.get()
+    assert (job.status, job.by) == ("requested", carol)
+    assert "being imported" in browser.get(page).content.decode()
+    assert uploads.due() == [job.pk]
+    tasks.import_upload(job.pk)
+    job.refresh_from_db()
+    assert (job.status, job.error) == ("done", "")
+    assert job.study.memberships.get().user == carol
+    assert not uploads.path_of(job).exists()
+    words = browser.get(page).content.decode()
+    assert "personafeedback: 1 items, 0 votes; specific hard 1" in " ".join(words.split())
+    assert "data/specific/hard.jsonl, 2: the line is no JSON" in words
+    assert uploads.due() == []
+    tasks.import_upload(job.pk)  # once more changes nothing
+    assert Item.objects.filter(study__slug="brought").count() == 1
+
+
+def test_the_api_takes_a_zip_and_tells_how_it_stands(cast, tea, _data, client):
+    key = {"authorization": f"Bearer {ApiToken.issue(cast.person('Carol'))[1]}"}
+    answer = client.post(
+        "/api/v1/release-imports/", {"file": packed(GOOD), "slug": "brought"}, headers=key
+    )
+    assert (answer.status_code, answer.json()["status"]) == (202, "requested")
+    tasks.import_upload(ReleaseImport.objects.get().pk)
+    status = client.get(answer["Location"], headers=key).json()
+    assert (status["status"], status["report"]["pairs"]) == ("done", {"specific": {"hard": 1}})
+    other = {"authorization": f"Bearer {ApiToken.issue(cast.person('Rui'))[1]}"}
+    assert client.get(answer["Location"], headers=other).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        (None, "The file is no zip that can be read."),
+        ({"../../evil.jsonl": "x"}, "The zip holds a path that leads outside of it."),
+        ({"notes.txt": "x"}, "holds no release of a known layout"),
+        ({"pairs.jsonl": "0" * 2_000_000}, "The zip is too large when it is unpacked."),
+        ({"pairs.jsonl": "[]\n"}, "Nothing of the release can be imported"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_leaves_a_sentence_and_no_study(
+    cast, tea, _data, monkeypatch, files, sentence
+):
+    monkeypatch.setattr(uploads, "CONTENT_LIMIT", 1_000_000)
+    file = packed(files) if files else SimpleUploadedFile("r.zip", b"PK\x03\x04 no zip")
+    job = uploads.request(file, "brought", cast.person("Carol"))
+    tasks.import_upload(job.pk)
+    job.refresh_from_db()
+    assert (job.status, sentence in job.error) == ("failed", True)
+    assert not Study.objects.filter(slug="brought").exists()
+    assert not uploads.path_of(job).exists()
+
+
+def test_a_study_of_others_and_a_wrong_address_are_refused(cast, tea, _data, login):
+    cast.study("rain")
+    browser = login(cast.person("Carol"))
+    for slug, words in (("rain", "There is a study “rain” already."), ("import", "name of a page")):
+        answer = browser.post(reverse("release-import"), {"file": packed(GOOD), "slug": slug})
+        assert (answer.status_code, words in answer.content.decode()) == (400, True)
+    assert browser.post(reverse("release-import"), {"slug": "x"}).status_code == 400
+    assert not ReleaseImport.objects.exists()
