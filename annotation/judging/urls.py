@@ -6,6 +6,7 @@ from annotation.judging.curator import (
     adjudication,
     check_views,
     preview_views,
+    removal_views,
     sanction_views,
     study_views,
     task_views,
@@ -75,6 +76,7 @@ urlpatterns = [
     ),
     path("studies/<slug:slug>/raters/<int:user>/bonus/", sanction_views.bonus, name="rater-bonus"),
     path("studies/<slug:slug>/tasks/<slug:name>/preview/", preview_views.try_task, name="preview"),
+    path("studies/<slug:slug>/remove/<slug:what>/<slug:key>/", removal_views.remove, name="remove"),
     path("studies/<slug:slug>/tasks/<slug:name>/open/", task_views.open_, name="open-batch"),
     path("studies/<slug:slug>/batches/<int:batch>/close/", task_views.close, name="close-batch"),
 ]

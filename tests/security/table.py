@@ -483,6 +483,13 @@ TABLE = {
     "mine-download": page(ANNOTATORS, GET=200, HEAD=200),
     "leave": page(ANNOTATORS, GET=200, POST=302, data=lambda w: {"choice": "withdraw"}),
     "tasks": page(MANAGERS, GET=200, POST=302, data=_task),
+    "remove": page(
+        MANAGERS,
+        args=lambda w: {"slug": w.tea.slug, "what": "batch", "key": str(w.mine.batch.pk)},
+        foreign=lambda w: [{"slug": w.tea.slug, "what": "batch", "key": str(w.other.batch.pk)}],
+        GET=200,
+        POST=302,
+    ),
     # It shows and takes answers, and stores nothing.
     "preview": page(MANAGERS, **_thing(name="batch.task.name"), GET=200, POST=400, inert={"POST"}),
     "open-batch": page(

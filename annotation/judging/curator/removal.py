@@ -1,0 +1,189 @@
+"""Take back what was made: deleted as long as nobody has judged it, else put aside.
+
+What is deleted takes along the items that show it and what was written for it; what people judged
+stays, and so do their judgments.
+"""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.candidates.models import Candidate
+from annotation.core import audit
+from annotation.judging.batches.open import close_batch
+from annotation.judging.models import Batch, Item, Judgment, Slot
+from annotation.personas.models import Attribute
+from annotation.queries.models import GoldResponse, Query
+from annotation.studies.models import Study, TaskDefinition
+
+WORDS = {
+    "query": gettext_lazy("query"),
+    "task": gettext_lazy("task"),
+    "answer": gettext_lazy("answer"),
+    "attribute": gettext_lazy("attribute"),
+    "batch": gettext_lazy("batch"),
+    "study": gettext_lazy("study"),
+}
+
+
+@dataclass(frozen=True)
+class Removal:
+    """``deletes`` or puts aside; ``sentences`` say what goes along or why it stays."""
+
+    what: str
+    name: str
+    deletes: bool
+    sentences: list[str]
+
+
+def rows_of(study, what: str) -> QuerySet:
+    """The things of a kind that can be taken back in ``study``."""
+    return {
+        "query": Query.objects.filter(study=study, replaced_at=None),
+        "task": TaskDefinition.objects.filter(study=study),
+        "answer": Candidate.objects.filter(study=study),
+        "attribute": Attribute.objects.filter(persona__study=study),
+        "batch": Batch.objects.filter(study=study),
+        "study": Study.objects.filter(pk=study.pk),
+    }[what]
+
+
+def look(study, what: str, thing) -> Removal:
+    """What ``remove`` would do now."""
+    items = _items(study, what, thing)
+    judgments = Judgment.objects.filter(slot__item__in=items).count()
+    released = what == "study" and study.releases.exists()
+    if judgments or released:
+        return Removal(what, _name(what, thing), False, _stays(what, judgments))
+    return Removal(what, _name(what, thing), True, _goes(study, what, thing, items))
+
+
+@transaction.atomic
+def remove(study, what: str, thing, *, by) -> Removal:
+    """Delete ``thing``, or put it aside where people have judged it; one row in the audit log."""
+    # A submit locks its slot: it is stored before this looks, or finds the slot gone.
+    items = _items(study, what, thing)
+    list(Slot.objects.select_for_update().filter(item__in=items).values_list("pk"))
+    removal = look(study, what, thing)
+    action = "delete" if removal.deletes else "archive"
+    audit.record(by, f"{what}.{action}", thing, name=removal.name, along=removal.sentences)
+    if removal.deletes:
+        _delete(study, what, thing, items)
+    else:
+        _put_aside(study, what, thing, items, by)
+    return removal
+
+
+def _items(study, what: str, thing) -> QuerySet:
+    items = Item.objects.filter(study=study)
+    narrow = {
+        "query": lambda: {"query__external_id": thing.external_id},
+        "task": lambda: {"batch__task__name": thing.name},
+        "answer": lambda: {"options__candidate": thing},
+        "attribute": lambda: {"attribute": thing},
+        "batch": lambda: {"batch": thing},
+        "study": dict,
+    }[what]
+    return items.filter(**narrow())
+
+
+def _name(what: str, thing) -> str:
+    if what == "task":
+        return thing.name
+    return str(getattr(thing, "external_id", "") or thing)
+
+
+def _goes(study, what: str, thing, items) -> list[str]:
+    counts = [
+        (items.count(), _items_words),
+        (Slot.objects.filter(item__in=items, status=Slot.Status.HELD).count(), _held_words),
+    ]
+    if what in ("query", "study"):
+        counts.append((_candidates(study, what, thing).count(), _answers_words))
+    return [words(number) for number, words in counts if number]
+
+
+def _items_words(n: int) -> str:
+    words = ngettext("%(n)d item goes along.", "%(n)d items go along.", n)
+    return words % {"n": n}
+
+
+def _held_words(n: int) -> str:
+    words = ngettext(
+        "%(n)d person has one open now and will be told that it is gone.",
+        "%(n)d people have one open now and will be told that it is gone.",
+        n,
+    )
+    return words % {"n": n}
+
+
+def _answers_words(n: int) -> str:
+    return ngettext("%(n)d answer goes along.", "%(n)d answers go along.", n) % {"n": n}
+
+
+def _stays(what: str, judgments: int) -> list[str]:
+    words = ngettext("It has %(n)d judgment and stays.", "It has %(n)d judgments and stays.",
+                     judgments)  # fmt: skip
+    aside = {
+        "query": _("No new items are made of it, and its open items are closed."),
+        "task": _("Its batches are closed: nothing of it is handed out any more."),
+        "answer": _("It is shown in no new item."),
+        "attribute": _("Its open items are closed."),
+        "batch": _("It is closed: nothing of it is handed out any more."),
+        "study": _("It is closed: no work is handed out. Results and releases stay."),
+    }
+    return [words % {"n": judgments}, aside[what]]
+
+
+def _candidates(study, what: str, thing) -> QuerySet:
+    """What was written for it, claims and rubrics too."""
+    rows = Candidate.every.filter(study=study)
+    return rows.filter(query__external_id=thing.external_id) if what == "query" else rows
+
+
+def _delete(study, what: str, thing, items) -> None:
+    items.delete()
+    if what in ("task", "study"):
+        batches = study.batches.all()
+        (batches.filter(task__name=thing.name) if what == "task" else batches).delete()
+    if what in ("query", "study"):
+        _candidates(study, what, thing).delete()
+        queries = study.queries.all()
+        queries = queries.filter(external_id=thing.external_id) if what == "query" else queries
+        GoldResponse.objects.filter(query__in=queries).delete()
+        queries.delete()
+    if what == "task":
+        study.tasks.filter(name=thing.name).delete()
+    elif what != "query":
+        thing.delete()
+    # Batches promise their size to pages that must not count.
+    if what not in ("study", "batch", "task"):
+        _resize(study)
+
+
+def _resize(study) -> None:
+    for batch in study.batches.all():
+        Batch.objects.filter(pk=batch.pk).update(size=batch.items.count())
+    study.batches.filter(size=0).delete()
+
+
+def _put_aside(study, what: str, thing, items, by) -> None:
+    if what == "batch":
+        close_batch(thing, by=by)
+    elif what == "task":
+        for batch in study.batches.filter(task__name=thing.name, closed_at=None):
+            close_batch(batch, by=by)
+    elif what == "study":
+        Study.objects.filter(pk=study.pk).update(status=Study.Status.CLOSED)
+    elif what == "answer":
+        Candidate.objects.filter(pk=thing.pk).update(review=Candidate.Review.REJECTED)
+    else:
+        Slot.objects.filter(item__in=items, status=Slot.Status.OPEN).update(
+            status=Slot.Status.CLOSED
+        )
+    if what == "query":
+        Query.objects.filter(pk=thing.pk).update(replaced_at=Now())

@@ -1,0 +1,47 @@
+"""One page that says what goes along before something is taken back."""
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from annotation.judging.curator import removal
+from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Role
+
+# Where to go when it is done.
+BACK = {
+    "query": "queries",
+    "task": "tasks",
+    "answer": "candidates",
+    "attribute": "personas",
+    "batch": "tasks",
+}
+
+
+@require_http_methods(["GET", "POST"])
+def remove(request, slug, what, key):
+    """Show what taking back ``what`` with the id ``key`` means; POST does it."""
+    roles = (Role.ADMINISTRATOR,) if what == "study" else MANAGERS
+    study = study_for(request.user, slug, roles)
+    if what not in removal.WORDS:
+        raise Http404
+    try:
+        thing = removal.rows_of(study, what).filter(pk=key).first()
+    except (ValueError, ValidationError, OverflowError):
+        raise Http404 from None
+    if thing is None:
+        raise Http404
+    if request.method == "GET":
+        plan = removal.look(study, what, thing)
+        context = {"study": study, "plan": plan, "word": removal.WORDS[what]}
+        context["back"] = BACK.get(what, "settings")
+        return render(request, "judging/remove.html", context)
+    done = removal.remove(study, what, thing, by=request.user)
+    words = _("“%(name)s” is deleted.") if done.deletes else _("“%(name)s” is put aside.")
+    messages.success(request, words % {"name": done.name[:80]})
+    if what == "study":
+        return redirect("home") if done.deletes else redirect("settings", slug)
+    return redirect(BACK[what], slug)
