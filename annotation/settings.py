@@ -397,6 +397,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 30,
     },
     "ring-for-releases": {"task": "annotation.datasets.tasks.ring", "schedule": 20},
+    "ring-for-evaluations": {"task": "annotation.evaluation.tasks.ring", "schedule": 20},
     "webhooks": {
         "task": "annotation.webhooks.tasks.collect",
         "schedule": 10,

@@ -86,7 +86,7 @@ class ReleaseDetail(APIView):
     @extend_schema(responses=ReleaseStatus, operation_id="release_status")
     def get(self, request, pk):
         """How a release stands, with its manifest when it is done and the reason when it failed."""
-        release = _release_for(request.user, pk)
+        release = release_for(request.user, pk)
         return Response(ReleaseStatus(release, context={"request": request}).data)
 
 
@@ -100,13 +100,13 @@ class ReleaseDownload(APIView):
     )
     def get(self, request, pk):
         """The release as a zip; 409 while it is not done."""
-        release = _release_for(request.user, pk)
+        release = release_for(request.user, pk)
         if release.status != Release.Status.DONE:
             raise Conflict(release.error or "The release is not written yet.", code="not_done")
         return zip_response(release)
 
 
-def _release_for(user, public_id) -> Release:
+def release_for(user, public_id) -> Release:
     """The release, for those who may read its study; Http404 or PermissionDenied otherwise."""
     visible = Study.objects.visible_to(user)
     releases = Release.objects.select_related("study").filter(study__in=visible)

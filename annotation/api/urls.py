@@ -2,7 +2,7 @@ from csp.decorators import csp_update
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from annotation.api import histories, release_imports, releases, rows, studies, views
+from annotation.api import evaluations, histories, release_imports, releases, rows, studies, views
 
 # Swagger UI draws its signs from data: addresses; the style block of its page is named by digest.
 relaxed = csp_update(
@@ -65,6 +65,16 @@ urlpatterns = [
         "v1/release-imports/<uuid:pk>/",
         release_imports.OneReleaseImport.as_view(),
         name="api-release-import",
+    ),
+    path(
+        "v1/releases/<uuid:pk>/evaluations/",
+        evaluations.EvaluationsOfRelease.as_view(),
+        name="api-evaluations",
+    ),
+    path(
+        "v1/evaluations/<uuid:pk>/",
+        evaluations.EvaluationDetail.as_view(),
+        name="api-evaluation",
     ),
     path("v1/histories/", histories.Histories.as_view(), name="api-histories"),
     path("v1/histories/<uuid:pk>/", histories.History.as_view(), name="api-history"),

@@ -68,7 +68,7 @@ def controlled(score: np.ndarray, difference: np.ndarray, item: np.ndarray) -> A
     al. 2024) has it; the value is at d = 0. Interval: sandwich over items, on the logit.
     """
     n = len(score)
-    if n < 2 or not np.ptp(difference):
+    if n < 2 or not np.ptp(difference) or not np.ptp(score):
         return accuracy(score, item)
     x = np.column_stack([np.ones(n), np.tanh(difference / difference.std())])
     # Half a success and a failure: a model that is always right has a finite logit, too.

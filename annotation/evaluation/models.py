@@ -71,6 +71,8 @@ class Run(Job):
     prompt = models.CharField(max_length=40, blank=True)
     # Where the release lay when it was asked for; a resumed run may name another copy.
     folder = models.TextField(blank=True)
+    # Whether workers go on with it; what a command asks for is that command's.
+    background = models.BooleanField(default=False)
     calls = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)

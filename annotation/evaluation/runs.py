@@ -1,5 +1,7 @@
 """Runs of models on benchmarks: asked for, worked at, resumed, and closed with their result."""
 
+import math
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -16,6 +18,7 @@ from annotation.candidates import endpoints
 from annotation.core import audit, jobs
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.rows import silent
+from annotation.datasets import folders
 from annotation.datasets.check import check
 from annotation.datasets.models import Release
 from annotation.evaluation import bespoke, choices, pairs, prompts, scores_file, training
@@ -133,16 +136,28 @@ class Plan(Protocol):
         """Result and outcomes of the run once all is answered."""
 
 
-def work(run: Run, plan: Plan, *, progress: Callable = silent) -> Run:
+class Paused(Exception):  # noqa: N818 - not an error: the rest comes in another turn
+    """The time of this turn is over."""
+
+
+def work(run: Run, plan: Plan, *, progress: Callable = silent, seconds: float = math.inf) -> Run:
     """Ask the run's endpoint what is still unanswered, and close the run with its result.
 
-    The attempt must hold the run. Where the endpoint stops the run becomes FAILED with the reason
-    and can be resumed; raises jobs.TakenOver where another process has it.
+    The attempt must hold the run. Where the endpoint stops, or a person stops the command, the run
+    becomes FAILED with the reason and can be resumed; after ``seconds`` it is given back as
+    REQUESTED. Raises jobs.TakenOver where another process has it.
     """
+    end = time.monotonic() + seconds
     with jobs.renewed(run) as lease:
         try:
             for name, questions in plan.phases(lambda: values_of(run)):
-                _ask(run, questions, lease, progress, name)
+                _ask(run, questions, lease, progress, name, end)
+        except Paused:
+            # A turn that came to its end is no failed try.
+            jobs.end(run, REQUESTED, tries_from=F("attempts"))
+        except KeyboardInterrupt:
+            _stop(run, "It was stopped by hand.", "stopped")
+            raise
         except Stopped as stopped:
             _stop(run, endpoints.sentence(stopped.code, run.endpoint), stopped.code)
         except DomainError as refusal:
@@ -183,18 +198,19 @@ def values_of(run: Run) -> dict:
     return dict(run.replies.values_list("unit", "value"))
 
 
-def _ask(run: Run, questions: list[Question], lease, progress: Callable, name: str) -> None:
+def _ask(run: Run, questions: list[Question], lease, progress, name: str, end: float) -> None:
     """Ask what has no reply yet, and store what comes."""
     answered = set(run.replies.values_list("unit", flat=True))
     left = [question for question in questions if question.unit not in answered]
     if not left:
         return
-    _store(run, progress(ask_all(endpoints.get(run.endpoint), left), name, len(left)), lease)
+    outcomes = ask_all(endpoints.get(run.endpoint), left)
+    _store(run, progress(outcomes, name, len(left)), lease, end)
 
 
-def _store(run: Run, outcomes: Iterable[Outcome], lease) -> None:
+def _store(run: Run, outcomes: Iterable[Outcome], lease, end: float) -> None:
     rows: list[Reply] = []
-    since = timezone.now()
+    since = time.monotonic()
 
     def flush() -> None:
         lease.check()
@@ -204,9 +220,11 @@ def _store(run: Run, outcomes: Iterable[Outcome], lease) -> None:
     try:
         for outcome in outcomes:
             rows.append(_reply(run, outcome))
-            if len(rows) >= FLUSH_ROWS or (timezone.now() - since).total_seconds() > FLUSH_SECONDS:
+            if len(rows) >= FLUSH_ROWS or time.monotonic() - since > FLUSH_SECONDS:
                 flush()
-                since = timezone.now()
+                since = time.monotonic()
+            if time.monotonic() > end:
+                raise Paused
     finally:
         flush()
 
@@ -359,3 +377,59 @@ def learned_run(run: Run, plan: Learned) -> Run:
     places = [pair.place for pair in plan.asked]
     _finish(run, *choice_result(run, places, choices.of_scores(chosen, reject), more))
     return run
+
+
+def request_in_background(release: Release, endpoint_name: str, setting: str, limit, *, by) -> Run:
+    """A run on a finished release of ours that workers carry out. Raises DomainError."""
+    plan, server, benchmark = background_plan(release, endpoint_name, setting, limit)
+    expected = estimate(plan, server)
+    folder = folders.folder_of(release)
+    fields = fields_of(server, setting, limit, folder, expected["calls"])
+    return request(register(benchmark, folder), Run.Kind.CHOICE, by=by, background=True, **fields)
+
+
+def background_plan(release: Release, endpoint_name: str, setting: str, limit) -> tuple:
+    """Plan, endpoint and benchmark of such a run, of which nothing is stored yet."""
+    check_limit(limit)
+    if release.status != Release.Status.DONE or release.layout != pairs.LAYOUT:
+        raise DomainError(
+            _("Models are measured on finished releases in the layout personafeedback.")
+        )
+    server, benchmark = endpoints.get(endpoint_name), opened(folders.folder_of(release))
+    return Choices(benchmark, setting, limit), server, benchmark
+
+
+def carry_on(run_id: int, seconds: float) -> Run | None:
+    """One turn of a background run; None where somebody else has it."""
+    rows = Run.objects.filter(background=True)
+    if not jobs.take(rows, run_id):
+        return None
+    run = Run.objects.select_related("benchmark__release").get(pk=run_id)
+    try:
+        plan = Choices(opened(Path(run.folder)), run.setting, run.limit)
+    except DomainError as refusal:
+        _stop(run, refusal.sentence, refusal.code)
+        raise
+    return work(run, plan, seconds=seconds)
+
+
+def due() -> list[int]:
+    """Background runs that wait for a worker; those whose worker was lost too often are closed."""
+    rows = Run.objects.filter(background=True)
+    for run in jobs.exhausted(rows):
+        rows.filter(pk=run.pk).update(
+            status=FAILED,
+            error=endpoints.sentence("worker_lost", run.endpoint),
+            error_code="worker_lost",
+            lease_expires_at=None,
+        )
+    return list(jobs.startable(rows).order_by("created_at").values_list("pk", flat=True))
+
+
+def again(run: Run, *, by) -> None:
+    """Let workers go on with a run that stopped; failed answers are asked for again."""
+    if not jobs.again(Run.objects.filter(pk=run.pk, status=FAILED, background=True)):
+        raise DomainError(_("Only a run that stopped can go on."))
+    run.replies.exclude(code="").delete()
+    if run.benchmark.release:
+        audit.record(by, "evaluation.again", run.benchmark.release.study, run=str(run.public_id))

@@ -2,4 +2,11 @@ from django.urls import path
 
 from annotation.evaluation import views
 
-urlpatterns = [path("studies/<slug:slug>/gap/", views.gap, name="gap")]
+release = "studies/<slug:slug>/releases/<int:version>/models/"
+
+urlpatterns = [
+    path("studies/<slug:slug>/gap/", views.gap, name="gap"),
+    path(release, views.models, name="models"),
+    path(f"{release}<uuid:run>/again/", views.again, name="models-again"),
+    path(f"{release}<slug:name>.<slug:ending>", views.export, name="models-export"),
+]

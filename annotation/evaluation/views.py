@@ -1,8 +1,24 @@
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.evaluation import report
-from annotation.studies.access import READERS, study_for
+from annotation.agreement.figures import charts
+from annotation.candidates import endpoints
+from annotation.core.errors import DomainError
+from annotation.core.heartbeat import worker_alive
+from annotation.datasets.models import Release
+from annotation.evaluation import leaderboard, report, runs, tables, tasks
+from annotation.evaluation.forms import EvaluationForm
+from annotation.evaluation.models import Run
+from annotation.studies.access import MANAGERS, READERS, study_for
+
+TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "tex": "application/x-tex; charset=utf-8",
+    "svg": "image/svg+xml",
+}
 
 
 @require_safe
@@ -11,3 +27,118 @@ def gap(request, slug):
     study = study_for(request.user, slug, READERS)
     context = {"study": study, "stages": report.stages(study)}
     return render(request, "evaluation/gap.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def models(request, slug, version):
+    """Who stands where on a release; a POST shows what a run costs, a confirmed one starts it."""
+    study = study_for(request.user, slug, MANAGERS if request.method == "POST" else READERS)
+    release = get_object_or_404(Release, study=study, version=version)
+    form = EvaluationForm(
+        request.POST if request.method == "POST" else None, servers=_servers(request)
+    )
+    expected = None
+    if form.is_valid():
+        try:
+            expected = _answer(release, form.cleaned_data, request.user)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+        else:
+            if expected is None:
+                messages.success(request, _("The model is being asked."))
+                return redirect("models", slug, version)
+    context = _standings(study, release) | {
+        "form": form,
+        "expected": expected,
+        "may_ask": study.role in MANAGERS or request.user.is_superuser,
+    }
+    return render(request, "evaluation/models.html", context)
+
+
+def _answer(release, data: dict, user) -> dict | None:
+    """What a run would cost; None once it was asked for."""
+    fields = (release, data["endpoint"], data["setting"], data["limit"])
+    if data["confirmed"]:
+        tasks.soon(runs.request_in_background(*fields, by=user).pk)
+        return None
+    plan, server, _benchmark = runs.background_plan(*fields)
+    return runs.estimate(plan, server)
+
+
+def _servers(request) -> list:
+    try:
+        return endpoints.all()
+    except endpoints.EndpointsWrong as wrong:
+        messages.error(request, str(wrong))
+        return []
+
+
+def _standings(study, release) -> dict:
+    benchmark = leaderboard.of_release(release)
+    context = {"study": study, "release": release}
+    if benchmark is None:
+        return context
+    rows = leaderboard.standings(benchmark)
+    under_way = leaderboard.unfinished(benchmark)
+    waiting = any(run.status in ("requested", "running") for run in under_way)
+    return context | {
+        "rows": rows,
+        "chart": rows and _chart(leaderboard.dots(rows)),
+        "tables": [
+            (name, table, table.best()) for name, table in leaderboard.all_tables(benchmark).items()
+        ],
+        "under_way": under_way,
+        "no_worker": waiting and not worker_alive(),
+    }
+
+
+def _chart(dots):
+    title, desc = _("Accuracy"), _("Per cent of pairs with 95 % intervals; the line is chance.")
+    return charts.dots("standings", title, desc, dots, reference=leaderboard.CHANCE)
+
+
+@require_POST
+def again(request, slug, version, run):
+    """Go on with a run that stopped."""
+    study = study_for(request.user, slug, MANAGERS)
+    row = get_object_or_404(
+        Run, public_id=run, benchmark__release__study=study, benchmark__release__version=version
+    )
+    try:
+        runs.again(row, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        tasks.soon(row.pk)
+        messages.success(request, _("The model is being asked."))
+    return redirect("models", slug, version)
+
+
+@require_safe
+def export(request, slug, version, name, ending):
+    """A table of the page as CSV or LaTeX, the standings as SVG, too."""
+    study = study_for(request.user, slug, READERS)
+    release = get_object_or_404(Release, study=study, version=version)
+    benchmark = leaderboard.of_release(release)
+    text = benchmark and ending in TYPES and _exported(benchmark, name, ending)
+    if not text:
+        raise Http404
+    response = HttpResponse(text, content_type=TYPES[ending])
+    file = f"{slug}-v{version}-{name}.{ending}"
+    response["Content-Disposition"] = f'attachment; filename="{file}"'
+    return response
+
+
+def _exported(benchmark, name: str, ending: str) -> str | None:
+    rows = leaderboard.standings(benchmark)
+    if ending == "svg":
+        title, desc = f"{benchmark.name}: accuracy", "Per cent of pairs with 95 % intervals"
+        dots = leaderboard.dots(rows)
+        shown = rows and name == "standings"
+        return tables.as_svg(name, title, desc, dots, leaderboard.CHANCE) if shown else None
+    made = leaderboard.all_tables(benchmark)
+    if rows:
+        made["standings"] = leaderboard.standings_table(rows)
+    if name not in made:
+        return None
+    return tables.as_csv(made[name]) if ending == "csv" else tables.as_latex(made[name])

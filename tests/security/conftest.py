@@ -1,6 +1,7 @@
 """Two whole studies with one person for each way of standing to the first."""
 
 import copy
+import json
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -33,6 +34,8 @@ PEOPLE = {
 def _quick(settings):
     """Passwords need no protection here."""
     settings.PASSWORD_HASHERS = HASHERS
+    # Nobody listens there.
+    settings.ENDPOINTS = [{"name": "none", "base_url": "http://127.0.0.1:9/v1", "model": "m"}]
 
 
 class World:
@@ -86,6 +89,7 @@ class World:
         persona = study.personas.get()
         invitation, key = Invitation.issue(study, "annotator")
         webhook = study.webhooks.create(url=f"https://{study.slug}.example/hook", events=[])
+        release = self._release(study)
         code, signs = JoinCode.issue(study, uses=30, days=7)
         return SimpleNamespace(
             study=study,
@@ -106,8 +110,9 @@ class World:
             message=study.messages.create(
                 sender=self.users["site"], audience="annotators", body=f"Hello, {study}."
             ),
-            release=self._release(study),
+            release=release,
             run=study.runs.create(step="persona", endpoint="none"),
+            evaluated=self._stopped(release),
             own=self._own_query(study, judge),
             history=self._history(judge),
         )
@@ -187,8 +192,8 @@ class World:
             study=study,
             # Not the same number in both: a foreign one must be unknown, not somebody's own.
             version=1 if study == self.tea else 2,
-            layout="long",
-            format="csv",
+            layout="personafeedback",
+            format="jsonl",
             salt="0" * 64,
             as_of=timezone.now(),
             frozen={"about": {"slug": study.slug}},
@@ -199,7 +204,35 @@ class World:
         path = folders.zip_of(release)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"PK")
+        pair = {"user_id": "1", "question": "q", "chosen": "a", "reject": "b"}
+        for name, row in (("data/specific/easy", pair), ("persona/all_personas", {"Name": "P"})):
+            file = folders.folder_of(release) / f"{name}.jsonl"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(row) + "\n")
         return release
+
+    def _stopped(self, release):
+        """A model's stopped run on the release, beside a finished one."""
+        from annotation.evaluation.models import Benchmark, Run
+
+        facts = {"cell": [0], "item": [0], "length": [0.0]}
+        benchmark = Benchmark.objects.create(
+            digest=f"{release.version}" * 64, name="b", layout="personafeedback", release=release,
+            facts=facts,
+        )  # fmt: skip
+        cell = {"n": 1, "value": 100.0, "low": 20.0, "high": 100.0}
+        tiers = dict.fromkeys(("easy", "medium", "hard", "average"), cell)
+        result = {
+            "model": "m", "setting": "none", "n": 1, "unparsed": 0, "position_consistency": 100.0,
+            "accuracy": {"specific": tiers, "general": tiers}, "average": cell,
+            "length_controlled": cell,
+        }  # fmt: skip
+        fields = {"benchmark": benchmark, "kind": "choice", "model": "m", "setting": "none"}
+        outcomes = {"place": [0], "score": [1.0]}
+        Run.objects.create(
+            **fields, status="done", result=result, outcomes=outcomes, finished_at=timezone.now()
+        )
+        return Run.objects.create(**fields, status="failed", background=True, endpoint="nobody")
 
     def _session(self, user) -> str:
         client = Client()

@@ -740,6 +740,29 @@ TABLE = {
     ),
     # No key is set here.
     "metrics": page(set(), args=_none, public=True, GET=404, HEAD=404),
+    "models": page(
+        READERS,
+        **_thing(version="release.version"),
+        GET=200,
+        HEAD=200,
+        POST=302,
+        data=lambda w: {"endpoint": "none", "setting": "none", "confirmed": "1"},
+        but={("POST", "researcher"): 403},
+    ),
+    "models-again": page(
+        MANAGERS, **_thing(version="release.version", run="evaluated.public_id"), POST=302
+    ),
+    "models-export": page(
+        READERS,
+        args=lambda w: {
+            "slug": w.tea.slug,
+            "version": w.mine.release.version,
+            "name": "standings",
+            "ending": "csv",
+        },
+        GET=200,
+        HEAD=200,
+    ),
     # --- API -----------------------------------------------------------------------------------
     # A zip as a form, which tests/datasets sends; a body of JSON is refused before all else.
     "api-release-imports": api(LOGGED_IN, args=_none, POST=415, inert={"POST"}),
@@ -816,6 +839,22 @@ TABLE = {
     "api-releases": api(READERS, POST=202, data=lambda w: {"layout": "long"}),
     "api-release-status": api(READERS, **_release(), GET=200, HEAD=200),
     "api-release-download": api(READERS, **_release(), GET=200, HEAD=200),
+    "api-evaluations": api(
+        READERS,
+        **_release(),
+        GET=200,
+        HEAD=200,
+        POST=202,
+        but={("POST", "researcher"): 403},
+        data=lambda w: {"endpoint": "none", "setting": "none"},
+    ),
+    "api-evaluation": api(
+        READERS,
+        args=lambda w: {"pk": w.mine.evaluated.public_id},
+        foreign=lambda w: [{"pk": w.other.evaluated.public_id}],
+        GET=200,
+        HEAD=200,
+    ),
     "api-histories": api(LOGGED_IN, args=_none, POST=202, data=lambda w: {"size": 5}),
     # A piece is bytes, not JSON.
     "api-history": api({"ann"}, **_history("upload"), GET=200, HEAD=200, PATCH=415),

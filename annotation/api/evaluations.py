@@ -1,0 +1,87 @@
+"""Models on a release over HTTP: ask for a run, see how it stands and what came out."""
+
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from annotation.api.releases import release_for
+from annotation.evaluation import runs, tasks
+from annotation.evaluation.models import Run
+from annotation.evaluation.prompts import SETTINGS
+from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.models import Study
+
+NEWEST = 200
+
+
+class EvaluationRequest(serializers.Serializer):
+    endpoint = serializers.CharField(max_length=60)
+    setting = serializers.ChoiceField(choices=list(SETTINGS))
+    limit = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, required=False, allow_null=True, default=None
+    )
+
+
+class EvaluationStatus(serializers.Serializer):
+    id = serializers.UUIDField(source="public_id")
+    model = serializers.CharField()
+    setting = serializers.CharField()
+    kind = serializers.ChoiceField(choices=Run.Kind.values)
+    status = serializers.ChoiceField(choices=Run.Status.values)
+    error = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    result = serializers.JSONField(allow_null=True)
+    url = serializers.SerializerMethodField()
+
+    def get_url(self, run) -> str:
+        address = reverse("api-evaluation", args=[run.public_id])
+        return self.context["request"].build_absolute_uri(address)
+
+
+class EvaluationsOfRelease(APIView):
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses=EvaluationStatus(many=True), operation_id="evaluation_list")
+    def get(self, request, pk):
+        """The newest runs of models on the release, newest first."""
+        release = release_for(request.user, pk)
+        rows = Run.objects.filter(benchmark__release=release).order_by("-created_at", "-pk")
+        shown = EvaluationStatus(rows[:NEWEST], many=True, context={"request": request})
+        return Response(shown.data)
+
+    @extend_schema(
+        request=EvaluationRequest,
+        responses={202: EvaluationStatus},
+        operation_id="evaluation_request",
+    )
+    def post(self, request, pk):
+        """Ask a configured endpoint about every pair of the release; workers carry it out."""
+        release = release_for(request.user, pk)
+        study_for(request.user, release.study.slug, MANAGERS)
+        wanted = EvaluationRequest(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        values = wanted.validated_data
+        run = runs.request_in_background(
+            release, values["endpoint"], values["setting"], values["limit"], by=request.user
+        )
+        tasks.soon(run.pk)
+        body = EvaluationStatus(run, context={"request": request}).data
+        return Response(body, status=202, headers={"Location": body["url"]})
+
+
+class EvaluationDetail(APIView):
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(responses=EvaluationStatus, operation_id="evaluation_status")
+    def get(self, request, pk):
+        """How a run stands; with its result when it is done, and the reason when it stopped."""
+        visible = Study.objects.visible_to(request.user)
+        rows = Run.objects.select_related("benchmark__release__study")
+        run = get_object_or_404(rows.filter(benchmark__release__study__in=visible), public_id=pk)
+        study_for(request.user, run.benchmark.release.study.slug, READERS)
+        return Response(EvaluationStatus(run, context={"request": request}).data)

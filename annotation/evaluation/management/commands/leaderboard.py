@@ -1,0 +1,87 @@
+"""`manage.py leaderboard --release DIR`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.evaluation import bespoke, leaderboard, pairs, scores_file, tables
+from annotation.evaluation.models import Benchmark
+
+
+class Command(BaseCommand):
+    """Print the tables of all that was measured on a release."""
+
+    help = (
+        "Print the tables of all models that were measured on a release: accuracy by half and "
+        "tier, by setting, standings with ranks, or judges; with --aspects, how scores on aspects "
+        "go with the choices."
+    )
+
+    def add_arguments(self, parser):
+        """--release, --table, --format and --aspects."""
+        parser.add_argument("--release", metavar="DIR", type=Path, required=True)
+        parser.add_argument(
+            "--table",
+            choices=["standings", "accuracy", "settings", "judges", "aspects", "correlations"],
+            default="standings",
+        )
+        parser.add_argument("--format", choices=["csv", "latex", "svg", "json"], default="csv")
+        parser.add_argument(
+            "--aspects", metavar="FILE", type=Path, help="CSV candidate,aspect,score"
+        )
+
+    def handle(self, *args, release, table, format, aspects, **options):
+        """Print one table. Exit 1 where nothing was measured yet."""
+        try:
+            judged = (release / "meta_test").is_dir()
+            source = bespoke.read(release) if judged else pairs.read(release)
+            if aspects or table in ("aspects", "correlations"):
+                self._write(_of_aspects(source, table, aspects), format)
+                return
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        benchmark = Benchmark.objects.filter(digest=source.digest).first()
+        if benchmark is None:
+            raise CommandError("No model was measured on this release yet.")
+        if table == "standings" and not judged:
+            self._standings(benchmark, format)
+            return
+        made = leaderboard.all_tables(benchmark).get(table)
+        if made is None:
+            raise CommandError(f"There is nothing yet for the table {table} of this release.")
+        self._write(made, format)
+
+    def _standings(self, benchmark, format: str) -> None:
+        rows = leaderboard.standings(benchmark)
+        if not rows:
+            raise CommandError("No model was measured on this release yet.")
+        if format == "svg":
+            title, desc = f"{benchmark.name}: accuracy", "Per cent with 95 % intervals"
+            picture = tables.as_svg("standings", title, desc, leaderboard.dots(rows), 50.0)
+            self.stdout.write(picture, ending="")
+            return
+        self._write(leaderboard.standings_table(rows), format)
+
+    def _write(self, table: tables.Table, format: str) -> None:
+        if format == "svg":
+            raise CommandError("Only the standings are a picture.", returncode=2)
+        if format == "json":
+            rows = [
+                {"group": row.group, "name": row.name}
+                | dict(zip(table.heads, row.values, strict=True))
+                for row in table.rows
+            ]
+            self.stdout.write(json.dumps(rows, ensure_ascii=False))
+            return
+        text = tables.as_latex(table) if format == "latex" else tables.as_csv(table)
+        self.stdout.write(text, ending="")
+
+
+def _of_aspects(source, table: str, path: Path | None) -> tables.Table:
+    if path is None or not isinstance(source, pairs.Benchmark):
+        raise DomainError("Name a file of scores with --aspects, and a release with pairs.")
+    scores = scores_file.read_aspects(path)
+    make = tables.correlations if table == "correlations" else tables.aspects
+    return make(source.pairs, scores)

@@ -1,0 +1,35 @@
+import logging
+
+from annotation.celery import app
+from annotation.core import jobs
+from annotation.core.errors import DomainError
+from annotation.evaluation import runs
+
+log = logging.getLogger(__name__)
+
+# Well below a task's time limit; the next turn goes on where this ended.
+TURN_SECONDS = 300
+
+
+@app.task(name="annotation.evaluation.tasks.work")
+def work(run_id: int) -> None:
+    """One turn of a run; then somebody is called to the next."""
+    try:
+        run = runs.carry_on(run_id, TURN_SECONDS)
+    except (DomainError, jobs.TakenOver) as stopped:
+        log.info("run %s: %s", run_id, stopped)
+        return
+    if run is not None and run.status == runs.REQUESTED:
+        soon(run_id)
+
+
+@app.task(name="annotation.evaluation.tasks.ring")
+def ring() -> None:
+    """Notify workers of every run that waits; called by beat."""
+    for run_id in runs.due():
+        soon(run_id)
+
+
+def soon(run_id: int) -> None:
+    """Notify a worker of a run."""
+    jobs.notify(work, run_id)

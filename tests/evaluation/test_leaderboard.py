@@ -1,0 +1,259 @@
+"""The page of models on a release: cost first, workers, standings, exports."""
+
+import csv
+import io
+import json
+import shutil
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.datasets import folders
+from annotation.datasets.models import Release
+from annotation.evaluation import leaderboard, runs, tables, tasks
+from annotation.evaluation.models import Benchmark, Reply, Run
+from benchmarks.scripted_endpoint import NO_CREDIT, ScriptedEndpoint
+from tests.evaluation.conftest import make_release, scripted
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def release(tea, tmp_path, settings, folder):
+    """Release 1 of "tea": its folder is the one that the scripted model answers on."""
+    settings.DATA = tmp_path / "data"
+    made = Release.objects.create(
+        study=tea, version=1, layout="personafeedback", format="jsonl", salt="0" * 64,
+        as_of=timezone.now(), frozen={"about": {"slug": "tea"}}, status="done",
+    )  # fmt: skip
+    target = folders.folder_of(made)
+    target.parent.mkdir(parents=True)
+    shutil.copytree(folder, target)
+    # What its real writer puts there; the files are listed as they are.
+    manifest = {"release": str(made.public_id), "files": []}
+    import hashlib
+
+    from annotation.datasets.check import _present
+
+    for path in sorted(_present(target)):
+        content = (target / path).read_bytes()
+        manifest["files"].append(
+            {"path": path, "bytes": len(content), "rows": content.count(b"\n"),
+             "sha256": hashlib.sha256(content).hexdigest()}
+        )  # fmt: skip
+    (target / "manifest.json").write_text(json.dumps(manifest))
+    return made
+
+
+def page(release):
+    return reverse("models", args=["tea", release.version])
+
+
+def ask(browser, release, **data):
+    return browser.post(page(release), {"endpoint": "scripted", "setting": "persona"} | data)
+
+
+def test_a_curator_sees_the_cost_before_anything_is_asked(cast, release, server, login):
+    browser = login(cast.person("Carol"))
+    shown = ask(browser, release)
+    assert (shown.status_code, "36 calls" in shown.content.decode()) == (200, True)
+    assert (Run.objects.count(), server.calls) == (0, 0)
+    assert ask(browser, release, confirmed="1").status_code == 302
+    run = Run.objects.get()
+    assert (run.status, run.background, run.created_by.name) == ("requested", True, "Carol")
+    assert "No worker is running" in browser.get(page(release)).content.decode()
+    tasks.work(run.pk)
+    assert run.benchmark.release == release
+    run.refresh_from_db()
+    assert run.result["average"]["value"] == pytest.approx(1200 / 18)
+    assert "66.7" in browser.get(page(release)).content.decode()
+
+
+def test_a_worker_goes_on_in_turns_and_asks_nothing_twice(cast, release, server, monkeypatch):
+    run = runs.request_in_background(release, "scripted", "none", None, by=None)
+    monkeypatch.setattr(tasks, "TURN_SECONDS", 0)
+    for _ in range(60):
+        if runs.due() == []:
+            break
+        runs.carry_on(run.pk, tasks.TURN_SECONDS)
+    run.refresh_from_db()
+    assert run.status == "done"
+    # What was on its way at a turn's end is asked again: four calls, and four that waited.
+    assert 36 <= server.calls <= 36 + 8 * run.attempts
+    assert run.attempts > 1
+    assert Reply.objects.count() == 36
+
+
+def test_a_run_that_stopped_goes_on_from_the_page(cast, release, server, login):
+    server.answer = lambda request, n: NO_CREDIT
+    run = runs.request_in_background(release, "scripted", "none", None, by=None)
+    tasks.work(run.pk)
+    browser = login(cast.person("Carol"))
+    assert "no credit" in browser.get(page(release)).content.decode()
+    server.answer = scripted
+    again = reverse("models-again", args=["tea", 1, run.public_id])
+    assert browser.post(again).status_code == 302
+    tasks.ring()
+    tasks.work(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.result["n"]) == ("done", 18)
+    browser.post(again)
+    assert "Only a run that stopped" in browser.get(page(release)).content.decode()
+
+
+def test_what_a_command_asks_for_is_left_to_the_command(release, server):
+    benchmark = runs.register(runs.opened(folders.folder_of(release)), folders.folder_of(release))
+    runs.request(benchmark, Run.Kind.CHOICE, setting="none", model="m", endpoint="scripted")
+    assert runs.due() == []
+
+
+@pytest.fixture
+def measured(release, server, settings):
+    """Three runs: the scripted model with and without the persona, and one that is always right."""
+    folder = folders.folder_of(release)
+    for setting in ("persona", "none"):
+        call_command("evaluate", release=folder, endpoint="scripted", setting=setting, group="chat")
+
+    def right(request, number):
+        text = request["messages"][-1]["content"]
+        return f"Verdict: {1 if text.index('GOOD') < text.index('POOR') else 2}"
+
+    with ScriptedEndpoint(right, model="<b>oracle</b> & co_1") as other:
+        settings.ENDPOINTS = [other.config(name="oracle")]
+        call_command("evaluate", release=folder, endpoint="oracle", setting="persona")
+    return release
+
+
+def test_models_that_differ_by_chance_share_a_rank(cast, measured, login):
+    rows = leaderboard.standings(Benchmark.objects.get())
+    assert [(row.rank, row.run.setting) for row in rows] == [
+        (1, "persona"), (2, "persona"), (2, "none"),
+    ]  # fmt: skip
+    assert rows[1].behind.value == pytest.approx(1200 / 18 - 100)
+    assert rows[1].behind.high < 0
+    shown = login(cast.person("Rui")).get(page(measured)).content.decode()
+    assert "&lt;b&gt;oracle" in shown
+    assert "<b>oracle" not in shown
+    assert "Ask a model" not in shown
+
+
+def test_only_the_newest_run_of_a_model_and_setting_stands(measured, server, settings):
+    settings.ENDPOINTS = [server.config()]
+    call_command("evaluate", release=folders.folder_of(measured), endpoint="scripted", limit=3)
+    rows = leaderboard.standings(Benchmark.objects.get())
+    newest = next(r for r in rows if r.run.model == "scripted-1" and r.run.setting == "persona")
+    assert (len(rows), newest.run.result["n"]) == (3, 3)
+
+
+def test_the_page_takes_the_same_queries_at_one_run_and_three(
+    cast, measured, login, django_assert_max_num_queries
+):
+    browser = login(cast.person("Rui"))
+    browser.get(page(measured))
+    with django_assert_max_num_queries(14) as three:
+        browser.get(page(measured))
+    Run.objects.exclude(model="scripted-1", setting="persona").delete()
+    browser.get(page(measured))
+    with django_assert_max_num_queries(14) as alone:
+        browser.get(page(measured))
+    assert len(three) == len(alone)
+
+
+def test_tables_leave_as_csv_latex_and_svg(cast, measured, login):
+    browser = login(cast.person("Rui"))
+
+    def export(name, ending):
+        return browser.get(reverse("models-export", args=["tea", 1, name, ending]))
+
+    rows = list(csv.reader(io.StringIO(export("accuracy", "csv").content.decode())))
+    assert rows[0][:4] == ["group", "name", "Specific Easy", "Specific Medium"]
+    scripted_row = next(row for row in rows if row[1] == "scripted-1")
+    assert [float(v) for v in scripted_row[2:5]] == [100, 75, 37.5]
+    assert len(rows) == 3
+    latex = export("accuracy", "tex").content.decode()
+    assert "\\textbf{100.0}" in latex
+    assert "co\\_1" in latex
+    assert "\\& co" in latex
+    settings = list(csv.reader(io.StringIO(export("settings", "csv").content.decode())))
+    assert settings[0][2:] == ["Persona", "RAG", "RAG, filtered", "No Persona"]
+    row = next(row for row in settings if row[1] == "scripted-1")
+    assert (row[3], row[4], row[2] == row[5]) == ("", "", True)
+    picture = export("standings", "svg")
+    assert picture["Content-Type"] == "image/svg+xml"
+    assert picture.content.decode().count("<circle") == 3
+    assert "<b>" not in picture.content.decode()
+    for name, ending in (("accuracy", "svg"), ("nothing", "csv"), ("accuracy", "exe")):
+        assert export(name, ending).status_code == 404
+
+
+def test_a_release_in_another_layout_is_refused(cast, release, server, login):
+    Release.objects.update(layout="long")
+    refused = ask(login(cast.person("Carol")), release)
+    assert Run.objects.count() == 0
+    assert "layout personafeedback" in refused.content.decode()
+
+
+def test_the_command_prints_the_tables_of_a_release(capsys, measured, tmp_path):
+    folder = str(folders.folder_of(measured))
+    capsys.readouterr()
+    call_command("leaderboard", "--release", folder, "--format", "json")
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["rank"] for row in rows] == [1, 2, 2]
+    call_command("leaderboard", "--release", folder, "--table", "settings", "--format", "latex")
+    assert capsys.readouterr().out.startswith("% Accuracy by setting")
+    with pytest.raises(CommandError, match="No model was measured"):
+        other = make_release(tmp_path / "other", {("general", "easy"): "r"})
+        call_command("leaderboard", "--release", str(other))
+
+
+def test_aspects_are_counted_as_the_paper_counts_them(capsys, tmp_path):
+    """Table 4: the chosen answer scores higher; equal is not higher. Figure 4: answers as rows."""
+    folder = make_release(tmp_path / "r", {("specific", "easy"): "rr", ("general", "hard"): "r"})
+    scores = {"specific-easy-0": (5, 3), "specific-easy-1": (2, 2), "general-hard-0": (1, 4)}
+    lines = [f"{name}-{side},helpfulness,{value}" for name, pair in scores.items()
+             for side, value in zip("cr", pair, strict=True)]  # fmt: skip
+    (tmp_path / "a.csv").write_text("\n".join(["candidate,aspect,score", *lines]) + "\n")
+    options = ("--release", str(folder), "--aspects", str(tmp_path / "a.csv"), "--format", "json")
+    call_command("leaderboard", *options, "--table", "aspects")
+    values = {(row["group"], row["name"]): row["helpfulness"] for row in
+              json.loads(capsys.readouterr().out)}  # fmt: skip
+    assert values["specific", "easy"] == values["specific", "whole"] == 0.5
+    assert (values["general", "hard"], values["general", "easy"]) == (0, None)
+    call_command("leaderboard", *options, "--table", "correlations")
+    rows = json.loads(capsys.readouterr().out)
+    assert rows[0]["helpfulness"] == pytest.approx(1)
+    # By hand, of 5, 2, 1, 3, 2, 4 and 1, 1, 1, 0, 0, 0: -0.5 / sqrt(65 / 6 * 1.5).
+    assert rows[0]["chosen"] == pytest.approx(-0.5 / (65 / 6 * 1.5) ** 0.5)
+
+
+def test_latex_marks_the_best_and_dashes_what_is_missing():
+    rows = [tables.Row("chat", "a%b", [1.0, None]), tables.Row("chat", "c", [0.5, 2.0])]
+    text = tables.as_latex(tables.Table("T", ["x", "y"], rows))
+    assert "a\\%b & \\textbf{1.0} & -- \\\\" in text
+    assert "c & 0.5 & \\textbf{2.0} \\\\" in text
+    assert text.count("\\textit{chat}") == 1
+
+
+def test_the_api_asks_and_tells(cast, release, server):
+    from django.test import Client
+
+    from annotation.accounts.models import ApiToken
+
+    def api(name, method, address, body=None):
+        headers = {"Authorization": f"Bearer {ApiToken.issue(cast.person(name))[1]}"}
+        return getattr(Client(), method)(
+            address, body, content_type="application/json", headers=headers
+        )
+
+    address = reverse("api-evaluations", args=[release.public_id])
+    wanted = json.dumps({"endpoint": "scripted", "setting": "none", "limit": 4})
+    assert api("Rui", "post", address, wanted).status_code == 403
+    assert api("Carol", "post", address, json.dumps({"setting": "x"})).status_code == 400
+    answer = api("Carol", "post", address, wanted)
+    assert (answer.status_code, answer.json()["status"]) == (202, "requested")
+    tasks.work(Run.objects.get().pk)
+    row = api("Rui", "get", answer["Location"]).json()
+    assert (row["status"], row["result"]["n"]) == ("done", 4)
+    assert [r["id"] for r in api("Rui", "get", address).json()] == [row["id"]]
