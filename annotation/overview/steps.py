@@ -59,19 +59,21 @@ def _state(done: bool, *, running: bool = False, blocked: str = "") -> str:
 
 
 def _people(n: Figures) -> Step:
-    owners = n.owned and not n.personas
     figures = [ngettext("%(n)d persona", "%(n)d personas", n.personas) % {"n": n.personas}]
-    if owners:
+    if n.owned and not n.personas:
         figures = [_("Annotators bring their own history; personas are not needed.")]
-    state = _state(bool(n.personas or owners))
+    elif n.queries and not n.personas:
+        figures = [_("The queries stand for themselves; personas are not needed.")]
+    state = _state(bool(n.personas or n.owned or n.queries))
     return Step("people", _("People described"), state, figures, _("Describe people"), "personas",
                 MANAGERS)  # fmt: skip
 
 
 def _questions(n: Figures) -> Step:
     figures = [ngettext("%(n)d query", "%(n)d queries", n.queries) % {"n": n.queries}]
-    return Step("questions", _("Questions"), _state(bool(n.queries)), figures, _("Write queries"),
-                "queries", MANAGERS)  # fmt: skip
+    blocked = _("Annotators write their own: invite them first.") if n.owned else ""
+    return Step("questions", _("Questions"), _state(bool(n.queries), blocked=blocked), figures,
+                _("Write queries"), "queries", MANAGERS, "" if n.queries else blocked)  # fmt: skip
 
 
 def _answers(n: Figures) -> Step:
@@ -104,7 +106,7 @@ def _invited(n: Figures) -> Step:
         ngettext("%(n)d invitation or code open", "%(n)d invitations or codes open", n.doors)
         % {"n": n.doors},
     ]
-    return Step("invited", _("People invited"), _state(bool(n.annotators)), figures,
+    return Step("invited", _("People invited"), _state(bool(n.annotators or n.judgments)), figures,
                 _("Invite people"), "people", ADMINISTRATORS)  # fmt: skip
 
 
@@ -115,19 +117,23 @@ def _judging(study: Study, n: Figures) -> Step:
     ]
     if n.held:
         figures.append(_("%(n)d in hand now") % {"n": n.held})
-    blocked = ""
-    if not n.tasks:
-        blocked = _("A batch needs a task first.")
-    elif n.items and study.status == Study.Status.CLOSED:
-        blocked = _("The study is closed: an administrator can open it in its settings.")
-    elif n.items and not n.annotators:
-        blocked = _("Nobody is there to judge yet.")
     complete = bool(n.items) and n.judgments >= n.wanted
+    blocked = "" if complete else _judging_blocked(study, n)
     running = bool(n.items) and not complete and not blocked
     state = _state(complete, running=running, blocked=blocked)
     part = (n.judgments, n.wanted) if n.items else None
     return Step("judging", _("Judging"), state, figures, _("Open a batch"), "tasks", MANAGERS,
                 blocked, part)  # fmt: skip
+
+
+def _judging_blocked(study: Study, n: Figures) -> str:
+    if not n.tasks:
+        return _("A batch needs a task first.")
+    if n.items and study.status == Study.Status.CLOSED:
+        return _("The study is closed: an administrator can open it in its settings.")
+    if n.items and not n.annotators:
+        return _("Nobody is there to judge yet.")
+    return ""
 
 
 def _agreement(n: Figures, sentences: list[str]) -> Step:

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.candidates.models import Candidate
+from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Slot
 from annotation.overview.figures import figures_of
 from annotation.overview.steps import steps_of
@@ -141,3 +142,27 @@ def test_it_takes_as_many_queries_at_three_items_as_at_one(cast, tea, login):
             client.get("/studies/tea/overview/")
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 6
+
+
+def test_owners_of_histories_are_invited_before_they_ask(cast, tea):
+    tea.memberships.filter(role="annotator").delete()
+    TaskDefinition.objects.create(
+        study=tea, name="own", kind="feedback", config={"owner_only": True}
+    )
+    reached = states(tea, cast.person("Carol"))
+    assert (reached["questions"], reached["answers"], reached["invited"]) == (
+        "blocked", "blocked", "next",
+    )  # fmt: skip
+
+
+def test_a_study_of_imported_votes_is_ready_for_its_release(cast, tea):
+    cast.candidates(cast.query(tea))
+    task = cast.task(tea, "best", overlap=1)
+    open_batch(tea, task)
+    Item.objects.update(done=1)
+    tea.memberships.filter(role="annotator").delete()
+    reached = states(tea, cast.person("Carol"), ["best: kappa 0.35"])
+    assert reached == {
+        **dict.fromkeys(reached, "done"),
+        "release": "next",
+    }
