@@ -236,6 +236,15 @@
     if (place && !document.querySelector("dialog[open]")) place.focus({ preventScroll: true });
   });
 
+  // One press drops every claim with words that the response does not have; each can be changed.
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-drop-ungrounded]")) return;
+    form().querySelectorAll("[data-ungrounded] input[value=drop]").forEach((one) => {
+      one.checked = true;
+      one.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+  });
+
   Object.assign(Attune, { act, words, form, panes, show, button, told });
   document.addEventListener("DOMContentLoaded", shown);
 })();

@@ -183,3 +183,42 @@ def test_an_empty_gold_response_is_refused_with_the_page(cast, bespoke, judged, 
     answer = login(cast.person("Ann")).post(url, {"text": "  "})
     assert answer.status_code == 400
     assert "There is no text to save." in answer.content.decode()
+
+
+def test_an_owner_writes_claims_by_hand_and_decides_on_them(cast, bespoke, judged, login):
+    ann = cast.person("Ann")
+    gold.save(judged, ann, "Take the night train.")
+    page = login(ann)
+    url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
+    page.post(
+        f"{url}claims/", {"by_hand": "1", "claims": "It is a train.\x00\n- It goes by night."}
+    )
+    response = gold.newest(judged)
+    assert [claim.text for claim in response.claims.all()] == [
+        *("It is a train.", "It goes by night.")
+    ]
+    assert {claim.model for claim in response.claims.all()} == {""}
+    held = page.get("/studies/tea/judge/").content.decode()
+    assert "It goes by night." in held
+    page.post(f"{url}claims/", {"by_hand": "1", "claims": "It is a train."})
+    assert (gold.newest(judged).version, gold.newest(judged).claims.count()) == (2, 1)
+
+
+def test_claims_by_hand_need_a_line(cast, bespoke, judged, login):
+    ann = cast.person("Ann")
+    gold.save(judged, ann, "Take the night train.")
+    url = f"/studies/tea/my-queries/{judged.external_id}/gold/claims/"
+    answer = login(ann).post(url, {"by_hand": "1", "claims": " \n"}, follow=True)
+    assert "Write at least one claim" in answer.content.decode()
+    assert not gold.newest(judged).claims.exists()
+
+
+def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, login):
+    ann = cast.person("Ann")
+    response = gold.save(judged, ann, "Take the night train.")
+    gold.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
+    open_batch(bespoke, bespoke.tasks.get(name="claims"))
+    text = login(ann).get("/studies/tea/judge/").content.decode()
+    assert text.count("Not in the right answer:") == 1
+    assert "<mark>restaurant</mark>" in text
+    assert "1 claim has words that are not in the right answer." in text

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from annotation.candidates import generate, prompts
 from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.text import clean
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import ClaimReview, Draft, Judgment, Score, Slot
 from annotation.queries import gold
@@ -50,6 +51,27 @@ def request_claims(response: GoldResponse, *, endpoint: str = "", by=None) -> Ca
     return generate.request_text(
         response.query, CLAIMS, str(response.pk), prompt, endpoint=endpoint, by=by
     )
+
+
+def write_by_hand(response: GoldResponse, owner, text: str) -> GoldResponse:
+    """Take the lines of ``text`` as the claims of a response, and open them for their owner.
+
+    A response that has claims already gets them as its next version. DomainError without a line.
+    """
+    texts = lines(clean(text))
+    if not texts:
+        raise DomainError(_("Write at least one claim, each on a line of its own."), code="text")
+    if any(len(line) > gold.CLAIM_LIMIT for line in texts) or len(texts) > gold.CLAIMS_LIMIT:
+        limits = {"n": gold.CLAIMS_LIMIT, "characters": gold.CLAIM_LIMIT}
+        sentence = _("Write up to %(n)d claims of up to %(characters)d characters.") % limits
+        raise DomainError(sentence, code="text")
+    with transaction.atomic():
+        if response.claims.exists():
+            response = gold.again(response, owner)
+        gold.set_claims(response, texts)
+        _close_earlier(response)
+        _open_claims(response.query.study)
+    return response
 
 
 def split_again(response: GoldResponse, owner, *, endpoint: str = "") -> Candidate:

@@ -52,7 +52,9 @@ def split(request, slug, key):
     try:
         if response is None:
             raise DomainError(_("Save a gold response first."))
-        if "again" in request.POST:
+        if "by_hand" in request.POST:
+            claims.write_by_hand(response, request.user, request.POST.get("claims", ""))
+        elif "again" in request.POST:
             claims.split_again(response, request.user, endpoint=endpoint)
         else:
             claims.request_claims(response, endpoint=endpoint, by=request.user)

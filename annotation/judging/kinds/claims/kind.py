@@ -11,6 +11,7 @@ from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.claims.form import ClaimsBody
 from annotation.judging.kinds.claims.tables import ClaimReview, ClaimVerdict
 from annotation.judging.kinds.form import TaskForm
+from annotation.queries import grounding
 from annotation.queries.models import GoldClaim
 
 Verdict = ClaimVerdict.Verdict
@@ -82,16 +83,19 @@ class ClaimsKind(base.Kind):
         return fields
 
     def context(self, shown, typed) -> dict:
+        response = shown.gold or ""
         claims = [
             {
                 "id": claim["id"],
                 "text": claim["text"],
+                "missing": grounding.missing_words(claim["text"], response),
                 "verdict": typed.get(f"claim-{claim['id']}", ""),
                 "new": typed.get(f"text-{claim['id']}") or claim["text"],
             }
             for claim in shown.claims
         ]
-        return {"claims": claims, "verdicts": Verdict.choices}
+        ungrounded = sum(1 for claim in claims if claim["missing"])
+        return {"claims": claims, "verdicts": Verdict.choices, "ungrounded": ungrounded}
 
     def answers(self, judgments) -> dict[int, Answer]:
         rows = ClaimVerdict.objects.filter(review__in=judgments).order_by("review", "claim__number")
