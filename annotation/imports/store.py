@@ -22,7 +22,7 @@ from annotation.imports import shape, votes
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
 from annotation.judging.batches.open import insert_slots
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Batch, Item, ItemOption
 from annotation.personas import curate
 from annotation.personas.models import Attribute, Memory
@@ -391,7 +391,7 @@ class _Storing:
 
     def check_sizes(self, task: TaskDefinition) -> None:
         """Refuse rows with another number of answers than the task shows."""
-        low, high = votes.options_range(task)
+        low, high = kind_of(task.kind).options_range(config_of_task(task))
         self.reject(
             f"""DELETE FROM import_row s WHERE item <> '' AND answers <> '{{}}'
                 AND cardinality(answers) NOT BETWEEN {int(low)} AND {int(high)}

@@ -24,9 +24,10 @@ from annotation.imports import shape
 from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Vote
 from annotation.judging.kinds import config_of, kind_of
+from annotation.judging.kinds.base import Kind
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work.submit import KEY_LIMIT, Option
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import Study
 
 ITEMS_AT_ONCE = 200
 REASON_LIMIT = 5_000
@@ -78,16 +79,6 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
     return None
 
 
-def options_range(task: TaskDefinition) -> tuple[int, int]:
-    """The least and the greatest number of answers that an item of ``task`` shows."""
-    kind, config = kind_of(task.kind), config_of(task.kind, task.config)
-    if "options" not in kind.ASKS:
-        return 0, 0
-    if hasattr(kind, "options_range"):
-        return kind.options_range(config)
-    return (1 if "criteria" in config else config["options"]), config["options"]
-
-
 def store(
     study: Study,
     fault: Callable[[int, str], None],
@@ -129,7 +120,7 @@ class Target:
 
     pk: object
     position: int
-    kind: object
+    kind: Kind
     config: dict
     options: list[Option]
     # (external id, model) of each option.
@@ -171,6 +162,8 @@ class _Votes:
         self.study, self.fault, self.signed = study, fault, signed
         self.stored = self.scores = 0
         self.workers: set[int] = set()
+        # Of the items at hand, by kind: (answer, item, common columns).
+        self.answers: dict[str, list] = defaultdict(list)
 
     def store(self, names: list[str]) -> None:
         """Store the votes on these items."""
@@ -179,6 +172,7 @@ class _Votes:
         people = _people(self.study, {judgment.worker for judgment in judgments})
         there = self.there(targets, people)
         taken, slots = [], []
+        self.answers.clear()
         for judgment in judgments:
             try:
                 target, person = self.place(judgment, targets, people)
@@ -196,6 +190,9 @@ class _Votes:
             self.scores += len(judgment.scores)
             self.workers.add(person)
         _take_slots(taken)
+        Slot.objects.bulk_create(slots, batch_size=5_000)
+        for code, rows in self.answers.items():
+            kind_of(code).store_many(rows)
         _count(targets.values())
 
     def judgments(self, names: list[str]) -> Iterator[_Judgment]:
@@ -261,27 +258,26 @@ class _Votes:
             slot = target.open.pop()
             taken.append((slot, person))
         else:
-            slot = self.new_slot(target, person)
-        _store(
-            target,
-            answer,
-            slot_id=slot,
-            annotator_id=person,
-            key=judgment.key,
-            digest=judgment.digest,
+            slot = self.new_slot(target, person, slots)
+        common = {
+            "slot_id": slot,
+            "annotator_id": person,
+            "key": judgment.key,
+            "digest": judgment.digest,
             # Which order the worker saw is not known.
-            shown=[],
-            reason=judgment.reason[:REASON_LIMIT],
-            seconds=judgment.seconds,
-            submitted_at=judgment.submitted_at or timezone.now(),
-            imported=True,
-        )
+            "shown": [],
+            "reason": judgment.reason[:REASON_LIMIT],
+            "seconds": judgment.seconds,
+            "submitted_at": judgment.submitted_at or timezone.now(),
+            "imported": True,
+        }
+        self.answers[target.kind.CODE].append((answer, target, common))
         target.added += 1
-        counter = _counter(target, answer)
-        target.counters[counter] += bool(counter)
+        if target.kind.COUNTED:
+            target.counters[Item.COUNTERS[answer.label]] += 1
 
-    def new_slot(self, target: Target, person: int):
-        slot = Slot.objects.create(
+    def new_slot(self, target: Target, person: int, slots: list[Slot]):
+        slot = Slot(
             study=self.study,
             item_id=target.pk,
             ordinal=target.next_ordinal,
@@ -290,20 +286,8 @@ class _Votes:
             annotator_id=person,
         )
         target.next_ordinal += 1
+        slots.append(slot)
         return slot.pk
-
-
-def _store(target: Target, answer, **common) -> None:
-    if hasattr(Item, "COUNTERS"):
-        target.kind.store(answer, target, **common)
-    else:
-        target.kind.store(answer, **common)
-
-
-def _counter(target: Target, answer) -> str:
-    if hasattr(Item, "COUNTERS"):
-        return Item.COUNTERS[answer.label] if target.kind.COUNTED else ""
-    return answer.counter
 
 
 def _targets(study: Study, names: list[str]) -> dict[str, Target]:

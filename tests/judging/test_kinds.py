@@ -13,7 +13,7 @@ from annotation.studies.models import Study
 from tests import everykind
 
 # What the interface has no default for.
-OF_ITS_OWN = ("plan", "labels", "read", "store", "typed", "answers", "of_label", "label_words")
+OF_ITS_OWN = ("plan", "labels", "read", "typed", "answers", "of_label", "label_words")
 # A gold response has no row in a bundle: its claims are judged in tests/judging/test_desk.py.
 IN_BUNDLES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
 
@@ -44,6 +44,7 @@ def test_a_kind_has_all_parts_of_the_interface(code):
     assert Kind in type(kind).__mro__ and code == kind.CODE
     assert [name for name in Kind.__annotations__ if not hasattr(kind, name)] == []
     assert [name for name in OF_ITS_OWN if name not in vars(type(kind))] == []
+    assert {"columns", "parts"} & vars(type(kind)).keys()
     assert get_template(kind.template) and get_template(kind.tour)
     assert set(kind.ASKS) <= {"query", "options", "attribute", "gold"}
     assert hasattr(Judgment, kind.relation)

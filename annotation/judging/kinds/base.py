@@ -8,11 +8,12 @@ An *answer* is what one judgment says, with options under their canonical number
 what people agree on or not: a text where SHAPE is "label", else a dictionary of parts.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from django.db.models import Expression, F, TextField
+from django.db import connection
+from django.db.models import Expression, F, Model, TextField
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
@@ -110,9 +111,39 @@ class Kind(Protocol):
         """
         ...
 
+    def columns(self, answer, held) -> dict[str, Any]:
+        """What the row of MODEL has besides a judgment's common columns."""
+        return {}
+
+    def parts(self, answer, held, judgment: int) -> list[Model]:
+        """Rows beside the one of MODEL, all of one table, not stored yet."""
+        return []
+
     def store(self, answer, held, **common) -> Judgment:
         """Add the judgment; part of the caller's transaction."""
-        ...
+        judgment = self.MODEL.objects.create(**self.columns(answer, held), **common)
+        parts = self.parts(answer, held, judgment.pk)
+        if parts:
+            type(parts[0])._base_manager.bulk_create(parts)
+        return judgment
+
+    def store_many(self, rows: Sequence[tuple[Any, Any, dict]]) -> None:
+        """``store`` of each (answer, held, common) of ``rows``, in three statements."""
+        judgments = Judgment.objects.bulk_create(Judgment(**common) for _, _, common in rows)
+        children, parts = [], []
+        for judgment, (answer, held, _common) in zip(judgments, rows, strict=True):
+            children.append({"judgment_ptr_id": judgment.pk} | self.columns(answer, held))
+            parts += self.parts(answer, held, judgment.pk)
+        # Django does not insert in bulk into tables that inherit.
+        names = ", ".join(children[0])
+        values = ", ".join(f"%({name})s" for name in children[0])
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                f"INSERT INTO {self.MODEL._meta.db_table} ({names}) VALUES ({values})",  # noqa: S608
+                children,
+            )
+        if parts:
+            type(parts[0])._base_manager.bulk_create(parts, batch_size=5_000)
 
     def typed(self, answer, shown) -> dict[str, list[str]]:
         """The form's fields that would give this answer again."""

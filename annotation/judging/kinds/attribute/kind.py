@@ -54,8 +54,8 @@ class AttributeKind(base.Kind):
         sentence = _("Say what is wrong with the attribute.")
         return Answer(verdict, common.choice_of(data, "cause", Cause.values, sentence))
 
-    def store(self, answer: Answer, held, **common) -> AttributeVerdict:
-        return AttributeVerdict.objects.create(verdict=answer.verdict, cause=answer.cause, **common)
+    def columns(self, answer: Answer, held) -> dict:
+        return {"verdict": answer.verdict, "cause": answer.cause}
 
     def typed(self, answer: Answer, shown) -> dict:
         return {"verdict": [answer.verdict], "cause": [answer.cause]}

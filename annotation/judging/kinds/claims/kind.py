@@ -68,13 +68,11 @@ class ClaimsKind(base.Kind):
         claims = GoldClaim.objects.filter(response=held.gold).order_by("number")
         return Answer(tuple(_part(data, claim, n) for n, claim in enumerate(claims, start=1)))
 
-    def store(self, answer: Answer, held, **common) -> ClaimReview:
-        review = ClaimReview.objects.create(**common)
-        ClaimVerdict.objects.bulk_create(
-            ClaimVerdict(review=review, claim_id=part.pk, verdict=part.verdict, text=part.text)
+    def parts(self, answer: Answer, held, judgment: int) -> list[ClaimVerdict]:
+        return [
+            ClaimVerdict(review_id=judgment, claim_id=part.pk, verdict=part.verdict, text=part.text)
             for part in answer.parts
-        )
-        return review
+        ]
 
     def typed(self, answer: Answer, shown) -> dict:
         fields = {}

@@ -115,12 +115,11 @@ class FeedbackKind(base.Kind):
                 scores.append(_part(fields, number, criterion, place, held.config))
         return Answer(tuple(scores))
 
-    def store(self, answer: Answer, held, **common) -> Feedback:
+    def parts(self, answer: Answer, held, judgment: int) -> list[Score]:
         rows = {option.number: option.pk for option in held.options}
-        feedback = Feedback.objects.create(**common)
-        Score.objects.bulk_create(
+        return [
             Score(
-                feedback=feedback,
+                feedback_id=judgment,
                 option_id=rows[part.number],
                 criterion=part.criterion,
                 score=part.score,
@@ -128,8 +127,7 @@ class FeedbackKind(base.Kind):
                 chips=list(part.chips),
             )
             for part in answer.scores
-        )
-        return feedback
+        ]
 
     def typed(self, answer: Answer, shown) -> dict:
         criterion = {name: n for n, name in enumerate(shown.config["criteria"], start=1)}

@@ -79,8 +79,8 @@ class PreferenceKind(base.Kind):
         value = common.whole_of(data.get("value"), 1, points, sentence, "value")
         return self.as_shown(Answer(value), held.shown, held.config)
 
-    def store(self, answer: Answer, held, **common) -> Preference:
-        return Preference.objects.create(value=answer.value, **common)
+    def columns(self, answer: Answer, held) -> dict:
+        return {"value": answer.value}
 
     def typed(self, answer: Answer, shown) -> dict:
         return {"value": [self.as_shown(answer, shown.order, shown.config).label]}

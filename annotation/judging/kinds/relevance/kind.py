@@ -47,8 +47,8 @@ class RelevanceKind(base.Kind):
         sentence = _("Choose yes or no first.")
         return Answer(common.choice_of(data, "relevant", ("yes", "no"), sentence) == "yes")
 
-    def store(self, answer: Answer, held, **common) -> Relevance:
-        return Relevance.objects.create(relevant=answer.relevant, **common)
+    def columns(self, answer: Answer, held) -> dict:
+        return {"relevant": answer.relevant}
 
     def typed(self, answer: Answer, shown) -> dict:
         return {"relevant": [answer.label]}

@@ -82,14 +82,10 @@ class SelectionKind(base.Kind):
             strength = common.choice_of(data, "strength", Selection.Strength.values, sentence)
         return Answer("choice", numbers[choice], strength)
 
-    def store(self, answer: Answer, held, **common) -> Selection:
+    def columns(self, answer: Answer, held) -> dict:
         rows = {option.number: option.pk for option in held.options}
-        return Selection.objects.create(
-            outcome=answer.outcome,
-            choice_id=rows.get(answer.number),
-            strength=answer.strength,
-            **common,
-        )
+        choice = rows.get(answer.number)
+        return {"outcome": answer.outcome, "choice_id": choice, "strength": answer.strength}
 
     def typed(self, answer: Answer, shown) -> dict:
         ids = dict(zip(shown.order, (id for id, _text in shown.answers), strict=True))
