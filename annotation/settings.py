@@ -450,6 +450,7 @@ SPECTACULAR_SETTINGS = {
 # --- Histories ------------------------------------------------------------------------------
 
 HISTORY_MAX_BYTES = env.int("ATTUNE_HISTORY_MAX_MB", 2048, low=1) * 2**20
+IMPORT_MAX_BYTES = env.int("ATTUNE_IMPORT_MAX_MB", 2048, low=1) * 2**20
 FILE_UPLOAD_HANDLERS = [
     # A history goes straight to its private folder; all other files of forms as usual.
     "annotation.histories.files.Receiver",

@@ -2,7 +2,16 @@ from csp.decorators import csp_update
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from annotation.api import evaluations, histories, release_imports, releases, rows, studies, views
+from annotation.api import (
+    evaluations,
+    histories,
+    imports,
+    release_imports,
+    releases,
+    rows,
+    studies,
+    views,
+)
 
 # Swagger UI draws its signs from data: addresses; the style block of its page is named by digest.
 relaxed = csp_update(
@@ -40,6 +49,13 @@ urlpatterns = [
             name=f"api-{name}",
         )
         for name in rows.RESOURCES
+    ),
+    path("v1/studies/<slug:slug>/imports/", imports.Imports.as_view(), name="api-imports"),
+    path("v1/studies/<slug:slug>/imports/<uuid:pk>/", imports.Import.as_view(), name="api-import"),
+    path(
+        "v1/studies/<slug:slug>/imports/<uuid:pk>/start/",
+        imports.StartImport.as_view(),
+        name="api-import-start",
     ),
     path("v1/studies/<slug:slug>/claim/", views.ClaimSlot.as_view(), name="api-claim"),
     path("v1/studies/<slug:slug>/judgments/", views.Judgments.as_view(), name="api-judgments"),

@@ -27,6 +27,7 @@ GROUPS = [
         gettext_lazy("Material"),
         [
             Page("generation", "generation", gettext_lazy("Generation"), MANAGERS),
+            Page("imports", "imports", gettext_lazy("Data"), MANAGERS),
             Page("personas", "personas", gettext_lazy("Personas"), MANAGERS),
             Page("queries", "queries", gettext_lazy("Queries"), MANAGERS),
             Page("candidates", "candidates", gettext_lazy("Answers"), MANAGERS),

@@ -37,7 +37,9 @@
   }
 
   function begin(file, mark) {
-    const body = JSON.stringify({ size: file.size, fingerprint: mark, name: file.name.slice(0, 200) });
+    // A history's own name may name a person: only a form that asks for it gets it.
+    const name = "named" in form.dataset ? { name: file.name.slice(0, 200) } : {};
+    const body = JSON.stringify({ size: file.size, fingerprint: mark, ...name });
     return ask(form.dataset.address, { method: "POST", headers: { "Content-Type": "application/json" }, body });
   }
 
@@ -75,6 +77,7 @@
         ({ offset, status } = await patiently(() => step(file, begun.status_url, offset), waits));
       }
       say(line, "sent", file, 100);
+      if (begun.page_url) window.location.assign(begun.page_url);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       line.className = "note warn";

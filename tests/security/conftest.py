@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from django.conf import settings as site
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
 from django.test import Client, override_settings
 from django.utils import timezone
@@ -111,11 +112,19 @@ class World:
                 sender=self.users["site"], audience="annotators", body=f"Hello, {study}."
             ),
             release=release,
+            data_import=self._import(study),
             run=study.runs.create(step="persona", endpoint="none"),
             evaluated=self._stopped(release),
             own=self._own_query(study, judge),
             history=self._history(judge),
         )
+
+    def _import(self, study):
+        """A file that has come whole and waits for its mapping."""
+        from annotation.imports import receive
+
+        file = SimpleUploadedFile("mine.csv", b"prompt\nWhy?\n")
+        return receive.whole(study, self.users["curator"], file)
 
     def _history(self, name) -> SimpleNamespace:
         """A history of this person's own: a file, a session with a mark, a word to hide."""

@@ -707,6 +707,22 @@ TABLE = {
         POST=302,
         inert={"POST"},
     ),
+    "imports": page(
+        MANAGERS,
+        GET=200,
+        HEAD=200,
+        POST=302,
+        data=lambda w: {"file": SimpleUploadedFile("mine.csv", b"prompt\nWhy?\n")},
+    ),
+    "import": page(
+        MANAGERS,
+        **_thing(pk="data_import.pk"),
+        GET=200,
+        HEAD=200,
+        POST=302,
+        data=lambda w: {"action": "cancel"},
+    ),
+    "import-faults": page(MANAGERS, **_thing(pk="data_import.pk"), GET=200, HEAD=200),
     "releases": page(READERS, GET=200, HEAD=200, POST=302, data=lambda w: {"layout": "long"}),
     "release_download": page(READERS, **_thing(version="release.version"), GET=200, HEAD=200),
     "webhooks": page(
@@ -857,6 +873,13 @@ TABLE = {
     ),
     "api-histories": api(LOGGED_IN, args=_none, POST=202, data=lambda w: {"size": 5}),
     # A piece is bytes, not JSON.
+    "api-imports": api(
+        MANAGERS, GET=200, HEAD=200, POST=202, data=lambda w: {"name": "mine.csv", "size": 9}
+    ),
+    "api-import": api(
+        MANAGERS, **_thing(pk="data_import.pk"), GET=200, HEAD=200, PATCH=415, DELETE=204
+    ),
+    "api-import-start": api(MANAGERS, **_thing(pk="data_import.pk"), POST=202, data=_none),
     "api-history": api({"ann"}, **_history("upload"), GET=200, HEAD=200, PATCH=415),
     "api-schema": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
     # A page for people: to the login, not 401.

@@ -1,0 +1,182 @@
+"""Imports over HTTP: send a file, say what its columns hold, start it, see what came in."""
+
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.parsers import MultiPartParser
+from rest_framework.response import Response
+
+from annotation.api.base import StudyView
+from annotation.api.histories import PieceParser
+from annotation.api.parsers import StrictJSONParser
+from annotation.imports import bring, files, receive, run, tables, tasks
+from annotation.imports.models import DataImport
+from annotation.imports.recipes import RECIPES
+from annotation.studies.access import MANAGERS, study_for
+
+FAULTS = 100
+LISTED = 100
+
+
+class ImportFile(serializers.Serializer):
+    file = serializers.FileField()
+
+
+class ImportAnnouncement(serializers.Serializer):
+    name = serializers.CharField(max_length=200, default="file")
+    size = serializers.IntegerField(min_value=1, max_value=2**53)
+    fingerprint = serializers.CharField(
+        max_length=receive.FINGERPRINT_LIMIT, default="", allow_blank=True
+    )
+
+
+class ImportStart(serializers.Serializer):
+    """``map`` or ``recipe``; without either the columns are recognised by name."""
+
+    recipe = serializers.ChoiceField(choices=list(RECIPES), required=False)
+    map = serializers.DictField(
+        child=serializers.ListField(child=serializers.CharField(max_length=500), max_length=50),
+        required=False,
+        help_text="{target: [columns]}",
+    )
+    task = serializers.SlugField(max_length=60, default="", allow_blank=True)
+    skip_faults = serializers.BooleanField(default=False)
+
+
+class ImportStatus(serializers.Serializer):
+    upload = serializers.UUIDField(source="pk")
+    name = serializers.CharField()
+    status = serializers.ChoiceField(choices=DataImport.Status.values)
+    size = serializers.IntegerField()
+    offset = serializers.IntegerField(source="received")
+    rows = serializers.IntegerField(help_text="Rows read so far.")
+    counts = serializers.JSONField()
+    unknown_columns = serializers.JSONField(source="unknown")
+    rejected_count = serializers.IntegerField(source="rejected")
+    error = serializers.SerializerMethodField()
+    status_url = serializers.SerializerMethodField()
+    page_url = serializers.SerializerMethodField()
+
+    def get_error(self, row) -> dict | None:
+        return {"code": row.error_code, "message": row.error} if row.error_code else None
+
+    def get_status_url(self, row) -> str:
+        return self._address("api-import", row)
+
+    def get_page_url(self, row) -> str:
+        return self._address("import", row)
+
+    def _address(self, name: str, row) -> str:
+        address = reverse(name, args=[self.context["slug"], row.pk])
+        return self.context["request"].build_absolute_uri(address)
+
+
+class ImportLine(serializers.Serializer):
+    line = serializers.IntegerField()
+    reason = serializers.CharField()
+
+
+class ImportDetail(ImportStatus):
+    rejected = serializers.SerializerMethodField()
+
+    def get_rejected(self, row) -> list[dict]:
+        return ImportLine(row.faults.all()[:FAULTS], many=True).data
+
+
+def _answer(request, study, row, kind=ImportStatus, status: int = 200) -> Response:
+    context = {"request": request, "slug": study.slug}
+    return Response(kind(row, context=context).data, status=status)
+
+
+class Imports(StudyView):
+    parser_classes = [MultiPartParser, StrictJSONParser]
+    scope = "curate"
+
+    @extend_schema(responses=ImportStatus(many=True), operation_id="imports")
+    def get(self, request, slug):
+        """The last 100 imports of the study, newest first."""
+        study = study_for(request.user, slug, MANAGERS)
+        rows = study.imports.order_by("-created_at")[:LISTED]
+        context = {"request": request, "slug": slug}
+        return Response(ImportStatus(rows, many=True, context=context).data)
+
+    @extend_schema(
+        request={"multipart/form-data": ImportFile, "application/json": ImportAnnouncement},
+        responses={202: ImportStatus},
+        operation_id="import_upload",
+    )
+    def post(self, request, slug):
+        """Send a table as a file; or announce its size, and send it in pieces."""
+        study = study_for(request.user, slug, MANAGERS)
+        if request.content_type.startswith("multipart/"):
+            sent = request.FILES.get("file")
+            if sent is None:
+                raise ValidationError({"file": "Send one file under this name."})
+            row = receive.whole(study, request.user, sent)
+        else:
+            body = ImportAnnouncement(data=request.data)
+            body.is_valid(raise_exception=True)
+            row = receive.begin(study, request.user, **body.validated_data)
+        return _answer(request, study, row, status=202)
+
+
+class Import(StudyView):
+    parser_classes = [PieceParser]
+    scope = "curate"
+
+    @extend_schema(responses=ImportDetail, operation_id="import_status")
+    def get(self, request, slug, pk):
+        """How an import stands, what came in, and the first 100 faulty lines."""
+        study = study_for(request.user, slug, MANAGERS)
+        row = get_object_or_404(DataImport, study=study, pk=pk)
+        return _answer(request, study, row, ImportDetail)
+
+    @extend_schema(
+        request={"application/octet-stream": OpenApiTypes.BINARY},
+        parameters=[OpenApiParameter("Upload-Offset", int, OpenApiParameter.HEADER, required=True)],
+        responses=ImportStatus,
+        operation_id="import_piece",
+    )
+    def patch(self, request, slug, pk):
+        """Add the piece that begins at ``Upload-Offset``; 409 tells where to go on instead."""
+        study = study_for(request.user, slug, MANAGERS)
+        row = get_object_or_404(DataImport, study=study, pk=pk)
+        data = request.data
+        offset = request.headers.get("Upload-Offset", "")
+        if not (offset.isascii() and offset.isdigit() and len(offset) < 19):
+            raise ValidationError({"Upload-Offset": "A number of bytes is needed."})
+        row = receive.append(study, row.pk, int(offset), data)
+        return _answer(request, study, row)
+
+    @extend_schema(responses={204: None}, operation_id="import_cancel")
+    def delete(self, request, slug, pk):
+        """Cancel an import that is not done; nothing of it is stored."""
+        study = study_for(request.user, slug, MANAGERS)
+        receive.cancel(study, pk, request.user)
+        return Response(status=204)
+
+
+class StartImport(StudyView):
+    parser_classes = [StrictJSONParser]
+    scope = "curate"
+
+    @extend_schema(request=ImportStart, responses={202: ImportStatus}, operation_id="import_start")
+    def post(self, request, slug, pk):
+        """Import a file that has come whole, read by a recipe, a mapping, or its columns' names."""
+        study = study_for(request.user, slug, MANAGERS)
+        row = get_object_or_404(DataImport, study=study, pk=pk)
+        body = ImportStart(data=request.data)
+        body.is_valid(raise_exception=True)
+        wanted = body.validated_data
+        run.check_startable(row)
+        with tables.opened(files.path_of(row.stored)) as table:
+            mapping = None
+            if table.format != "bundle":
+                mapping = bring.mapping_for(table, wanted.get("recipe", ""), wanted.get("map"))
+        run.request(row, mapping, task=wanted["task"], skip_faults=wanted["skip_faults"])
+        tasks.soon(row.pk)
+        row.refresh_from_db()
+        return _answer(request, study, row, status=202)

@@ -1,0 +1,120 @@
+"""Bytes from a browser or a program into an import, whole or in pieces."""
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from annotation.core import audit
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.imports import files
+from annotation.imports.models import DataImport
+
+PIECE = 1024 * 1024
+OPEN_LIMIT = 10
+FINGERPRINT_LIMIT = 100
+Status = DataImport.Status
+UNDER_WAY = (Status.RECEIVING, Status.WAITING, Status.REQUESTED, Status.RUNNING)
+
+
+class WrongOffset(Conflict):
+    """The piece does not begin where the last one ended; ``offset`` is where that is."""
+
+    def __init__(self, offset: int):
+        super().__init__(_("The upload goes on at another place."), code="offset")
+        self.offset = offset
+
+
+def begin(study, by, name: str, size: int, fingerprint: str = "") -> DataImport:
+    """Make room for a file of ``size`` bytes that comes in pieces.
+
+    The same ``fingerprint`` again gives the import that is being sent already. Raises DomainError
+    where the file is empty or too large, the disk is full, or too many are under way.
+    """
+    sending = DataImport.objects.filter(study=study, by=by, status=Status.RECEIVING, size=size)
+    fingerprint = fingerprint[:FINGERPRINT_LIMIT]
+    earlier = sending.filter(fingerprint=fingerprint).first() if fingerprint else None
+    if earlier:
+        return earlier
+    _check(study, size)
+    stored = files.create()
+    try:
+        with transaction.atomic():
+            return _create(study, by, name, size, stored=stored, fingerprint=fingerprint)
+    except IntegrityError:  # another tab began with the same file at the same moment
+        files.delete(stored)
+        return sending.get(fingerprint=fingerprint)
+
+
+def append(study, pk, offset: int, data: bytes) -> DataImport:
+    """Add one piece. Raises WrongOffset, NotFound, DomainError.
+
+    The same piece sent again after a lost answer is refused with the offset to go on from.
+    """
+    with transaction.atomic():
+        row = DataImport.objects.select_for_update(no_key=True).filter(study=study, pk=pk).first()
+        if row is None:
+            raise NotFound(_("There is no such import."))
+        if row.status != Status.RECEIVING or offset != row.received:
+            raise WrongOffset(row.received)
+        if offset + len(data) > row.size:
+            sentence = _("More was sent than the file holds. Send it once more.")
+            raise DomainError(sentence, code="too_much")
+        files.write(row.stored, offset, data)
+        row.received = offset + len(data)
+        if row.received == row.size:
+            row.status = Status.WAITING
+        row.save(update_fields=["received", "status"])
+    return row
+
+
+def whole(study, by, file) -> DataImport:
+    """Take a file (Django's UploadedFile) that came in one form."""
+    _check(study, file.size)
+    stored = files.create()
+    try:
+        with files.path_of(stored).open("wb") as sink:
+            for piece in file.chunks():
+                sink.write(piece)
+        with transaction.atomic():
+            return _create(
+                study,
+                by,
+                file.name,
+                file.size,
+                stored=stored,
+                received=file.size,
+                status=Status.WAITING,
+            )
+    except BaseException:
+        files.delete(stored)
+        raise
+
+
+def cancel(study, pk, by=None) -> None:
+    """Give up an import that is not done; its file is deleted, its work in progress undone."""
+    rows = DataImport.objects.filter(study=study, pk=pk, status__in=UNDER_WAY)
+    stored = rows.values_list("stored", flat=True).first()
+    ended = {"status": Status.CANCELLED, "stored": "", "lease_expires_at": None}
+    if not rows.update(**ended, finished_at=Now()):
+        raise NotFound(_("There is no such import under way."))
+    files.delete(stored)
+
+
+def _create(study, by, name: str, size: int, **fields) -> DataImport:
+    row = DataImport.objects.create(
+        study=study,
+        by=by,
+        name=" ".join(name.replace("\x00", "").split())[:200] or "file",
+        size=size,
+        language=get_language() or "",
+        **fields,
+    )
+    audit.record(by, "import.begin", row)
+    return row
+
+
+def _check(study, size: int) -> None:
+    files.check_room(size)
+    if study.imports.filter(status__in=UNDER_WAY).count() >= OPEN_LIMIT:
+        raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))

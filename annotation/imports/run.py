@@ -1,0 +1,145 @@
+"""The import as a job: a worker reads the file and stores it, in one transaction."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from annotation.core import audit, jobs
+from annotation.core.errors import Conflict, DomainError
+from annotation.core.jobs import Lease, TakenOver
+from annotation.core.rows import chunks
+from annotation.imports import bring, files, tables
+from annotation.imports.mapping import Mapping
+from annotation.imports.models import DataImport, ImportFault
+from annotation.imports.store import Faults, FaultsError
+
+# Progress is written, and a cancelled import noticed, so often.
+TELL_SECONDS = 1
+PATIENCE = timedelta(days=7)
+FAULTS_AT_ONCE = 5_000
+Status = DataImport.Status
+STARTABLE = (Status.WAITING, Status.FAILED)
+
+
+def request(row: DataImport, mapping: Mapping | None, *, task: str, skip_faults: bool) -> None:
+    """Ask for an import that is mapped (``mapping`` None: a bundle); Conflict where it runs."""
+    check_startable(row)
+    waiting = DataImport.objects.filter(pk=row.pk, status__in=STARTABLE)
+    values = {
+        "mapping": mapping and mapping.as_json(),
+        "task": task,
+        "skip_faults": skip_faults,
+        "rows": 0,
+    }
+    with transaction.atomic():
+        if not waiting.update(**values):
+            raise Conflict(_("This import is under way or has ended."), code="under_way")
+        jobs.again(DataImport.objects.filter(pk=row.pk))
+        ImportFault.objects.filter(source=row).delete()
+        audit.record(row.by, "import.start", row)
+
+
+def check_startable(row: DataImport) -> None:
+    """Conflict where the file has not come whole, is gone, or its import was asked for already."""
+    if row.status not in STARTABLE:
+        raise Conflict(_("This import is under way or has ended."), code="under_way")
+    if not row.stored or not files.path_of(row.stored).exists():
+        raise Conflict(_("The file is gone: send it again."), code="file_lost")
+
+
+def run(pk) -> DataImport | None:
+    """Carry out one requested import; the row, or None where somebody else has it."""
+    if not jobs.take(DataImport.objects.all(), pk):
+        return None
+    row = DataImport.objects.select_related("study", "by").get(pk=pk)
+    try:
+        with (
+            jobs.renewed(row, every=TELL_SECONDS) as lease,
+            translation.override(row.language or settings.LANGUAGE_CODE),
+        ):
+            _import(row, lease)
+    except TakenOver:
+        return None
+    except FaultsError as refusal:
+        # The file stays: its curator may leave the faulty lines out.
+        _note(row, refusal.faults)
+        _end(row, Status.FAILED, code=refusal.code, error=refusal.sentence)
+    except DomainError as refusal:
+        _end(row, Status.FAILED, code=refusal.code, error=refusal.sentence)
+    row.refresh_from_db()
+    return row
+
+
+def due() -> list[UUID]:
+    """Imports that nobody works at; what was tried too often or waits too long is closed first."""
+    for row in jobs.exhausted(DataImport.objects.all()):
+        sentence = _("The file could not be imported in %(n)d attempts.") % {"n": jobs.TRIES}
+        DataImport.objects.filter(pk=row.pk, status=row.status).update(
+            status=Status.FAILED, error_code="worker_lost", error=sentence, finished_at=Now()
+        )
+    old = DataImport.objects.filter(created_at__lt=Now() - PATIENCE).exclude(stored="")
+    for row in old.exclude(status__in=(Status.REQUESTED, Status.RUNNING)):
+        files.delete(row.stored)
+        ended = Status.CANCELLED if row.status != Status.FAILED else row.status
+        DataImport.objects.filter(pk=row.pk).update(status=ended, stored="")
+    names = DataImport.objects.exclude(stored="").values_list("stored", flat=True)
+    files.sweep(set(names), PATIENCE.total_seconds())
+    startable = jobs.startable(DataImport.objects.all())
+    return list(startable.order_by("created_at").values_list("pk", flat=True))
+
+
+def _import(row: DataImport, lease: Lease) -> None:
+    with transaction.atomic():
+        with tables.opened(files.path_of(row.stored)) as table:
+            if table.format == "bundle":
+                _slug, result = bring.bring_bundle(row.study, table, by=row.by)
+            elif table.format == "release":
+                raise bring.unsupported(table)
+            else:
+                result = bring.bring(
+                    row.study,
+                    table,
+                    Mapping.from_json(row.mapping),
+                    task=row.task,
+                    by=row.by,
+                    skip_faults=row.skip_faults,
+                    check=_progress(lease),
+                )
+        values = {"counts": result.counts, "unknown": result.unknown}
+        ended = {"rejected": result.rejected_count, "stored": "", "finished_at": Now()}
+        if not jobs.end(row, Status.DONE, error="", error_code="", **values, **ended):
+            raise TakenOver
+        _note(row, Faults(result.rejected, result.rejected_count))
+    files.delete(row.stored)
+
+
+def _progress(lease: Lease) -> Callable[[int], None]:
+    """What the storing calls with the rows it has read."""
+
+    def check(rows: int) -> None:
+        if rows:
+            lease.fields["rows"] = rows
+        lease.check()
+
+    return check
+
+
+def _end(row: DataImport, status: str, *, code: str, error: str) -> None:
+    jobs.end(row, status, error_code=code, error=error, finished_at=Now())
+
+
+def _note(row: DataImport, faults: Faults) -> None:
+    """Store the faulty lines of this import in place of those of an earlier attempt."""
+    with transaction.atomic():
+        ImportFault.objects.filter(source=row).delete()
+        for chunk in chunks(faults.rows, FAULTS_AT_ONCE):
+            ImportFault.objects.bulk_create(
+                ImportFault(source=row, line=line, reason=reason) for line, reason in chunk
+            )
+        DataImport.objects.filter(pk=row.pk).update(rejected=faults.count)

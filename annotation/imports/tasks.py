@@ -1,0 +1,22 @@
+from annotation.celery import app
+from annotation.core import jobs
+from annotation.imports import run
+
+
+# A gigabyte takes minutes; an hour is when the broker would hand the task out again.
+@app.task(name="annotation.imports.tasks.carry_out", soft_time_limit=3_000, time_limit=3_060)
+def carry_out(pk: str) -> None:
+    """Carry out one requested import; a refusal is in its row."""
+    run.run(pk)
+
+
+@app.task(name="annotation.imports.tasks.ring")
+def ring() -> None:
+    """Every 20 s: imports that nobody works at."""
+    for pk in run.due():
+        soon(pk)
+
+
+def soon(pk) -> None:
+    """Notify a worker of an import at once."""
+    jobs.notify(carry_out, pk)

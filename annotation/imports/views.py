@@ -1,0 +1,202 @@
+"""The curators' pages under "Data": send a file, map its columns, import it, see what came in."""
+
+import csv
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.core.cells import disarmed
+from annotation.core.errors import DomainError
+from annotation.core.heartbeat import worker_alive
+from annotation.imports import bring, files, receive, recipes, run, shape, tables, tasks
+from annotation.imports import mapping as mappings
+from annotation.imports.forms import MappingForm
+from annotation.imports.mapping import Mapping
+from annotation.imports.models import DataImport
+from annotation.studies.access import MANAGERS, study_for
+
+PAGE = 20
+PREVIEW, FAULTS = 10, 100
+Status = DataImport.Status
+WORKING = (Status.REQUESTED, Status.RUNNING)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def imports(request, slug):
+    """A study's imports, newest first, and the form that sends a file."""
+    study = study_for(request.user, slug, MANAGERS)
+    error = ""
+    if request.method == "POST":
+        try:
+            if "file" not in request.FILES:
+                raise DomainError(_("Choose a file first."))
+            row = receive.whole(study, request.user, request.FILES["file"])
+            return redirect("import", slug, row.pk)
+        except DomainError as refusal:
+            error = refusal.sentence
+    rows = study.imports.order_by("-created_at")
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    context = {"study": study, "page": page, "error": error, "piece": receive.PIECE}
+    return render(request, "imports/imports.html", context, status=400 if error else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def one_import(request, slug, pk):
+    """One import: its mapping and preview, its progress, or what came in."""
+    study = study_for(request.user, slug, MANAGERS)
+    row = get_object_or_404(DataImport, study=study, pk=pk)
+    if request.method == "POST" and request.POST.get("action") == "cancel":
+        return _cancel(request, study, row)
+    mapped = row.status == Status.WAITING or (row.status == Status.FAILED and row.stored)
+    if mapped and not (row.status == Status.FAILED and request.method != "POST"):
+        return _map(request, study, row)
+    working = row.status in WORKING
+    context = {
+        "study": study,
+        "row": row,
+        "working": working,
+        "nobody_works": working and not worker_alive(),
+        "counts": [(name, row.counts[name]) for name in bring.COUNTS if row.counts.get(name)],
+        "unknown": [(name, mappings.suggestion(name)) for name in row.unknown],
+        "faults": row.faults.all()[:FAULTS],
+        "more": max(row.rejected - FAULTS, 0),
+        "again": mapped,
+    }
+    part = "#state" if request.htmx else ""
+    response = render(request, f"imports/import.html{part}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _cancel(request, study, row):
+    try:
+        receive.cancel(study, row.pk, request.user)
+        messages.success(request, _("It was cancelled. Nothing of it is stored."))
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    return redirect("imports", study.slug)
+
+
+def _map(request, study, row):
+    """The mapping with ten rows as they would come in; POST imports, or shows another mapping."""
+    recipe = request.POST.get("recipe") or request.GET.get("recipe") or ""
+    context = {"study": study, "row": row, "recipes": _recipes(study), "recipe": recipe}
+    try:
+        with tables.opened(files.path_of(row.stored)) as table:
+            if table.format == "release":
+                raise bring.unsupported(table)
+            if table.format == "bundle":
+                return _bundle(request, study, row, context)
+            sample = list(_first(table, bring.SAMPLE))
+            context |= {"notes": table.notes}
+    except (DomainError, FileNotFoundError) as refusal:
+        words = getattr(refusal, "sentence", "") or _("The file is gone: send it again.")
+        return render(request, "imports/map.html", context | {"broken": words}, status=400)
+    records = [record for _line, record in sample if isinstance(record, dict)]
+    action = request.POST.get("action", "")
+    mapping, words = _mapping(row, recipe, records)
+    form = MappingForm(request.POST if action in ("import", "preview") else None, records, mapping)
+    valid = form.is_bound and form.is_valid()
+    if valid:
+        mapping = form.cleaned_data["mapping"]
+        form.keep(row)
+        if action == "import":
+            return _start(request, study, row, form.cleaned_data)
+    context |= {"form": form, "words": words, "preview": _preview(sample, mapping)}
+    columns = bring.columns_of(records)
+    unknown = mappings.unknown(mapping, columns) if mapping else []
+    context["unknown"] = [(name, mappings.suggestion(name)) for name in unknown]
+    return render(request, "imports/map.html", context, status=400 if form.errors else 200)
+
+
+def _first(table, size: int):
+    for number, row in enumerate(table.rows()):
+        if number == size:
+            return
+        yield row
+
+
+def _recipes(study) -> list[tuple[str, str]]:
+    saved = study.import_recipes.order_by("name").values_list("name", flat=True)
+    shipped = [(name, recipe.title) for name, recipe in recipes.RECIPES.items()]
+    return [*((f"own:{name}", name) for name in saved), *shipped]
+
+
+def _mapping(row, name: str, records: list[dict]) -> tuple[Mapping | None, str]:
+    """The mapping of the recipe ``name``, else that of an earlier attempt, else the proposal.
+
+    And a sentence where there is none, or the recipe does not fit.
+    """
+    try:
+        if name.startswith("own:"):
+            saved = row.study.import_recipes.filter(name=name.removeprefix("own:")).first()
+            if saved:
+                return Mapping.from_json(saved.mapping), ""
+        if name:
+            return recipes.mapping_of(name, records), ""
+        if row.mapping:
+            return Mapping.from_json(row.mapping), ""
+    except DomainError as refusal:
+        return mappings.propose(records), refusal.sentence
+    proposal = mappings.propose(records)
+    words = "" if proposal else _("The columns were not recognised: say what they hold.")
+    return proposal, words
+
+
+def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
+    """Ten rows as they would come in, or what is wrong with them."""
+    rows = []
+    for line, record in sample[:PREVIEW]:
+        entry = {"line": line}
+        try:
+            if isinstance(record, str):
+                raise shape.RowError(record)
+            if mapping:
+                entry["row"] = shape.shape(record, mapping)
+        except shape.RowError as fault:
+            entry["fault"] = fault.sentence
+        rows.append(entry)
+    return rows if mapping else []
+
+
+def _bundle(request, study, row, context):
+    if request.POST.get("action") == "import":
+        return _start(request, study, row, {"mapping": None, "task": "", "skip_faults": False})
+    return render(request, "imports/map.html", context | {"bundle": True})
+
+
+def _start(request, study, row, data: dict):
+    try:
+        run.request(
+            row, data["mapping"], task=data["task"] or "", skip_faults=bool(data["skip_faults"])
+        )
+        tasks.soon(row.pk)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    return redirect("import", study.slug, row.pk)
+
+
+class _Line:
+    """What csv writes into, a line at a time."""
+
+    def write(self, value: str) -> str:
+        return value
+
+
+@require_safe
+def faults(request, slug, pk):
+    """Every faulty line as CSV."""
+    study = study_for(request.user, slug, MANAGERS)
+    row = get_object_or_404(DataImport, study=study, pk=pk)
+    writer = csv.writer(_Line())
+    lines = row.faults.values_list("line", "reason").iterator(chunk_size=2_000)
+    body = (writer.writerow((line, disarmed(reason))) for line, reason in lines)
+    head = (writer.writerow(("line", "reason")),)
+    response = StreamingHttpResponse((*head, *body), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="faulty-lines.csv"'
+    return response

@@ -1,0 +1,151 @@
+"""The pages under "Data", their job, and the same over the API."""
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from annotation.imports import files, receive, run
+from annotation.imports.models import DataImport, ImportRecipe
+
+PAIRS = b"prompt,answer_a,answer_b,winner,rater,nedd\nWhy?,x,,B,ann,n\nHow?,x,y,Z,bo,n\n"
+
+
+@pytest.fixture
+def carol(tea, cast, login):
+    return login(cast.person("Carol"))
+
+
+def send(client, content=PAIRS, name="pairs.csv"):
+    return client.post("/studies/tea/data/", {"file": SimpleUploadedFile(name, content)})
+
+
+def fields(**given):
+    mapping = {
+        "map-prompt": "prompt",
+        "map-answer_a": "answer_a",
+        "map-answer_b": "answer_b",
+        "map-label": "winner",
+        "map-worker": "rater",
+    }
+    return mapping | {"action": "import"} | given
+
+
+def test_a_file_is_mapped_previewed_and_imported(carol, tea):
+    address = send(carol).url
+    page = carol.get(address).content.decode()
+    assert "did you mean “need”?" in page
+    assert "an empty answer" in page
+    assert "“Z” is none of its answers, no tie and not none" in page
+    assert not tea.queries.exists()
+    row = DataImport.objects.get()
+    assert carol.post(address, fields(skip_faults="on")).status_code == 302
+    done = run.run(row.pk)
+    assert (done.status, done.rejected, done.unknown) == ("done", 1, ["nedd"])
+    assert (done.counts["queries"], done.counts["items"], done.counts["votes"]) == (1, 1, 1)
+    assert not files.path_of(row.stored).exists()
+    page = carol.get(address).content.decode()
+    assert "1 faulty line" in page
+    csv = b"".join(carol.get(f"{address}faults.csv").streaming_content).decode()
+    assert csv.splitlines()[1].startswith("3,")
+
+
+def test_one_faulty_line_stops_an_import_that_may_leave_none_out(carol, tea):
+    address = send(carol).url
+    carol.post(address, fields())
+    row = run.run(DataImport.objects.get().pk)
+    assert (row.status, row.error_code, row.rejected) == ("failed", "faulty_lines", 1)
+    assert not tea.queries.exists()
+    page = carol.get(address).content.decode()
+    assert "1 lines are faulty. Nothing was imported" in page
+    carol.post(address, fields(skip_faults="on"))
+    assert run.run(row.pk).status == "done"
+    assert tea.queries.count() == 1
+
+
+def test_a_mapping_that_makes_nothing_cannot_be_started(carol, tea):
+    address = send(carol).url
+    answer = carol.post(address, {"action": "import", "map-label": "winner"})
+    assert answer.status_code == 400
+    assert "This would make no question and no item" in answer.content.decode()
+    assert DataImport.objects.get().status == "waiting"
+
+
+def test_a_mapping_is_kept_as_a_recipe_and_applied(carol, tea):
+    address = send(carol).url
+    carol.post(address, fields(action="preview", recipe_name="ours"))
+    assert ImportRecipe.objects.get().mapping["columns"]["label"] == ["winner"]
+    page = carol.get(f"{address}?recipe=own:ours").content.decode()
+    assert '<option value="own:ours" selected>ours</option>' in page
+    assert "needs a column" in carol.get(f"{address}?recipe=arena").content.decode()
+
+
+def test_a_cancelled_import_leaves_nothing(carol, tea):
+    address = send(carol).url
+    stored = DataImport.objects.get().stored
+    carol.post(address, {"action": "cancel"})
+    assert DataImport.objects.get().status == "cancelled"
+    assert not files.path_of(stored).exists()
+    carol.post(address, fields())
+    assert DataImport.objects.get().status == "cancelled"
+
+
+def test_what_is_no_table_is_said_on_its_page(carol, tea):
+    answer = carol.get(send(carol, b"<!doctype html><p>x", "page.html").url)
+    assert answer.status_code == 400
+    assert "This is a web page or XML, not a table." in answer.content.decode()
+    assert carol.post("/studies/tea/data/", {}).status_code == 400
+
+
+def test_html_in_a_cell_is_shown_as_text(carol, tea):
+    page = carol.get(send(carol, b"prompt\n<script>x()</script>\n").url).content.decode()
+    assert "&lt;script&gt;x()&lt;/script&gt;" in page
+
+
+def test_pieces_come_in_order_and_the_last_one_completes_the_file(carol, tea):
+    body = {"name": "pairs.csv", "size": len(PAIRS), "fingerprint": "f"}
+    kind = {"content_type": "application/json"}
+    begun = carol.post("/api/v1/studies/tea/imports/", json.dumps(body), **kind)
+    assert begun.status_code == 202
+    again = carol.post("/api/v1/studies/tea/imports/", json.dumps(body), **kind)
+    assert again.json()["upload"] == begun.json()["upload"]
+    address = begun.json()["status_url"]
+    octets = {"content_type": "application/octet-stream"}
+    first = carol.patch(address, PAIRS[:20], headers={"Upload-Offset": "0"}, **octets)
+    assert (first.status_code, first.json()["offset"]) == (200, 20)
+    wrong = carol.patch(address, PAIRS[:20], headers={"Upload-Offset": "0"}, **octets)
+    assert wrong.status_code == 409
+    rest = carol.patch(address, PAIRS[20:], headers={"Upload-Offset": "20"}, **octets)
+    assert rest.json()["status"] == "waiting"
+    start = f"{address}start/"
+    assert carol.post(start, "{}", **kind).status_code == 202
+    row = DataImport.objects.get()
+    assert run.run(row.pk).status == "failed"
+    answer = carol.get(address).json()
+    assert answer["error"]["code"] == "faulty_lines"
+    assert answer["rejected"][0]["line"] == 3
+    assert carol.post(start, '{"skip_faults": true}', **kind).status_code == 202
+    run.run(row.pk)
+    answer = carol.get(address).json()
+    assert (answer["status"], answer["counts"]["votes"]) == ("done", 1)
+    assert answer["unknown_columns"] == ["nedd"]
+    assert carol.post(start, "{}", **kind).status_code == 409
+    assert carol.delete(address).status_code == 404
+
+
+def test_an_import_whose_worker_was_lost_is_offered_again_and_closed_in_the_end(carol, tea):
+    carol.post(send(carol).url, fields(skip_faults="on"))
+    row = DataImport.objects.get()
+    assert run.due() == [row.pk]
+    DataImport.objects.update(status="running", attempts=3, lease_expires_at="2020-01-01T00:00Z")
+    assert run.due() == []
+    assert DataImport.objects.get().error_code == "worker_lost"
+
+
+def test_the_list_takes_as_many_statements_for_three_files_as_for_one(
+    carol, tea, django_assert_max_num_queries, cast
+):
+    for number in range(3):
+        receive.whole(tea, cast.person("Carol"), SimpleUploadedFile(f"{number}.csv", PAIRS))
+    with django_assert_max_num_queries(8):
+        assert b"2.csv" in carol.get("/studies/tea/data/").content
