@@ -98,7 +98,7 @@ def cancel(study, pk, by=None) -> None:
     ended = {"status": Status.CANCELLED, "stored": "", "lease_expires_at": None}
     if not rows.update(**ended, finished_at=Now()):
         raise NotFound(_("There is no such import under way."))
-    files.delete(stored)
+    transaction.on_commit(lambda: files.delete(stored))
 
 
 def _create(study, by, name: str, size: int, **fields) -> DataImport:

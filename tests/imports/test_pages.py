@@ -80,10 +80,11 @@ def test_a_mapping_is_kept_as_a_recipe_and_applied(carol, tea):
     assert "needs a column" in carol.get(f"{address}?recipe=arena").content.decode()
 
 
-def test_a_cancelled_import_leaves_nothing(carol, tea):
+def test_a_cancelled_import_leaves_nothing(carol, tea, django_capture_on_commit_callbacks):
     address = send(carol).url
     stored = DataImport.objects.get().stored
-    carol.post(address, {"action": "cancel"})
+    with django_capture_on_commit_callbacks(execute=True):
+        carol.post(address, {"action": "cancel"})
     assert DataImport.objects.get().status == "cancelled"
     assert not files.path_of(stored).exists()
     carol.post(address, fields())

@@ -877,7 +877,13 @@ TABLE = {
         MANAGERS, GET=200, HEAD=200, POST=202, data=lambda w: {"name": "mine.csv", "size": 9}
     ),
     "api-import": api(
-        MANAGERS, **_thing(pk="data_import.pk"), GET=200, HEAD=200, PATCH=415, DELETE=204
+        MANAGERS,
+        **_thing(pk="data_import.pk"),
+        GET=200,
+        HEAD=200,
+        PATCH=415,
+        DELETE=204,
+        changes={"DELETE"},
     ),
     "api-import-start": api(MANAGERS, **_thing(pk="data_import.pk"), POST=202, data=_none),
     "api-history": api({"ann"}, **_history("upload"), GET=200, HEAD=200, PATCH=415),
