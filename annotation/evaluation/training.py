@@ -47,7 +47,7 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     ``hold_out`` is the share of persons that the saved model does not see. Raises ModelError.
     """
     pairs, profiles = benchmark.pairs, _profiles(benchmark)
-    person = _codes([pair.user_id for pair in pairs])
+    person = codes_of([pair.user_id for pair in pairs])
     texts = Texts()
     chosen, reject = (
         pair_features(texts, pairs, [getattr(pair, side) for pair in pairs],
@@ -134,7 +134,17 @@ class Labelled:
 
 def verifier(folder: Path, hold_out: float = 0.0) -> Trained:
     """Train on attributes.jsonl of a `personalbench` release; ``value`` is F1 of "problematic"."""
-    rows, digest = _labelled_rows(folder, "attributes.jsonl", ("text", "user"))
+    return _train("verifier", verifier_rows(folder), hold_out)
+
+
+def matcher(folder: Path, hold_out: float = 0.0) -> Trained:
+    """Train on relevance.jsonl of a `personalbench` release; ``value`` is F1 of "yes"."""
+    return _train("matcher", matcher_rows(folder), hold_out)
+
+
+def verifier_rows(folder: Path) -> Labelled:
+    """The attributes that people decided on; label 1 is "problematic". Raises ModelError."""
+    rows, digest = labelled_rows(folder, "attributes.jsonl", ("text", "user"))
     rows = [row for row in rows if row["label"] in ("accepted", "problematic")]
     attribute = [row["text"] for row in rows]
     confidence = [_number(row.get("confidence")) for row in rows]
@@ -145,13 +155,13 @@ def verifier(folder: Path, hold_out: float = 0.0) -> Trained:
         "confidence": -np.array(confidence),
         "always": np.zeros(len(rows)),
     }
-    person = _codes([str(row["user"]) for row in rows])
-    return _train("verifier", Labelled(features, label, person, baselines, digest), hold_out)
+    person = codes_of([str(row["user"]) for row in rows])
+    return Labelled(features, label, person, baselines, digest)
 
 
-def matcher(folder: Path, hold_out: float = 0.0) -> Trained:
-    """Train on relevance.jsonl of a `personalbench` release; ``value`` is F1 of "yes"."""
-    rows, digest = _labelled_rows(folder, "relevance.jsonl", ("attribute", "prompt", "user"))
+def matcher_rows(folder: Path) -> Labelled:
+    """The attributes and prompts that people decided on; label 1 is "yes". Raises ModelError."""
+    rows, digest = labelled_rows(folder, "relevance.jsonl", ("attribute", "prompt", "user"))
     rows = [row for row in rows if row["label"] in ("yes", "no")]
     attribute, prompt = ([row[key] for row in rows] for key in ("attribute", "prompt"))
     texts = Texts()
@@ -164,31 +174,43 @@ def matcher(folder: Path, hold_out: float = 0.0) -> Trained:
         "always": np.zeros(len(rows)),
     }
     label = np.array([int(row["label"] == "yes") for row in rows])
-    person = _codes([str(row["user"]) for row in rows])
-    return _train("matcher", Labelled(features, label, person, baselines, digest), hold_out)
+    person = codes_of([str(row["user"]) for row in rows])
+    return Labelled(features, label, person, baselines, digest)
 
 
 def _train(kind: str, rows: Labelled, hold_out: float) -> Trained:
-    if len(rows.label) < LEAST or len(set(rows.label.tolist())) < 2:
-        raise ModelError(f"{LEAST} rows or more with both labels are needed, decided by people.")
-    fold = learned.folds_of(rows.person)
-
-    def fitted(train, test):
-        model = learned.fit_logistic(rows.features[train], rows.label[train])
-        return model.score(rows.features[test])
-
-    predicted = _predicted(rows, fold, fitted)
-    baselines = {
-        name: learned.f1(_predicted(rows, fold, lambda _, test, s=score: s[test]), rows.label)
-        for name, score in rows.baselines.items()
-    }
-    result = _f1(predicted, rows.label, rows.person)
+    predicted, by_baseline, fold = predictions(rows)
+    baselines = {name: learned.f1(values, rows.label) for name, values in by_baseline.items()}
+    result = f1_interval(predicted, rows.label, rows.person)
     seen = _seen(rows.person, hold_out)
     model = learned.fit_logistic(rows.features[seen], rows.label[seen])
-    inside = learned.out_of_fold(fold, fitted)
+    inside = learned.out_of_fold(fold, _fitted(rows))
     card = _card(kind, "f1", len(rows.label), fold, result, baselines, rows.digest)
     threshold = learned.best_threshold(inside, rows.label)
     return Trained(model, card | {"threshold": threshold, "persons": len(set(rows.person[seen]))})
+
+
+def predictions(rows: Labelled) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Which rows the trained model takes for label 1, those of each baseline, and the folds.
+
+    All out of fold. Raises ModelError where the rows are too few.
+    """
+    if len(rows.label) < LEAST or len(set(rows.label.tolist())) < 2:
+        raise ModelError(f"{LEAST} rows or more with both labels are needed, decided by people.")
+    fold = learned.folds_of(rows.person)
+    by_baseline = {
+        name: _predicted(rows, fold, lambda _, test, s=score: s[test])
+        for name, score in rows.baselines.items()
+    }
+    return _predicted(rows, fold, _fitted(rows)), by_baseline, fold
+
+
+def _fitted(rows: Labelled) -> Callable:
+    def score(train, test):
+        model = learned.fit_logistic(rows.features[train], rows.label[train])
+        return model.score(rows.features[test])
+
+    return score
 
 
 def _predicted(rows: Labelled, fold: np.ndarray, score: Callable) -> np.ndarray:
@@ -219,7 +241,7 @@ def _accuracy(score: np.ndarray, person: np.ndarray) -> tuple:
     return interval.value, interval.low, interval.high
 
 
-def _f1(predicted: np.ndarray, label: np.ndarray, person: np.ndarray) -> tuple:
+def f1_interval(predicted: np.ndarray, label: np.ndarray, person: np.ndarray) -> tuple:
     """F1 with its percentile interval over persons."""
     people = int(person.max()) + 1
     draws = [
@@ -249,7 +271,8 @@ def _profiles(benchmark: Benchmark) -> dict[str, str]:
     return {user: as_text(profile) for user, profile in benchmark.personas.items()}
 
 
-def _codes(names: list[str]) -> np.ndarray:
+def codes_of(names: list[str]) -> np.ndarray:
+    """Whole numbers from 0 for names."""
     return np.unique(names, return_inverse=True)[1]
 
 
@@ -279,7 +302,8 @@ def _card(kind, metric, n, fold, result, baselines, digest) -> dict:
     }
 
 
-def _labelled_rows(folder: Path, name: str, texts: tuple) -> tuple[list[dict], str]:
+def labelled_rows(folder: Path, name: str, texts: tuple) -> tuple[list[dict], str]:
+    """Rows of a file of a `personalbench` release that has ``texts``, and the file's digest."""
     path = Path(folder) / name
     rows = []
     try:

@@ -213,3 +213,44 @@ def test_a_release_of_another_layout_is_named(tmp_path):
     )
     with pytest.raises(CommandError, match="both labels"):
         train("matcher", tmp_path, tmp_path / "m")
+
+
+def test_the_table_of_interventions_stands_beside_people(tmp_path):
+    folder = make_bench(tmp_path / "r")
+    chance = random.Random(9)  # noqa: S311
+    relevance = [json.loads(line) for line in (folder / "relevance.jsonl").open()]
+    for row in relevance:
+        other = "no" if row["label"] == "yes" else "yes"
+        row["votes"] = [{"vote": row["label"]}, {"vote": row["label"]},
+                        {"vote": other if chance.random() < 0.5 else row["label"]}]  # fmt: skip
+    write_lines(folder / "relevance.jsonl", relevance)
+    responses = []
+    for n in range(48):
+        like = LIKES[n % len(LIKES)]
+        fits = n % 3 > 0
+        answer = f"Try {like} tonight" if fits else "Try to sort your taxes tonight"
+        ratings = [5, 4, 4] if fits else [1, 2, 3]
+        responses.append(
+            {"user": f"user{n % 8}", "attribute": f"The user enjoys {like}", "prompt": "What now?",
+             "generic": "Try something tonight", "personalised": answer, "points": 5,
+             "ratings": [{"rating": r} for r in ratings], "mean": sum(ratings) / 3}
+        )  # fmt: skip
+    write_lines(folder / "responses.jsonl", responses)
+    stream = io.StringIO()
+    call_command("interventions", "--release", str(folder), "--json", stdout=stream)
+    values = {(row["stage"], row["row"]): row for row in json.loads(stream.getvalue())}
+    extracted = values["extraction", "as extracted"]
+    assert extracted["value"] == pytest.approx(100 * 64 / 95)
+    assert values["extraction", "verifier"]["value"] > extracted["value"]
+    assert values["relevance", "matcher"]["value"] > values["relevance", "always"]["value"]
+    assert values["response", "reward model"]["value"] > 0.5
+    for stage in ("relevance", "response"):
+        people = values[stage, "people"]
+        assert people["low"] <= people["value"] <= people["high"]
+        assert people["n"] == (288 if stage == "relevance" else 144)
+
+
+def test_a_release_that_is_too_small_for_each_stage_is_refused(tmp_path):
+    write_lines(tmp_path / "relevance.jsonl", [])
+    with pytest.raises(CommandError, match="layout personalbench"):
+        call_command("interventions", "--release", str(tmp_path))

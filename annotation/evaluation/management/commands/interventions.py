@@ -1,0 +1,40 @@
+"""`manage.py interventions --release DIR`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.evaluation import interventions
+
+
+class Command(BaseCommand):
+    """Compare trained judges with people at each stage of PersonalBench."""
+
+    help = (
+        "Print, for a personalbench release, what a trained verifier, matcher and reward model "
+        "add at each stage, out of fold by person, beside simple baselines and single people."
+    )
+
+    def add_arguments(self, parser):
+        """--release and --json."""
+        parser.add_argument("--release", metavar="DIR", type=Path, required=True)
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, release, **options):
+        """Train, compare and print."""
+        try:
+            rows = interventions.rows(release)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        if options["json"]:
+            self.stdout.write(json.dumps(rows))
+            return
+        for row in rows:
+            value = "–" if row["value"] is None else f"{row['value']:.3f}"
+            if row["low"] is not None:
+                value += f" ({row['low']:.3f}–{row['high']:.3f})"
+            self.stdout.write(
+                f"{row['stage']}: {row['row']}: {row['metric']} {value}, n = {row['n']:,}"
+            )
