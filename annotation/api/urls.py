@@ -4,6 +4,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from annotation.api import (
     evaluations,
+    generation,
     histories,
     imports,
     release_imports,
@@ -57,6 +58,17 @@ urlpatterns = [
         imports.StartImport.as_view(),
         name="api-import-start",
     ),
+    path(
+        "v1/studies/<slug:slug>/generation/",
+        generation.Generation.as_view(),
+        name="api-generation",
+    ),
+    path(
+        "v1/studies/<slug:slug>/generation/<int:run>/",
+        generation.OneRun.as_view(),
+        name="api-run",
+    ),
+    path("v1/studies/<slug:slug>/review/", generation.Review.as_view(), name="api-review"),
     path("v1/studies/<slug:slug>/claim/", views.ClaimSlot.as_view(), name="api-claim"),
     path("v1/studies/<slug:slug>/judgments/", views.Judgments.as_view(), name="api-judgments"),
     path("v1/slots/<uuid:pk>/judgment/", views.SubmitJudgment.as_view(), name="api-judgment"),

@@ -2,6 +2,7 @@
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core import audit
@@ -92,6 +93,36 @@ def restore(persona: Persona, *, by=None) -> None:
     )
     if back:
         audit.record(by, "persona.restore", persona)
+
+
+@transaction.atomic
+def split(study, external_ids, purpose: str, *, by=None) -> int:
+    """Put personas on the side of ``purpose`` ("benchmark" or "training"); how many.
+
+    A side is chosen once: DomainError, and nothing is done, where one of them is on the other side
+    already, is dropped or is not in the study.
+    """
+    if purpose not in Persona.Split.values:
+        raise DomainError(gettext("Choose between benchmark and training."), code="split")
+    wanted = set(external_ids)
+    rows = study.personas.select_for_update().filter(external_id__in=wanted, dropped_at=None)
+    found = {one.external_id: one for one in rows.order_by("pk")}
+    if missing := wanted - found.keys():
+        raise DomainError(
+            gettext("There is no persona {name} in the study.").format(name=min(missing)),
+            code="persona",
+        )
+    crossed = [key for key, one in found.items() if one.split not in ("", purpose)]
+    if crossed:
+        raise DomainError(
+            gettext("{name} is on the other side already, and none ever crosses.").format(
+                name=min(crossed)
+            ),
+            code="crosses",
+        )
+    count = rows.filter(split="").update(split=purpose)
+    audit.record(by, "persona.split", study, personas=count, purpose=purpose)
+    return count
 
 
 @transaction.atomic

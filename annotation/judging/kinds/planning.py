@@ -52,6 +52,7 @@ def attributes(study, task, scope) -> Iterator[dict]:
     """Every attribute."""
     judged = Item.objects.filter(study=study, batch__task__name=task.name).exclude(attribute=None)
     new = Attribute.objects.filter(persona__study=study, persona__dropped_at=None)
+    new = new.exclude(persona__split="training")
     new = new.exclude(pk__in=judged.values("attribute")).select_related("persona")
     if scope.personas:
         new = new.filter(persona__external_id__in=scope.personas)
@@ -120,7 +121,9 @@ def answered(study, task, scope) -> list[tuple[Query, list[Candidate]]]:
 
 
 def _current(study, scope: Scope) -> QuerySet[Query]:
+    # Training personas train models: nothing that people judge is about them.
     queries = Query.objects.filter(study=study, replaced_at=None)
+    queries = queries.exclude(persona__split="training")
     queries = queries.filter(Q(persona=None) | Q(persona__dropped_at=None))
     if scope.queries:
         queries = queries.filter(external_id__in=scope.queries)

@@ -1,0 +1,161 @@
+"""Generation and its review over HTTP: plans, runs, budgets' spending, decisions."""
+
+from django.db import transaction
+from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotation.api.base import KEY, StudyView, once
+from annotation.candidates import generate, proposals, review, spending
+from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
+from annotation.candidates.models import Run
+from annotation.core.errors import DomainError, NotFound
+from annotation.studies.access import MANAGERS, study_for
+
+ANSWERS = review.ANSWER
+PAGE = 100
+
+
+class GenerationBody(serializers.Serializer):
+    step = serializers.ChoiceField(choices=[*FIELDS, ANSWERS])
+    endpoint = serializers.CharField(default="", allow_blank=True, max_length=60)
+    limit = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
+    dry_run = serializers.BooleanField(default=False)
+    options = serializers.DictField(
+        default=dict, help_text="Of the step; of answers: strategies, or rewrite and of."
+    )
+
+
+class DecisionBody(serializers.Serializer):
+    kind = serializers.ChoiceField(choices=[*FIELDS, ANSWERS])
+    ids = serializers.ListField(
+        child=serializers.UUIDField(), min_length=1, max_length=review.MOST_AT_ONCE
+    )
+    accepts = serializers.BooleanField()
+    reason = serializers.CharField(default="", allow_blank=True, max_length=40)
+
+
+class Generation(StudyView):
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_list")
+    def get(self, request, slug):
+        """The newest runs with what became of them, and what was spent."""
+        study = study_for(request.user, slug, MANAGERS)
+        runs = [_run(run) for run in study.runs.order_by("-pk")[:PAGE]]
+        spent = spending.spent(study.pk)
+        return Response({"runs": runs, "spent": {**spent, "cost": float(spent["cost"])}})
+
+    @extend_schema(parameters=[KEY], request=GenerationBody, responses=OpenApiTypes.OBJECT)
+    def post(self, request, slug):
+        """Ask a model for proposals or answers; with ``dry_run`` only for the plan of it."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = GenerationBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        wanted = dict(body.validated_data)
+        if wanted.pop("dry_run"):
+            return Response(_planned(study, wanted))
+        return once(request, lambda: (202, _run(_request(study, wanted, request.user))))
+
+
+class OneRun(StudyView):
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_run")
+    def get(self, request, slug, run):
+        """One run: planned, and what became of it."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(_run(get_object_or_404(Run, study=study, pk=run)))
+
+
+class Review(StudyView):
+    parameters = ("kind",)
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="review_list")
+    def get(self, request, slug):
+        """What waits for you: ``?kind=`` a step, or answer; without it the counts of each."""
+        study = study_for(request.user, slug, MANAGERS)
+        kind = request.query_params.get("kind")
+        if kind is None:
+            rows = [{**row, "label": str(row["label"])} for row in review.counts(study)]
+            return Response({"kinds": rows})
+        if kind not in (*FIELDS, ANSWERS):
+            raise NotFound(f"There is no kind “{kind[:40]}” to review.")
+        rows = review.waiting(study, kind, request.user)[:PAGE]
+        shown = [{"id": row.pk, "text": row.text, "flags": row.flags} for row in rows]
+        return Response({"rows": shown, "reasons": list(review.reasons_of(kind))})
+
+    @extend_schema(request=DecisionBody, responses=OpenApiTypes.OBJECT, operation_id="review")
+    def post(self, request, slug):
+        """Accept or reject rows that wait for you."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = DecisionBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        wanted = dict(body.validated_data)
+        kind, ids = wanted.pop("kind"), wanted.pop("ids")
+        return Response({"decided": review.decide(study, kind, ids, by=request.user, **wanted)})
+
+
+def _planned(study, wanted: dict) -> dict:
+    with transaction.atomic():
+        planned = _request(study, wanted, None).planned
+        transaction.set_rollback(True)
+    return planned
+
+
+def _request(study, wanted: dict, by) -> Run:
+    options, endpoint = wanted["options"], wanted["endpoint"]
+    rest = {"endpoint": endpoint, "limit": wanted.get("limit"), "by": by}
+    if wanted["step"] != ANSWERS:
+        return proposals.request(study, wanted["step"], _checked(wanted["step"], options), **rest)
+    if unknown := options.keys() - {"strategies", "rewrite", "of"}:
+        raise DomainError(f"There is no option “{min(unknown)[:40]}” of answers.", code="option")
+    if how := options.get("rewrite"):
+        sources = generate.sources_of(study, str(options.get("of", "A1")))
+        rows = generate.request_rewrites(sources, str(how), **rest)
+    else:
+        rows = generate.request(study, strategies=_texts("strategies", options), **rest)
+    if not rows:
+        raise DomainError("There is nothing new to ask for.", code="nothing")
+    return rows[0].run
+
+
+def _checked(step: str, options: dict) -> dict:
+    """Options of a step by their type; DomainError for one that it has not."""
+    if unknown := options.keys() - set(FIELDS[step]):
+        names = ", ".join(name for name in FIELDS[step] if name != "file")
+        sentence = f"There is no option “{min(unknown)[:40]}” of {step}. Known: {names}."
+        raise DomainError(sentence, code="option")
+    checked = {}
+    for name, value in options.items():
+        if name in LISTS:
+            checked[name] = _texts(name, options)
+        elif name in ("language", "constraints"):
+            checked[name] = _texts(name, {name: [value]})[0]
+        elif type(value) is int and 1 <= value <= 10_000:
+            checked[name] = value
+        else:
+            raise DomainError(f"The option {name} is a number from 1 to 10,000.", code="option")
+    return checked
+
+
+def _texts(name: str, options: dict) -> list[str]:
+    values = options.get(name, [])
+    fits = isinstance(values, list) and all(isinstance(one, str) for one in values)
+    if not fits or sum(map(len, values)) > TEXTS_LIMIT:
+        raise DomainError(f"The option {name} is a list of texts, 5 MB at most.", code="option")
+    return values
+
+
+def _run(run: Run) -> dict:
+    counts = proposals.progress(run)
+    return {
+        "id": run.pk,
+        "step": run.step,
+        "endpoint": run.endpoint,
+        "created_at": run.created_at,
+        "planned": run.planned,
+        **{key: counts[key] for key in ("total", "requested", "running", "done", "failed")},
+        "cancelled": counts["cancelled"],
+        "tokens": counts["tokens"],
+        "cost": float(counts["cost"]),
+        "failures": counts["failures"],
+    }

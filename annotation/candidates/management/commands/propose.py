@@ -1,0 +1,132 @@
+"""`manage.py propose STUDY STEP`"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.datastructures import MultiValueDict
+from tqdm import tqdm
+
+from annotation.accounts.models import User
+from annotation.candidates import calls, endpoints, generate, proposals, review
+from annotation.candidates.forms import FIELDS, StepForm
+from annotation.core.errors import DomainError
+from annotation.core.heartbeat import worker_alive
+from annotation.studies.models import Study
+
+POLL_SECONDS = 0.5
+
+
+class Command(BaseCommand):
+    """Let a model propose personas, memories, features or questions."""
+
+    help = (
+        "Ask a model for proposals of one step: " + ", ".join(FIELDS) + ". They wait in the review "
+        "queue; with --accept whatever no check flagged is accepted in somebody's name."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY, STEP, --endpoint, --set, --texts, --limit, --dry-run, --wait, --accept, --json."""
+        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        parser.add_argument("step", metavar="STEP", choices=list(FIELDS), help=", ".join(FIELDS))
+        parser.add_argument("--endpoint", default="", metavar="NAME", help="default: the first")
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the step"
+        )
+        parser.add_argument("--texts", type=Path, metavar="FILE", help="texts, one a line")
+        parser.add_argument("--limit", type=int, metavar="N", help="at most so many proposals")
+        parser.add_argument("--dry-run", action="store_true", help="say what it would take")
+        parser.add_argument("--wait", action="store_true", help="until all are written or failed")
+        parser.add_argument("--accept", metavar="EMAIL", help="waits, then accepts the unflagged")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *, study, step, **options):
+        """Plan or request, wait, accept, report. Exit 1 with sentences where something failed."""
+        there = Study.objects.filter(slug=study).first()
+        if there is None:
+            raise CommandError(f"There is no study {study}.")
+        reviewer = _person(options["accept"]) if options["accept"] else None
+        try:
+            server = endpoints.get(options["endpoint"])
+            wanted = _options(step, server.name, options)
+            if options["dry_run"]:
+                self._tell(
+                    proposals.plan(there, step, wanted, endpoint=server.name).as_json(), options
+                )
+                return
+            run = proposals.request(
+                there, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer
+            )
+            if options["wait"] or reviewer:
+                self._wait(there, run)
+            counts = proposals.progress(run)
+            accepted = _accept(there, run, reviewer) if reviewer else 0
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        shown = {key: counts[key] for key in ("total", "done", "failed", "tokens")}
+        self._tell({**shown, "cost": float(counts["cost"]), "accepted": accepted}, options)
+        if counts["failed"]:
+            causes = (f"{one['count']:,} × {one['error']}" for one in counts["failures"])
+            raise CommandError("\n".join(causes))
+
+    def _tell(self, document: dict, options) -> None:
+        if options["json"]:
+            self.stdout.write(json.dumps(document))
+        else:
+            self.stdout.write(", ".join(f"{key}: {value:,}" for key, value in document.items()))
+
+    def _wait(self, study, run):
+        with tqdm(unit="proposal", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+            while (counts := proposals.progress(run))["requested"] + counts["running"]:
+                bar.total, bar.n = counts["total"], counts["done"] + counts["failed"]
+                bar.refresh()
+                if worker_alive():
+                    time.sleep(POLL_SECONDS)
+                    continue
+                calls.reap()
+                due = calls.due(study)[:1]
+                if not any(generate.write_one(pk) or proposals.write_one(pk) for pk in due):
+                    time.sleep(POLL_SECONDS)
+
+
+def _person(email: str) -> User:
+    person = User.objects.filter(email__iexact=email).first()
+    if person is None:
+        raise CommandError(f"There is no account {email}.")
+    return person
+
+
+def _options(step: str, endpoint: str, options) -> dict:
+    """The step's options, checked as its form checks them."""
+    form = StepForm(step=step)
+    values = {name: str(field.initial or "") for name, field in form.fields.items()}
+    values["endpoint"] = endpoint
+    for pair in options["set"]:
+        name, equals, value = pair.partition("=")
+        if not equals or name not in FIELDS[step]:
+            raise CommandError(
+                f"--set takes {', '.join(FIELDS[step])}, as NAME=VALUE.", returncode=2
+            )
+        values[name] = value.replace("\\n", "\n")
+    if path := options["texts"]:
+        try:
+            values["texts"] = path.read_text(encoding="utf-8-sig").replace("\x00", "")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{path}: {error}") from error
+    form = StepForm(MultiValueDict({name: [value] for name, value in values.items()}), step=step)
+    if not form.is_valid():
+        faults = [f"{name}: {' '.join(words)}" for name, words in form.errors.items()]
+        raise CommandError("\n".join(faults))
+    return form.cleaned_data["options"]
+
+
+def _accept(study, run, reviewer) -> int:
+    """Accept what of ``run`` waits and no check flagged, some hundreds at a time."""
+    rows = review.waiting(study, run.step, reviewer).filter(run=run, flags=[])
+    ids, accepted = list(rows.values_list("pk", flat=True)), 0
+    for start in range(0, len(ids), review.MOST_AT_ONCE):
+        some = ids[start : start + review.MOST_AT_ONCE]
+        accepted += review.decide(study, run.step, some, accepts=True, by=reviewer)
+    return accepted
