@@ -48,7 +48,7 @@ def test_a_command_proposes_writes_and_accepts(tea, mina, model, script, cast, c
     assert document(capsys)["calls"] == 3
     call_command("propose", "tea", "persona", accept="carol@example.org", **options)
     done = document(capsys)
-    assert (done["done"], done["failed"], done["accepted"]) == (3, 0, 1)  # the others are too similar
+    assert (done["done"], done["failed"], done["accepted"]) == (3, 0, 1)  # the rest is too similar
     assert Persona.objects.filter(external_id__startswith="g-").count() == 1
 
 

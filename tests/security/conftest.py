@@ -33,7 +33,7 @@ PEOPLE = {
 
 @pytest.fixture(autouse=True)
 def _quick(settings):
-    """Passwords need no protection here."""
+    """Passwords need no protection here, and nobody calls the model server that is named."""
     settings.PASSWORD_HASHERS = HASHERS
     # Nobody listens there.
     settings.ENDPOINTS = [{"name": "none", "base_url": "http://127.0.0.1:9/v1", "model": "m"}]

@@ -835,9 +835,8 @@ TABLE = {
         MANAGERS,
         GET=200,
         HEAD=200,
-        # The security tests have no endpoint.
-        POST=400,
-        data=lambda w: {"step": "persona", "options": {"count": 1}},
+        POST=200,
+        data=lambda w: {"step": "persona", "options": {"count": 1}, "dry_run": True},
         inert={"POST"},
     ),
     "api-run": api(MANAGERS, **_thing(run="run.pk"), GET=200, HEAD=200),
