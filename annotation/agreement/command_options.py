@@ -51,10 +51,9 @@ class VotesCommand(BaseCommand, ABC):
         if options["votes"]:
             return read_votes(options["votes"], timed=self.timed), None
         # Not above: a file's votes need no models.
-        from annotation.agreement import reading
-        from annotation.agreement.votes import kinds
+        from annotation.agreement import kind_votes, reading
 
-        study_votes = kinds.study_votes if self.every_kind else reading.study_votes
+        study_votes = kind_votes.study_votes if self.every_kind else reading.study_votes
         study = study_votes(options["study"], options["task"])
         self.stderr.write(f"The votes of task {study.task}; --task names another.")
         return study.votes, study

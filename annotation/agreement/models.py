@@ -1,6 +1,6 @@
 from django.db import models
 
-from annotation.agreement.figures.formulas import FORMULAS_OF
+from annotation.agreement.formulas import FORMULAS_OF
 from annotation.judging.models import Item
 from annotation.studies.models import Study
 
@@ -62,7 +62,7 @@ class AgreementResult(models.Model):
 class StoredVotes(models.Model):
     """The single votes behind the charts of a result that has very many, ready to be computed from.
 
-    ``rows`` are ``dashboard.Rows`` packed, ``progress`` judgments by day and by annotator.
+    ``rows`` are ``task_votes.Rows`` packed, ``progress`` judgments by day and by annotator.
     """
 
     result = models.OneToOneField(

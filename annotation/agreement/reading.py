@@ -7,7 +7,6 @@ from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from annotation.accounts.models import Consent
-from annotation.agreement.tiers import rules
 from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
 from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Batch, Item, Judgment, Selection
@@ -100,19 +99,6 @@ def closed_batches(study) -> list[int]:
     if study.status != Study.Status.CLOSED:
         found = found.exclude(closed_at=None)
     return list(found.values_list("pk", flat=True))
-
-
-def collecting(study, task: str) -> frozenset[str]:
-    """The task's items, by their own ids, that still wait for votes (``tiers.is_closed``)."""
-    closed = set(closed_batches(study))
-    rows = study.items.filter(batch__task__name=task, batch__purpose=Batch.Purpose.WORK)
-    return frozenset(
-        name
-        for name, done, overlap, batch in rows.values_list(
-            "external_id", "done", "overlap", "batch_id"
-        ).iterator(chunk_size=20_000)
-        if not rules.is_closed(done, overlap, batch in closed)
-    )
 
 
 def study_votes(slug: str, task: str = "") -> StudyVotes:

@@ -7,13 +7,12 @@ from collections import defaultdict
 from django.db import connection, transaction
 from django.db.models import Count
 
-from annotation.agreement import reading
-from annotation.agreement.figures.dashboard import Board
+from annotation.agreement import kind_votes, reading
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.report import CONTENTS, agreement_report
+from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers import early_stop, reserve
 from annotation.agreement.tiers.rules import DEFAULT, tiers_report
-from annotation.agreement.votes import kinds
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
 
@@ -47,7 +46,7 @@ def digests(study) -> dict[str, str]:
     votes = reading.voted_tasks(study, kinds=None)
     changes, topped = _changes(study), reserve.counts(study)
     stops = early_stop.rules_of(study)
-    known = {one.name: kinds.basis(one) for one in kinds.newest(study)}
+    known = {one.name: kind_votes.basis(one) for one in kind_votes.newest(study)}
     for one in reading.newest(study, votes):
         rule = stops.get(one.name, DEFAULT).as_json()
         known[one.name] = [rule, reading.labels(one), CONTENTS, topped[one.name]]
@@ -88,13 +87,13 @@ def recompute(study, task: str) -> AgreementResult | None:
         return None
     # Both before the votes: one that comes meanwhile makes the result due again.
     digest = digests(study).get(task)
-    collecting = reading.collecting(study, task)
+    collecting = reserve.collecting(study, task)
     if digest is None:
         study.agreement_results.filter(task=task).delete()
         _store_tiers(study, task, [])
         return None
-    for definition in kinds.newest(study, task):
-        found = kinds.report(study, definition)
+    for definition in kind_votes.newest(study, task):
+        found = kind_votes.report(study, definition)
         return _store(study, task, digest, found["votes"], collecting, found, {})
     known = reading.study_votes(study.slug, task)
     agreement = agreement_report(known.votes, declared=known.declared)
@@ -112,7 +111,7 @@ def recompute(study, task: str) -> AgreementResult | None:
     votes = len(known.votes)
     result = _store(study, known.task, digest, votes, collecting, agreement, tiers)
     definition = reading.newest(study, [task])[0]
-    Board(study, definition, afresh=True).keep(result)
+    TaskVotes(study, definition, afresh=True).store(result)
     return result
 
 

@@ -12,15 +12,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.agreement import item_views, reading, scoring
-from annotation.agreement.figures import formulas, planning, summary
-from annotation.agreement.figures.dashboard import CAP, FIGURES, Board, tier_rows
+from annotation.agreement import formulas, item_views, kind_votes, reading, scoring
+from annotation.agreement.figures import planning, summary
+from annotation.agreement.figures.dashboard import FIGURES, Board, tier_rows
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.scores import rating_figures
 from annotation.agreement.figures.wording import said
 from annotation.agreement.forms import PlanForm, RuleForm
+from annotation.agreement.task_votes import CAP
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
-from annotation.agreement.votes import kinds
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
@@ -252,7 +252,7 @@ def rule(request, slug, task):
             len(known.declared),
             rules.DEFAULT,
             form.rule,
-            collecting=reading.collecting(found, task),
+            collecting=reserve.collecting(found, task),
             topped=reserve.topped(found, task),
         )
         context |= {"preview": seen, "sizes": _sizes(seen), "items": len(known.votes.tasks)}
@@ -289,7 +289,7 @@ def _board(study, task) -> Board:
     if kind_of(newest.kind).COUNTED:
         return Board(study, newest)
     # A version on another scale that nobody has judged yet shows nothing.
-    judged = kinds.newest(study, task)
+    judged = kind_votes.newest(study, task)
     return KindBoard(study, judged[0] if judged else newest)
 
 

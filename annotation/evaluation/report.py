@@ -5,8 +5,8 @@ from collections import defaultdict
 import numpy as np
 from django.utils.translation import gettext_lazy as _
 
+from annotation.agreement import kind_votes
 from annotation.agreement.statistics import kappas
-from annotation.agreement.votes import kinds
 from annotation.agreement.votes.table import VotesError
 from annotation.datasets.truth import GENERIC
 from annotation.evaluation import gap
@@ -38,7 +38,7 @@ def stages(study) -> list[dict]:
 
 
 def _report(study, task) -> dict:
-    read = kinds.read(study, task)
+    read = kind_votes.read(study, task)
     verdicts = _verdicts(study, task)
     labels = read.declared
     people = _People(read, labels)

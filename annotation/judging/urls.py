@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotation.judging.annotator import leaving
+from annotation.judging.annotator import judge_views, leaving
 from annotation.judging.annotator import views as annotator_views
 from annotation.judging.curator import (
     adjudication,
@@ -13,7 +13,6 @@ from annotation.judging.curator import (
 )
 from annotation.judging.gold import views as gold_views
 from annotation.judging.owner import views as owner_views
-from annotation.judging.work import views
 from annotation.studies import arrive
 from annotation.studies import views as studies
 
@@ -44,15 +43,19 @@ urlpatterns = [
     path(
         "studies/<slug:slug>/return/", arrive.give_back, {"release": leaving.let_go}, name="return"
     ),
-    path("studies/<slug:slug>/judge/", views.judge, name="judge"),
-    path("studies/<slug:slug>/judge/skip/", views.skip, name="skip"),
-    path("studies/<slug:slug>/judge/draft/", views.draft, name="draft"),
-    path("studies/<slug:slug>/judge/explained/<uuid:slot>/", views.explained, name="explained"),
-    path("studies/<slug:slug>/judge/tour/", views.tour, name="tour"),
-    path("studies/<slug:slug>/judge/sources/<uuid:slot>/", views.sources, name="judge-sources"),
-    path("studies/<slug:slug>/judge/beside/<uuid:slot>/", views.beside, name="beside"),
-    path("studies/<slug:slug>/judged/<uuid:slot>/", views.judged, name="judged"),
-    path("studies/<slug:slug>/guideline/", views.guideline, name="guideline"),
+    path("studies/<slug:slug>/judge/", judge_views.judge, name="judge"),
+    path("studies/<slug:slug>/judge/skip/", judge_views.skip, name="skip"),
+    path("studies/<slug:slug>/judge/draft/", judge_views.draft, name="draft"),
+    path(
+        "studies/<slug:slug>/judge/explained/<uuid:slot>/", judge_views.explained, name="explained"
+    ),
+    path("studies/<slug:slug>/judge/tour/", judge_views.tour, name="tour"),
+    path(
+        "studies/<slug:slug>/judge/sources/<uuid:slot>/", judge_views.sources, name="judge-sources"
+    ),
+    path("studies/<slug:slug>/judge/beside/<uuid:slot>/", judge_views.beside, name="beside"),
+    path("studies/<slug:slug>/judged/<uuid:slot>/", judge_views.judged, name="judged"),
+    path("studies/<slug:slug>/guideline/", judge_views.guideline, name="guideline"),
     path("studies/<slug:slug>/tasks/", task_views.tasks, name="tasks"),
     path("studies/<slug:slug>/checks/", check_views.overview, name="checks"),
     path("studies/<slug:slug>/checks/new/<uuid:pk>/", check_views.make, name="check-make"),

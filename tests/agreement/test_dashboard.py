@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.agreement import recompute
+from annotation.agreement import recompute, task_votes
 from annotation.agreement.figures import dashboard
 from annotation.agreement.figures.dashboard import FIGURES, Board
 from annotation.agreement.models import StoredVotes
@@ -208,7 +208,7 @@ def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
     number = np.where(worker == 9, left[item], 1 + (item // 2) % 2)
     seconds = np.where(worker == 9, 0.5, 20.0 + (item + worker) % 7)
     place = np.where(number == left[item], 1, 2)
-    rows = dashboard.Rows(
+    rows = task_votes.Rows(
         list(range(items)), [f"w{n}" for n in range(people)], item, worker, number - 1,
         number, place, left[item], seconds,
     )  # fmt: skip
@@ -224,7 +224,7 @@ def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
 
 
 def test_more_votes_than_a_page_reads_leave_out_whole_items(judged, monkeypatch):
-    monkeypatch.setattr(dashboard, "CAP", 7)
+    monkeypatch.setattr(task_votes, "CAP", 7)
     board = Board(judged, judged.tasks.get(name="better"))
     assert (board.last, len(board.rows)) == (2, 6)
     assert board.figure("days").rows[-1][2] == 11
@@ -408,7 +408,7 @@ def test_every_coefficient_of_the_overview_leads_to_its_formula(judged, page):
 
 def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch):
     """What a page computes from the stored votes is what it would compute from the votes."""
-    monkeypatch.setattr(dashboard, "READ_AT_ONCE", 5)
+    monkeypatch.setattr(task_votes, "READ_AT_ONCE", 5)
     recompute.recompute(judged, "better")
     definition = judged.tasks.get(name="better")
     kept, afresh = Board(judged, definition), Board(judged, definition, afresh=True)
@@ -421,10 +421,10 @@ def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch
 
 
 def test_votes_are_not_kept_where_there_are_few(judged, monkeypatch):
-    monkeypatch.setattr(dashboard, "READ_AT_ONCE", 5)
+    monkeypatch.setattr(task_votes, "READ_AT_ONCE", 5)
     recompute.recompute(judged, "better")
     assert StoredVotes.objects.count() == 1
-    monkeypatch.setattr(dashboard, "READ_AT_ONCE", 11)
+    monkeypatch.setattr(task_votes, "READ_AT_ONCE", 11)
     recompute.recompute(judged, "better")
     assert StoredVotes.objects.count() == 0
 
@@ -461,7 +461,7 @@ def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
 
 
 def test_more_votes_than_are_read_leave_out_the_last_items_whole(judged, monkeypatch, page):
-    monkeypatch.setattr(dashboard, "CAP", 8)
+    monkeypatch.setattr(task_votes, "CAP", 8)
     monkeypatch.setattr("annotation.agreement.views.CAP", 8)
     board = Board(judged, judged.tasks.get(name="better"))
     assert (board.last, len(board.rows)) == (2, 6)

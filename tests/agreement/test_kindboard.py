@@ -8,11 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement import recompute
+from annotation.agreement import kind_votes, recompute
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
-from annotation.agreement.votes import kinds
 from annotation.judging.annotator import overview
 from annotation.judging.imports import bundles
 from annotation.judging.models import Batch, ClaimReview, Slot
@@ -51,7 +50,7 @@ def page(login, cast):
 
 
 def board(study, task):
-    return KindBoard(study, kinds.newest(study, task)[0])
+    return KindBoard(study, kind_votes.newest(study, task)[0])
 
 
 def disputed(study, task):

@@ -7,9 +7,10 @@ from annotation.core.errors import DomainError
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import KINDS, answers_of, config_of_task, labels
 from annotation.judging.kinds.base import Kind
+from annotation.judging.kinds.planning import EVERYTHING
 from annotation.judging.models import Item, Judgment
 from annotation.judging.work import present
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
 
 # What the interface has no default for.
@@ -109,6 +110,12 @@ def test_a_kind_with_one_label_an_answer_has_it_in_sql(judged, code):
         assert row.label == answer.label and answer.label in kind.labels(config)
         assert row.choice == kind.choice(answer.label, config)
         assert row.choice in kind.choices(config)
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_a_study_without_material_has_nothing_to_plan(tea, code):
+    task = TaskDefinition(name="new", kind=code, config=KINDS[code].check_config({}))
+    assert list(KINDS[code].plan(tea, task, EVERYTHING)) == []
 
 
 class Held:

@@ -6,11 +6,11 @@ from django.db.models import Case, Count, F, FloatField, Q, StdDev, TextField, W
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
+from annotation.agreement import kind_votes, rankings
 from annotation.agreement.figures import charts, summary
 from annotation.agreement.figures.dashboard import Board, by_day, sides
 from annotation.agreement.figures.rankings import mean_places, strengths
 from annotation.agreement.figures.scores import spread_figure
-from annotation.agreement.votes import kinds, rankings
 from annotation.judging.kinds import config_of_task
 from annotation.judging.models import Score
 
@@ -26,7 +26,7 @@ class KindBoard(Board):
     @property
     def judgments(self):
         """The task's judgments that count."""
-        return kinds.judgments(self.study, self.definition)
+        return kind_votes.judgments(self.study, self.definition)
 
     @cached_property
     def labels(self) -> list[str]:

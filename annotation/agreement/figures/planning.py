@@ -4,8 +4,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement import reading
-from annotation.agreement.figures.dashboard import Median
 from annotation.agreement.statistics import kappas, sample_size
+from annotation.agreement.task_votes import Median
 
 
 def plan(wanted: dict, board=None) -> dict:

@@ -8,8 +8,8 @@ from django.utils.translation import ngettext
 
 from annotation.agreement.figures import charts
 from annotation.agreement.figures.charts import Dot
-from annotation.agreement.figures.formulas import FORMULAS_OF
 from annotation.agreement.figures.wording import said, tier_name
+from annotation.agreement.formulas import FORMULAS_OF
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers.rules import TIERS
 

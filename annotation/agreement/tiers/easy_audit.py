@@ -51,7 +51,7 @@ def _triples(study) -> list:
 def _count(study, definition) -> int:
     """Easy pairs of a task, from its votes as they are now."""
     known = reading.read(study, definition)
-    waiting = reading.collecting(study, definition.name)
+    waiting = reserve.collecting(study, definition.name)
     topped = reserve.topped(study, definition.name)
     judged = rules.judge(known.votes, len(known.declared), collecting=waiting, topped=topped)
     won = {item.task: int(item.winner) for item in judged if (item.winner or "").isdigit()}

@@ -6,13 +6,27 @@ from django.db import transaction
 from django.db.models import Count
 from django.utils.translation import gettext as _
 
+from annotation.agreement import reading
 from annotation.agreement.models import TopUp
 from annotation.agreement.reading import AUDIT_TASK
-from annotation.agreement.tiers.rules import DEFAULT
+from annotation.agreement.tiers.rules import DEFAULT, is_closed
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
+
+
+def collecting(study, task: str) -> frozenset[str]:
+    """The task's items, by their own ids, that still wait for votes (``tiers.is_closed``)."""
+    closed = set(reading.closed_batches(study))
+    rows = study.items.filter(batch__task__name=task, batch__purpose=Batch.Purpose.WORK)
+    return frozenset(
+        name
+        for name, done, overlap, batch in rows.values_list(
+            "external_id", "done", "overlap", "batch_id"
+        ).iterator(chunk_size=20_000)
+        if not is_closed(done, overlap, batch in closed)
+    )
 
 
 def topped(study, task: str) -> frozenset[str]:

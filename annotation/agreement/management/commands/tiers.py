@@ -46,10 +46,9 @@ class Command(VotesCommand):
 
 def of_study(known, options):
     """The report of a study's task: items that still wait for votes are pending in it."""
-    from annotation.agreement import reading
     from annotation.agreement.tiers import easy_audit, reserve
 
-    waiting = reading.collecting(known.study, known.task)
+    waiting = reserve.collecting(known.study, known.task)
     topped = reserve.topped(known.study, known.task)
     report = tiers_report(known.votes, options, collecting=waiting, topped=topped)
     report["tiers"]["easy"] = easy_audit.easy_tier(known.study)

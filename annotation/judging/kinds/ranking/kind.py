@@ -44,8 +44,8 @@ class RankingKind(base.Kind):
         common.check_whole("options", full["options"], *OPTIONS)
         return full
 
-    def plan(self, study, task):
-        rows = planning.grouped(study, task)
+    def plan(self, study, task, scope=planning.EVERYTHING):
+        rows = planning.grouped(study, task, scope)
         return (row for row in rows if len(row["candidates"]) == task.config["options"])
 
     def labels(self, config: dict) -> list[str]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from django.db.models import Count, F, TextField, Value
 from django.db.models.functions import Cast, Concat
 
-from annotation.agreement import reading
+from annotation.agreement import rankings, reading
 from annotation.agreement.report import CONTENTS, agreement_report
-from annotation.agreement.votes import rankings
 from annotation.agreement.votes.table import VotesError, votes_from_columns
 from annotation.judging.kinds import codes, config_of_task, kind_of
 from annotation.judging.models import Judgment, Score

@@ -1,0 +1,279 @@
+"""The votes of one task of a study: its rows as arrays, and what the database adds up of them.
+
+Progress and vote patterns are added up by the database. The rest is read from single votes, of at
+most ``CAP`` of them: the votes of the study's first items. Reading many single votes takes longer
+than all that is computed from them, so the recomputation stores them.
+"""
+
+import io
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from django.db.models import Aggregate, Case, Count, F, FloatField, IntegerField, Q, Sum, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce, TruncDate
+from django.utils.translation import gettext as _
+
+from annotation.accounts.models import User
+from annotation.agreement import reading
+from annotation.agreement.models import AgreementResult, StoredVotes
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import ItemOption
+
+CAP = 200_000
+# So few are read when a page asks, and the page is up to date.
+READ_AT_ONCE = 20_000
+MOST_RATERS = 40
+
+
+class Median(Aggregate):
+    """PostgreSQL's median of a column."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+def _shown_at(place: int):
+    """The number of the answer shown at a place from 0; 0 where it is not known."""
+    return Coalesce(Cast(KeyTextTransform(place, "shown"), IntegerField()), 0)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One row a vote, in order of submission; codes from 0 into ``items`` and ``workers``.
+
+    An item is its position in the study. ``category`` is the place of the vote's label among the
+    task's, ``number`` the canonical number chosen (0 for none of them), ``place`` where that answer
+    was shown (0: not known), ``first`` the number shown first (0: not known), ``seconds`` the time
+    spent (NaN: not known).
+    """
+
+    items: list
+    workers: list
+    item: np.ndarray
+    worker: np.ndarray
+    category: np.ndarray
+    number: np.ndarray
+    place: np.ndarray
+    first: np.ndarray
+    seconds: np.ndarray
+
+    def __len__(self):
+        return len(self.item)
+
+    def pack(self) -> bytes:
+        """The rows as bytes, from which ``unpack`` makes the same rows again."""
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **vars(self))
+        return packed.getvalue()
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "Rows":
+        """The rows that were packed."""
+        with np.load(io.BytesIO(packed), allow_pickle=False) as stored:
+            found = {one.name: stored[one.name] for one in fields(cls)}
+        lists = {name: found[name].tolist() for name in ("items", "workers")}
+        return cls(**(found | lists))
+
+
+class TaskVotes:
+    """One task of a study. What several figures need is read once.
+
+    ``afresh``: from the votes themselves, however many there are.
+    """
+
+    def __init__(self, study, definition, *, afresh=False):
+        self.study, self.definition, self.afresh = study, definition, afresh
+        self.task, self.kind = definition.name, kind_of(definition.kind)
+        self.items = reading.items(study, self.task, [definition.kind])
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """All labels that could be given, in the order of their codes."""
+        return reading.labels(self.definition)
+
+    @property
+    def counts(self) -> list[str]:
+        """Each label's counter (``reading.items``)."""
+        return [f"given_{label}" for label in self.labels]
+
+    @property
+    def judgments(self):
+        """The task's judgments that count."""
+        return reading.selections(self.study, self.task)
+
+    @cached_property
+    def totals(self) -> dict:
+        """Votes there are, without those of people who left, and wanted; items, complete items."""
+        return self.items.aggregate(
+            votes=Sum("given", default=0),
+            wanted=Sum("overlap", default=0),
+            items=Count("pk"),
+            complete=Count("pk", filter=Q(given__gte=F("overlap"))),
+        )
+
+    @cached_property
+    def result(self) -> AgreementResult | None:
+        """Agreement and tiers as last recomputed; None too where an older version did it."""
+        found = self.study.agreement_results.filter(task=self.task).first()
+        return found if found and found.current else None
+
+    @property
+    def level(self) -> str:
+        """The scale of the labels, a level of ``stats.LEVELS``."""
+        return "nominal"
+
+    @cached_property
+    def stored(self) -> StoredVotes | None:
+        """The votes as of the last recomputation, where there are too many to read them again."""
+        if self.afresh or self.totals["votes"] <= READ_AT_ONCE:
+            return None
+        return StoredVotes.objects.filter(result__study=self.study, result__task=self.task).first()
+
+    @cached_property
+    def last(self) -> int | None:
+        """Place of the last item whose single votes are read; None for all of them."""
+        return reading.last_position(self.study, self.task, CAP, [self.definition.kind])
+
+    @cached_property
+    def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:
+        """(votes by label, whether the item is complete, items) of every pattern there is."""
+        names = (*self.counts, "given", "overlap")
+        rows = self.items.filter(given__gt=0).values_list(*names)
+        found = rows.annotate(n=Count("pk")).order_by(*names)
+        return [(row[:-3], row[-3] >= row[-2], row[-1]) for row in found]
+
+    @cached_property
+    def days(self) -> list[tuple[str, int]]:
+        """(day in ISO 8601, judgments) of every day (UTC) with judgments, added up by SQL."""
+        if self.stored:
+            return [tuple(row) for row in self.stored.progress["days"]]
+        found = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
+        return [(day.isoformat(), n) for day, n in found.annotate(n=Count("pk")).order_by("day")]
+
+    @cached_property
+    def raters(self) -> list[tuple[str, int, float | None]]:
+        """(annotator, judgments, median of their seconds), most judgments first, by SQL."""
+        if self.stored:
+            return [tuple(row) for row in self.stored.progress["raters"]]
+        found = self.judgments.values_list("annotator_id", "annotator__worker")
+        found = found.annotate(n=Count("pk"), median=Median("seconds"))
+        return [
+            (reading.worker_name(user, worker), n, median)
+            for user, worker, n, median in found.order_by("-n", "annotator_id")
+        ]
+
+    def store(self, result) -> None:
+        """Store what takes long to read beside the ``result`` of a recomputation."""
+        if self.totals["votes"] <= READ_AT_ONCE:
+            StoredVotes.objects.filter(result=result).delete()
+            return
+        progress = {"days": self.days, "raters": self.raters}
+        StoredVotes.objects.update_or_create(
+            result=result, defaults={"rows": self.rows.pack(), "progress": progress}
+        )
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The single votes, as numbers only: making objects of them would take most of the time."""
+        return Rows.unpack(self.stored.rows) if self.stored else self._read_rows()
+
+    def _read_rows(self) -> Rows:
+        found = self._choices().annotate(
+            first=_shown_at(0),
+            second=_shown_at(1),
+            time=Coalesce("seconds", -1.0),
+        )
+        fields = ("slot__item__position", "annotator_id", "number", "first", "second", "time")
+        found = found.order_by("submitted_at", "slot_id").values_list(*fields)
+        table = np.array(list(found.iterator(20_000)), dtype=float).reshape(-1, len(fields))
+        position, user, number, first, second, time = table.T
+        items, item = np.unique(position.astype(int), return_inverse=True)
+        users, worker = np.unique(user.astype(int), return_inverse=True)
+        code_of = {"tie": -1, "none": -2}
+        codes = [code_of.get(label) or int(label) for label in self.labels]
+        category = np.argmax(number[:, None] == np.array(codes), axis=1)
+        place = np.where(number == first, 1, np.where(number == second, 2, 3))
+        place[(number < 1) | (first == 0)] = 0
+        return Rows(
+            items=items.tolist(),
+            workers=self._names(users.tolist()),
+            item=item,
+            worker=worker,
+            category=category,
+            number=np.maximum(number, 0).astype(int),
+            place=place,
+            first=first.astype(int),
+            seconds=np.where(time < 0, np.nan, time),
+        )
+
+    def _choices(self):
+        """The votes that are read, with the ``number`` chosen: -1 for a tie, -2 for none."""
+        code = Case(When(outcome="tie", then=-1), When(outcome="none", then=-2), default=0)
+        found = reading.selections(self.study, self.task, self.last)
+        return found.annotate(number=Coalesce("choice__number", code))
+
+    def _names(self, users) -> list[str]:
+        found = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))
+        return [reading.worker_name(user, found[user]) for user in users]
+
+    @cached_property
+    def busiest(self) -> np.ndarray:
+        """Codes of the annotators with most votes, at most MOST_RATERS, most votes first."""
+        votes = np.bincount(self.rows.worker, minlength=len(self.rows.workers))
+        return np.argsort(-votes, kind="stable")[:MOST_RATERS]
+
+    @cached_property
+    def origins(self) -> dict[str, tuple[list[str], np.ndarray]]:
+        """Names, in order, of the answers' strategies and models, and a code for every answer.
+
+        The codes are (items, options), items as in ``rows``; -1 where an item has no such answer.
+        """
+        found = ItemOption.objects.filter(item__in=self.items)
+        if self.last is not None:
+            found = found.filter(item__position__lte=self.last)
+        fields = ("item__position", "number", "candidate__strategy")
+        rows = found.values_list(*fields, "candidate__endpoint", "candidate__model")
+        place = {position: n for n, position in enumerate(self.rows.items)}
+        shown = [row for row in rows.iterator(20_000) if row[0] in place]
+        at = [place[row[0]] for row in shown], [row[1] - 1 for row in shown]
+        texts = {
+            "strategies": [row[2] or _("not named") for row in shown],
+            "models": [row[3] or row[4] or _("not named") for row in shown],
+        }
+        return {key: self._coded(at, named) for key, named in texts.items()}
+
+    def _coded(self, at, named) -> tuple[list[str], np.ndarray]:
+        names = sorted(set(named))
+        code = {name: n for n, name in enumerate(names)}
+        table = np.full((len(self.rows.items), self.definition.config["options"]), -1)
+        table[at] = [code[name] for name in named]
+        return names, table
+
+    def of_rows(self, **found) -> dict:
+        """``found`` with the votes and items that single votes were read of."""
+        return {"votes": len(self.rows), "items": len(self.rows.items), **found}
+
+    def disputed(self, tier: str = ""):
+        """Items with two votes or more, the most disputed first: lowest own kappa, most votes.
+
+        ``tier`` asks for the items of that tier, those of one vote last.
+        """
+        n = Cast("given", FloatField())
+        same = sum(
+            Cast(name, FloatField()) * (Cast(name, FloatField()) - 1) for name in self.counts
+        )
+        k = float(len(self.labels))
+        own = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
+        found = self.items.filter(given__gte=2)
+        if tier:
+            found = self.items.filter(given__gte=1, tier__tier=tier)
+        found = found.annotate(kappa=Case(When(given__gte=2, then=own)))
+        return found.select_related("tier").order_by("kappa", "-given", "position")
+
+    def votes_of(self, item) -> str:
+        """The votes of an item by label, as they stand in a table."""
+        votes = ((label, getattr(item, f"given_{label}")) for label in self.labels)
+        return ", ".join(f"{label}: {n}" for label, n in votes if n)
