@@ -257,10 +257,20 @@ ALLAUTH_TRUSTED_PROXY_COUNT = PROXY_COUNT
 # Ours beside allauth's own. A class behind one address types at the same moment; a code of 40 bits
 # still outlasts this rate by thousands of years.
 ACCOUNT_RATE_LIMITS = {"join_code": "300/10m/ip", "crowd_enter": "300/10m/ip"}
-# Whether whoever does more than annotate needs a second factor.
-REQUIRE_MFA = env.bool("ATTUNE_REQUIRE_MFA", False)
+# Whether whoever does more than annotate needs a second factor: yes where others can reach us.
+PUBLIC = urlsplit(BASE_URL).hostname not in ("127.0.0.1", "localhost", "::1")
+REQUIRE_MFA = env.bool("ATTUNE_REQUIRE_MFA", PUBLIC)
 MFA_ADAPTER = "annotation.accounts.adapter.SealedSecrets"
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_SUPPORTED_TYPES = ["webauthn", "totp", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_FORMS = {
+    "add_webauthn": "annotation.accounts.forms.AddPasskey",
+    "login_webauthn": "annotation.accounts.forms.PasskeyLogIn",
+    "authenticate_webauthn": "annotation.accounts.forms.PasskeyAuthenticate",
+    "reauthenticate_webauthn": "annotation.accounts.forms.PasskeyReauthenticate",
+}
+# Browsers offer passkeys on plain HTTP for this one name.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = urlsplit(BASE_URL).hostname == "localhost"
 MFA_TOTP_ISSUER = "Attune"
 # allauth remembers a used code for one period: with a tolerance it could be used again after it.
 MFA_TOTP_TOLERANCE = 0

@@ -1,10 +1,15 @@
 from allauth.account.forms import ResetPasswordForm, SignupForm
 from allauth.account.models import EmailAddress
+from allauth.mfa.webauthn import forms as webauthn
+from django import forms
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from annotation.accounts.models import User
+
+SHAPE = (KeyError, TypeError, ValueError, AttributeError)
 
 
 class SignUp(SignupForm):
@@ -44,3 +49,51 @@ class ResetForm(ResetPasswordForm):
             if user.pk in owners or (user.email or "").lower() == email.lower()
         ]
         return email
+
+
+class Credential(forms.JSONField):
+    """What a browser says of a passkey; nonsense is refused as a wrong code would be."""
+
+    widget = forms.HiddenInput
+
+    def to_python(self, value: str) -> dict | None:
+        try:
+            return super().to_python(value)
+        except RecursionError:
+            raise forms.ValidationError(_("This passkey cannot be read.")) from None
+
+
+class _Readable:
+    """A form of allauth's whose library meets a credential of another shape with any error."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["credential"] = Credential()
+
+    def _clean_fields(self) -> None:
+        try:
+            super()._clean_fields()
+        except SHAPE:
+            self.add_error("credential", _("This passkey cannot be read."))
+
+    def _clean_form(self) -> None:
+        try:
+            super()._clean_form()
+        except SHAPE:
+            self.add_error("credential", _("This passkey cannot be read."))
+
+
+class AddPasskey(_Readable, webauthn.AddWebAuthnForm):
+    pass
+
+
+class PasskeyLogIn(_Readable, webauthn.LoginWebAuthnForm):
+    pass
+
+
+class PasskeyAuthenticate(_Readable, webauthn.AuthenticateWebAuthnForm):
+    pass
+
+
+class PasskeyReauthenticate(_Readable, webauthn.ReauthenticateWebAuthnForm):
+    pass

@@ -10,6 +10,7 @@ from annotation.studies.models import Membership, Role
 # What somebody needs to set a second factor up, or to go away.
 OPEN = {
     *("mfa_index", "mfa_activate_totp", "totp-picture", "mfa_reauthenticate"),
+    *("mfa_list_webauthn", "mfa_add_webauthn", "mfa_reauthenticate_webauthn"),
     *("account_reauthenticate", "account_logout", "language", "live", "ready"),
 }
 
@@ -44,7 +45,8 @@ def _lacks_factor(user) -> bool:
     staff = user.is_superuser or (
         Membership.objects.filter(user=user, left_at=None).exclude(role=Role.ANNOTATOR).exists()
     )
-    return staff and not Authenticator.objects.filter(user=user, type="totp").exists()
+    factors = Authenticator.objects.filter(user=user, type__in=("totp", "webauthn"))
+    return staff and not factors.exists()
 
 
 def _problem():

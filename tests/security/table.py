@@ -349,6 +349,12 @@ TABLE = {
     "account_reset_password_from_key_done": account(SAY, SAY),
     # Its pages ask for the password once more; who has no second factor has nothing to see.
     "mfa_index": account(AWAY, SAY),
+    "mfa_list_webauthn": account(AWAY, SAY),
+    "mfa_add_webauthn": account(AWAY, AWAY),
+    "mfa_reauthenticate_webauthn": account(AWAY, AWAY),
+    "mfa_remove_webauthn": account(AWAY, AWAY, pk=10**9),
+    "mfa_edit_webauthn": account(AWAY, AWAY, pk=10**9),
+    "mfa_login_webauthn": account("302 302 302 302 405 405 200", AWAY),
     "mfa_authenticate": account(AWAY, AWAY),
     "mfa_reauthenticate": account(AWAY, AWAY),
     "mfa_activate_totp": account(AWAY, AWAY),
