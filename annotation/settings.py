@@ -263,6 +263,8 @@ REQUIRE_MFA = env.bool("ATTUNE_REQUIRE_MFA", PUBLIC)
 MFA_ADAPTER = "annotation.accounts.adapter.SealedSecrets"
 MFA_SUPPORTED_TYPES = ["webauthn", "totp", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
+# A class behind one address; a passkey is nothing to guess.
+MFA_RATE_LIMITS = {"webauthn_login": "300/10m/ip"}
 MFA_FORMS = {
     "add_webauthn": "annotation.accounts.forms.AddPasskey",
     "login_webauthn": "annotation.accounts.forms.PasskeyLogIn",

@@ -221,7 +221,22 @@ def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.5) ->
     if wrong:
         print(f"{wrong} counters differ from the rows they count.", file=sys.stderr)
     bad = wrong or any(found.values()) or any(one.trouble or one.is_alive() for one in crowd)
-    return 1 if bad or not journal.count else 0
+    answers, kills = quota(seconds)
+    few = journal.count < answers or killed.total() < kills
+    if few:
+        words = f"Too few to prove anything: {answers} acknowledged and {kills} kills are wanted."
+        print(words, file=sys.stderr)
+    return 1 if bad or few else 0
+
+
+def quota(seconds: float) -> tuple[int, int]:
+    """Acknowledgements and kills without which a run of so many seconds proves nothing.
+
+    Ten minutes bring 20,000 and 300; a shorter run, which starts as slowly, half of its share.
+    """
+    share = seconds / 600
+    factor = 1 if share >= 1 else 0.5 * share
+    return int(20_000 * factor), int(300 * factor)
 
 
 def _tell(journal: Journal, killed, crowd: list[Annotator]) -> None:

@@ -103,3 +103,10 @@ def assert_every_candidate_is_written(house):
             " FROM candidates_candidate WHERE endpoint = 'fake'"
         ).fetchone()
     assert rows == (12, 12, "A calm answer.", "A calm answer.")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "answers", "kills"), [(600, 20_000, 300), (3_600, 20_000, 300), (60, 1_000, 15)]
+)
+def test_a_run_with_too_little_done_proves_nothing(seconds, answers, kills):
+    assert chaos.quota(seconds) == (answers, kills)

@@ -13,7 +13,9 @@ SCRIPTS = sorted(path for path in (ROOT / "static/js").rglob("*.js"))
 
 IN_TEMPLATES = {
     # Data in a block of JSON is read by a script of ours, not run.
-    "an inline script": r"<script(?![^>]*(?:\bsrc=|application/json))|<script(?![^>]*json)[^>]*>\s*[^<\s]",
+    "an inline script": (
+        r"<script(?![^>]*(?:\bsrc=|application/json))|<script(?![^>]*json)[^>]*>\s*[^<\s]"
+    ),
     "an inline style": r"<style|\sstyle\s*=",
     "an event handler": r"\son[a-z]+\s*=|hx-on",
     "an address that runs": r"javascript:|data:\w+/",
