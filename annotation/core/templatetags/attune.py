@@ -3,6 +3,8 @@
 import json
 
 from django import template
+from django.conf import settings
+from django.conf.locale import LANG_INFO
 from django.utils.html import format_html, format_html_join
 
 import annotation
@@ -15,6 +17,18 @@ register = template.Library()
 def attune_version() -> str:
     """The installed version, as `annotation.__version__` and CHANGELOG.md state it."""
     return annotation.__version__
+
+
+@register.filter
+def endonym(code) -> str:
+    """A language by its own name; the code where Django does not know the language."""
+    return LANG_INFO.get(str(code).lower(), {}).get("name_local", str(code))
+
+
+@register.simple_tag
+def sends_mail() -> bool:
+    """Whether a mail server is set; without one no page may claim that a mail was sent."""
+    return bool(settings.EMAIL_URL)
 
 
 @register.filter
