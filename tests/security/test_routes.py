@@ -104,7 +104,7 @@ def test_each_role_gets_what_the_table_says(world, name):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "POST" in TABLE[name].methods])
+@pytest.mark.parametrize("name", [n for n in NAMES if TABLE[n].methods.get("POST", 400) < 400])
 def test_what_is_allowed_really_happens(world, name):
     """Otherwise the refusals above would prove nothing."""
     row = TABLE[name]
