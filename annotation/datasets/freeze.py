@@ -300,7 +300,7 @@ class _Rows:
         if self.layout.TIERED:
             self.filled = filled(self.reading.items(), self.choices.tier_rule)
         if "items" in makers:
-            self.posteriors = posteriors(self.reading.items())
+            self.posteriors = posteriors(self.reading.label_votes())
         for item in self.reading.items():
             yield from self._of_item(item, makers.get("items"))
         if "candidates" in makers:

@@ -109,6 +109,42 @@ class Reading:
                 record = self._item(item, shown[item.pk], votes[item.pk], rulings.get(item.pk))
                 yield replace(record, imported=pairs[item.pk]) if item.pk in pairs else record
 
+    def label_votes(self) -> Iterator[records.LabelVote]:
+        """Every vote whose answer is one label, without texts: cheaper than ``items``."""
+        batches = defaultdict(list)
+        for batch, task in self._tasks.items():
+            batches[task.kind].append(batch)
+        for code, theirs in batches.items():
+            kind = kind_of(code)
+            if kind.SHAPE != "label":
+                continue
+            places = {
+                batch: {label: place for place, label in enumerate(_labels(self._tasks[batch]))}
+                for batch in theirs
+            }
+            rows = (
+                self._judgments()
+                .filter(slot__item__batch__in=theirs, slot__item__in=self._items())
+                .exclude(annotator__in=self.withdrawn)
+                .annotate(given_label=kind.label_column())
+                .order_by("pk")
+                .values_list("slot__item__batch_id", "slot__item__external_id", "annotator_id",
+                             "given_label")
+            )  # fmt: skip
+            for number, (batch, item, worker, label) in enumerate(rows.iterator(chunk_size=20_000)):
+                if number % 20_000 == 0:
+                    self.alive()
+                # A label that the task does not offer is refused where the item is read.
+                if label in places[batch]:
+                    task = self._tasks[batch]
+                    yield records.LabelVote(
+                        (task.name, task.version),
+                        len(places[batch]),
+                        item,
+                        worker,
+                        places[batch][label],
+                    )
+
     def attributes(self) -> Iterator[records.Attribute]:
         """Every attribute that an item of the release shows, with its conversations."""
         shown = self._items().filter(attribute=OuterRef("pk"))
@@ -266,6 +302,10 @@ def released_labels(kind: Kind, config: dict, ids: dict[int, str]) -> tuple[str,
     """Every label of an answer with options under ``ids``; none where it has several parts."""
     labels = kind.labels(config) if kind.SHAPE == "label" else ()
     return tuple(kind.label_json(label, ids) for label in labels)
+
+
+def _labels(task) -> list[str]:
+    return kind_of(task.kind).labels(config_of_task(task))
 
 
 def _public(parameters: dict) -> dict:

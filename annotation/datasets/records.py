@@ -4,6 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,16 @@ class Vote:
     chips: list[str] = field(default_factory=list)
     marks: list[dict] = field(default_factory=list)
     revision: int = 1
+
+
+class LabelVote(NamedTuple):
+    """A vote as codes: the version of a task with its number of labels, item, worker, label."""
+
+    task: tuple[str, int]
+    labels: int
+    item: str
+    worker: int
+    label: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,9 +110,13 @@ def describe(folder: Path, path: str, rows: int) -> dict:
         return {"path": path, "rows": rows, "bytes": file.tell(), "sha256": digest}
 
 
+# Made once: json.dumps would make one for each row.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def json_text(value) -> str:
     """One line of JSON, other scripts than Latin as they are."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def _writer(path: Path, table: Table, safe: bool):
