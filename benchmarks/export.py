@@ -29,9 +29,9 @@ JUDGE = """
         RETURNING s.id, s.annotator_id, s.position, s.ordinal
     ), made AS (
         INSERT INTO judging_judgment (slot_id, annotator_id, key, digest, shown, reason, flags,
-               chips, marks, seconds, submitted_at, imported, revision)
+               chips, marks, circumstances, seconds, submitted_at, imported, revision)
         SELECT id, annotator_id, 'k' || ordinal, '', '[2,1]', 'Because it fits better.', '[]',
-               '[]', '[]', 12.5, now() + position * interval '1 second', false, 1
+               '[]', '[]', '{}', 12.5, now() + position * interval '1 second', false, 1
         FROM done RETURNING id, slot_id
     )
     INSERT INTO judging_selection (judgment_ptr_id, outcome, choice_id, strength)

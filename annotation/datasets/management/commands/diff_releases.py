@@ -1,0 +1,39 @@
+"""`manage.py diff_releases OLD NEW`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.datasets.difference import compare
+
+
+class Command(BaseCommand):
+    """Show what differs between two releases."""
+
+    help = "Show which rows were added, removed or changed between two releases' folders."
+    requires_system_checks = []
+
+    def add_arguments(self, parser):
+        """OLD, NEW and --json."""
+        parser.add_argument("old", metavar="OLD", type=Path)
+        parser.add_argument("new", metavar="NEW", type=Path)
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, old, new, **options):
+        """Compare them row by row."""
+        try:
+            difference = compare(old, new)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        if options["json"]:
+            self.stdout.write(json.dumps(difference, ensure_ascii=False))
+            return
+        self.stdout.write(f"{difference['old']} -> {difference['new']}")
+        for path, entry in difference["tables"].items():
+            sorts = ("added", "removed", "changed", "same")
+            counts = ", ".join(f"{entry[name]:,} {name}" for name in sorts)
+            self.stdout.write(f"{path}: {counts}")
+        if not difference["tables"]:
+            self.stdout.write("no row differs")

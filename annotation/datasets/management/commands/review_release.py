@@ -1,0 +1,38 @@
+"""`manage.py review_release DIR`"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.datasets.review import review
+
+
+class Command(BaseCommand):
+    """List what looks like personal data in a release."""
+
+    help = "List passages of a release that look like personal data: read them before publishing."
+    requires_system_checks = []
+
+    def add_arguments(self, parser):
+        """DIR and --json."""
+        parser.add_argument("folder", metavar="DIR", type=Path)
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args, folder, **options):
+        """Print every passage with its place; nothing is changed."""
+        try:
+            passages = list(review(folder))
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        if options["json"]:
+            self.stdout.write(json.dumps({"passages": passages}, ensure_ascii=False))
+            return
+        for one in passages:
+            place = f"{one['file']}, row {one['line']}, {one['field']}"
+            around = " ".join(one["around"].split())
+            self.stdout.write(f"{place}: {one['kind']} “{one['text']}” in “{around}”")
+        kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(p["kind"] for p in passages).items())
+        self.stdout.write(f"{len(passages)} passages to read" + (f": {kinds}" if kinds else ""))
