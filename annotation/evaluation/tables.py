@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.figures import charts
 from annotation.core.cells import disarmed
@@ -73,7 +74,7 @@ def accuracies(results: list[tuple[str, dict]]) -> Table:
             for name in (*TIERS, "average")
         ]
         rows.append(Row(group, result["model"], [*cells, result["average"]["value"]]))
-    return Table("Accuracy by half and tier", [*heads, TOTAL], _sorted(rows))
+    return Table(_("Accuracy by half and tier"), [*heads, TOTAL], _sorted(rows))
 
 
 def settings(results: list[tuple[str, dict]]) -> Table:
@@ -84,7 +85,7 @@ def settings(results: list[tuple[str, dict]]) -> Table:
         line[result["setting"]] = result["average"]["value"]
     rows = [Row(*key, [line.get(name) for name in SETTINGS]) for key, line in lines.items()]
     heads = [SETTING_NAMES[name] for name in SETTINGS]
-    return Table("Accuracy by setting", heads, _sorted(rows, column=0))
+    return Table(_("Accuracy by setting"), heads, _sorted(rows, column=0))
 
 
 def aspects(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Table:
@@ -99,7 +100,7 @@ def aspects(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Table:
             some = [p for p in pairs if p.half == half and name in (p.tier, "whole")]
             values = [_higher(some, of) for of in scores.values()]
             rows.append(Row(half, name, values))
-    return Table("Accuracy on aspects", list(scores), rows, digits=2)
+    return Table(_("Accuracy on aspects"), list(scores), rows, digits=2)
 
 
 def _higher(pairs: list[Pair], scores: dict[str, float]) -> float | None:
@@ -119,11 +120,11 @@ def correlations(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Tabl
     """
     names = [*scores, CHOSEN]
     answers = [(p.chosen_id, 1.0) for p in pairs] + [(p.reject_id, 0.0) for p in pairs]
-    columns = [[of.get(name, math.nan) for name, _ in answers] for of in scores.values()]
-    values = np.array([*columns, [chosen for _, chosen in answers]])
+    columns = [[of.get(name, math.nan) for name, _mark in answers] for of in scores.values()]
+    values = np.array([*columns, [chosen for _name, chosen in answers]])
     rows = [Row("", name, [_pearson(a, b) for b in values]) for name, a in
             zip(names, values, strict=True)]  # fmt: skip
-    return Table("Pearson's correlation of aspects and choice", names, rows, digits=2)
+    return Table(_("Pearson's correlation of aspects and choice"), names, rows, digits=2)
 
 
 def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
@@ -150,7 +151,7 @@ def judges(results: list[dict], criteria: tuple[str, ...]) -> Table:
         )
         for result in results
     ]
-    return Table("Judges", [*heads, "Recall", "Avg", "Pearson", "Spearman"], rows, digits=2)
+    return Table(_("Judges"), [*heads, "Recall", "Avg", "Pearson", "Spearman"], rows, digits=2)
 
 
 def _sorted(rows: list[Row], column: int = -1) -> list[Row]:
