@@ -9,6 +9,7 @@ from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.tiers import rules
+from annotation.datasets.truth import counted
 from annotation.judging.kinds import kind_of
 
 # Pairs by other rules than tiers.
@@ -49,7 +50,9 @@ class Tally:
         name = f"{item.task} v{item.task_version}"
         if item.labels:
             task = self._tasks.setdefault(name, _Task.of(item))
-            task.add(verdict.tier, verdict.counts, item.votes)
+            # A majority may have folded a scale into its sides: agreement is on the scale itself.
+            counts = verdict.counts if len(verdict.counts) == len(item.labels) else counted(item)
+            task.add(verdict.tier, counts, item.votes)
         for criterion in item.criteria:
             task = self._tasks.setdefault(f"{name}: {criterion}", _Task(SCORES, ordinal=True))
             for answer in item.answers:

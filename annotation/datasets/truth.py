@@ -77,6 +77,11 @@ def _counted(item: Item, votes) -> dict[str, int]:
     return counts
 
 
+def counted(item: Item) -> tuple[int, ...]:
+    """How many votes each of ``item.labels`` has."""
+    return tuple(_counted(item, item.votes).values())
+
+
 def not_offered(item: Item, label: str) -> DomainError:
     """The refusal of a vote that the task could not be given."""
     words = f"Item {item.id} holds a vote for “{label}”, which its task does not offer."
