@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.text import clean
-from annotation.judging.annotator import history_beside
+from annotation.judging.annotator import history_beside, overview
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
 from annotation.judging.models import Batch, Desk, Slot
@@ -267,6 +267,7 @@ def _page(request, study, slot_id, refusal=None, last=None):
             "done": desk.done,
             "stopped": desk.stopped_at and desk.stop_reason,
             "asks": own.asked_for(study),
+            "today": overview.today(study, request.user),
             "completion": request.user.worker
             and crowd.completion(request.user, study, desk.done, nothing_left=True),
         }

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.db import connection
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, Left
 from django.http import Http404
 from django.utils import timezone
@@ -241,6 +241,16 @@ def _days(counts: dict, since: date) -> list[Day]:
         Day(one, counts.get(one, 0), 10 * n, math.ceil(BAR * counts.get(one, 0) / most))
         for n, one in enumerate(dates)
     ]
+
+
+def today(study, user) -> dict:
+    """What the person judged in the study since midnight: ``count`` items and ``time`` in words."""
+    begin = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    given = Judgment.objects.filter(slot__study=study, annotator=user, submitted_at__gte=begin)
+    sums = given.aggregate(
+        count=Count("pk", filter=Q(revision=1)), seconds=Coalesce(Sum("seconds"), 0.0)
+    )
+    return {"count": sums["count"], "time": duration(sums["seconds"])}
 
 
 def duration(seconds: float) -> str:
