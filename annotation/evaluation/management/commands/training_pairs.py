@@ -1,0 +1,34 @@
+"""`manage.py training_pairs STUDY`"""
+
+import json
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.evaluation import training_pairs
+from annotation.studies.models import Study
+
+
+class Command(BaseCommand):
+    """Print pairs for training a reward model."""
+
+    help = (
+        "Print, as JSON lines, pairs of the training personas: an answer made from the persona "
+        "(A1) against one to the question alone (A3), by the same model."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY."""
+        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+
+    def handle(self, *args, study, **options):
+        """Write the lines to stdout; exit 1 where there are none."""
+        row = Study.objects.filter(slug=study).first()
+        if row is None:
+            raise CommandError(f"There is no study “{study[:60]}”.")
+        count = 0
+        for pair in training_pairs.rows(row):
+            self.stdout.write(json.dumps(pair, ensure_ascii=False))
+            count += 1
+        if not count:
+            raise CommandError("No training persona has answers of A1 and A3 by the same model.")
+        self.stderr.write(f"{count:,} pairs")

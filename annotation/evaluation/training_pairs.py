@@ -1,0 +1,43 @@
+"""Pairs for reward models: an answer made from the persona against one without, as in Table 6."""
+
+from collections.abc import Iterator
+
+from annotation.candidates.models import Candidate
+from annotation.datasets.truth import QUESTION_ALONE
+from annotation.personas.models import Persona
+from annotation.personas.profile import as_text
+
+WITH_PERSONA = "A1"
+
+
+def rows(study) -> Iterator[dict]:
+    """{"prompt", "chosen", "rejected", "persona"} of the training personas' questions.
+
+    Chosen is an answer that was made from the persona (A1), rejected one of the same model to the
+    question alone (A3). A persona of the benchmark is never among them: a persona is of one split.
+    """
+    answers = Candidate.objects.filter(
+        study=study,
+        strategy__in=(WITH_PERSONA, QUESTION_ALONE),
+        query__persona__split=Persona.Split.TRAINING,
+        query__persona__dropped_at=None,
+    ).select_related("query__persona")
+    waiting: dict[tuple, Candidate] = {}
+    order = ("query_id", "model", "strategy", "external_id")
+    for answer in answers.order_by(*order).iterator(2_000):
+        key = (answer.query_id, answer.model)
+        if answer.strategy == WITH_PERSONA:
+            waiting.setdefault(key, answer)
+        elif chosen := waiting.pop(key, None):
+            yield _row(chosen, answer)
+
+
+def _row(chosen: Candidate, rejected: Candidate) -> dict:
+    query = chosen.query
+    profile = as_text(query.persona.versions.latest("pk").profile)
+    return {
+        "prompt": f"The user's profile:\n{profile}\n\nQuestion:\n{query.text}",
+        "chosen": chosen.text,
+        "rejected": rejected.text,
+        "persona": query.persona.external_id,
+    }
