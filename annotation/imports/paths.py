@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 
+_NAME = re.compile(r"[^.\[\]]+")
 _STEP = re.compile(r"([^.\[\]]+)|\[(-?\d*)\]")
 
 
@@ -59,20 +60,25 @@ def leaves(record: dict, limit: int = 200) -> dict[str, object]:
     """Every place of ``record`` a value can be taken from, with the value; lists by ``[]``."""
     places: dict[str, object] = {}
 
+    def offer(value, path: str) -> None:
+        if len(places) < limit and (path not in record or value is record[path]):
+            places.setdefault(path, value)
+
     def visit(value, path: str) -> None:
-        if len(places) >= limit:
-            return
-        if path:
-            places[path] = value
+        offer(value, path)
         if isinstance(value, dict):
             for key, entry in value.items():
-                if _STEP.fullmatch(str(key)):
-                    visit(entry, f"{path}.{key}" if path else str(key))
+                if _NAME.fullmatch(str(key)):
+                    visit(entry, f"{path}.{key}")
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             for key in value[0]:
-                if _STEP.fullmatch(str(key)):
-                    entries = [entry.get(key) for entry in value if isinstance(entry, dict)]
-                    places.setdefault(f"{path}[].{key}", entries)
+                if _NAME.fullmatch(str(key)):
+                    entries = [_walk(entry, (str(key),)) for entry in value]
+                    offer(entries, f"{path}[].{key}")
 
-    visit(record, "")
+    for name, value in record.items():
+        if _NAME.fullmatch(str(name)):
+            visit(value, str(name))
+        elif name:
+            offer(value, str(name))
     return places

@@ -1,6 +1,8 @@
 """`import_data`: what people have becomes a study, by recipe, by mapping, or by column names."""
 
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -302,3 +304,20 @@ def test_real_files_come_in_whole(file, args, expected, capsys):
     call_command("import_data", str(SHARED / file), *args, "--json")
     report = json.loads(capsys.readouterr().out)
     assert (counts(report), report["rejected"]) == (expected, [])
+
+
+def test_ten_thousand_faulty_lines_are_counted_and_listed(bring):
+    lines = ["id,prompt", *(f"{n}," for n in range(10_000)), "good,Why?"]
+    report = bring("\n".join(lines), "--recipe", "prompts", "--study", "tea")
+    assert (report["queries"], len(report["rejected"])) == (1, 10_000)
+    assert report["rejected"][-1] == {"line": 10_001, "reason": "the question is empty"}
+
+
+def test_a_zipped_bundle_says_itself_what_it_holds(bring):
+    study = {"slug": "packed", "title": "Packed", "languages": ["en"], "tasks": []}
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("packed/study.json", json.dumps(study))
+        archive.writestr("packed/queries.jsonl", '{"id": "q1", "text": "Why?"}\n')
+    report = bring(data.getvalue(), name="packed.zip")
+    assert (report["study"], report["queries"]) == ("packed", 1)

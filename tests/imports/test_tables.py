@@ -1,0 +1,206 @@
+"""Tables of every format, and what is wrong with files: a sentence each."""
+
+import gzip
+import io
+import json
+import zipfile
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.imports import mapping, paths, recipes, shape, tables
+from annotation.imports.mapping import Mapping, MappingError
+
+ROWS = [{"id": 1, "prompt": "Why?", "note": "a"}, {"id": 2, "prompt": "How, then?", "note": ""}]
+
+
+def read(path):
+    with tables.opened(path) as table:
+        return table.format, table.notes, [row for _line, row in table.rows()]
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(content, name="mine"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def delimited(sign: str) -> str:
+    lines = [["id", "prompt", "note"], ["1", "Why?", "a"], ["2", '"How, then?"', ""]]
+    return "\n".join(sign.join(line) for line in lines) + "\n"
+
+
+def texts(rows):
+    return [{key: str(value) for key, value in row.items()} for row in rows]
+
+
+def workbook(fill) -> bytes:
+    book, data = openpyxl.Workbook(), io.BytesIO()
+    fill(book.active)
+    book.save(data)
+    return data.getvalue()
+
+
+def filled(sheet):
+    for row in [list(ROWS[0]), *(list(row.values()) for row in ROWS)]:
+        sheet.append(row)
+
+
+def zipped(files: dict[str, bytes], level=zipfile.ZIP_DEFLATED) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", level) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (delimited(","), "csv"),
+        (delimited(";"), "csv"),
+        (delimited("\t"), "csv"),
+        (b"\xef\xbb\xbf" + delimited(",").encode(), "csv"),
+        (delimited(",").encode("utf-16"), "csv"),
+        (delimited(",").encode("utf-16-le"), "csv"),
+        ("\n".join(json.dumps(row) for row in ROWS), "jsonl"),
+        (json.dumps(ROWS, indent=1), "json"),
+        (json.dumps({"version": 1, "data": ROWS}, indent=1), "json"),
+        (json.dumps(ROWS).encode("utf-16"), "json"),
+        (workbook(filled), "xlsx"),
+        (gzip.compress(delimited(",").encode()), "csv"),
+        (zipped({"a/rows.csv": delimited(",").encode(), "__MACOSX/rows.csv": b"x"}), "csv"),
+    ],
+)
+def test_every_format_gives_the_same_rows(file, content, expected):
+    format_, _notes, rows = read(file(content))
+    assert format_ == expected
+    assert [row["note"] or "" for row in rows] == ["a", ""]
+    assert texts(rows) == texts(ROWS)
+
+
+def test_parquet_gives_nested_values_and_times_as_text(tmp_path):
+    when = pa.array([1_700_000_000], pa.timestamp("s"))
+    table = pa.table({"turns": [["a", "b"]], "n": [1.0], "when": when})
+    pq.write_table(table, tmp_path / "t")
+    rows = read(tmp_path / "t")[2]
+    assert rows == [{"turns": ["a", "b"], "n": 1, "when": "2023-11-14T22:13:20"}]
+
+
+def test_an_unusual_separator_and_utf_16_are_named(file):
+    assert read(file(delimited(";")))[1] == ["The columns are separated by: semicolon."]
+    assert read(file(delimited(",").encode("utf-16")))[1] == ["The file is in UTF-16."]
+
+
+def merged(sheet):
+    filled(sheet)
+    sheet.merge_cells("A2:A3")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "The file is empty."),
+        (b"\x00\x00 \n", "The file is empty."),
+        (b"<!DOCTYPE html><p>", "This is a web page or XML, not a table."),
+        (b"%PDF-1.4", "This is a PDF, not a table."),
+        (b"\xd0\xcf\x11\xe0aaaa", "This is an old Excel file"),
+        (b"a,b,a\n1,2,3\n", "two columns are called “a”"),
+        (b'[{"a": 1},', "The JSON is broken"),
+        (b"PAR1 and nothing else", "The Parquet file is broken"),
+        (b"\x1f\x8bxx", "The gzip file is broken"),
+        (b"PK\x03\x04xx", "The zip file is broken"),
+        (zipped({"a.csv": b"a", "b.csv": b"b"}), "The zip file holds 2 tables"),
+        (zipped({"bomb.csv": b"0" * 20_000_000}), "The file unfolds to far more than it is"),
+        (gzip.compress(b"0" * 20_000_000), "The file unfolds to far more than it is"),
+        (workbook(merged), "1 merged cells, the first in row 2, column 1"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "These are no characters"),
+    ],
+)
+def test_what_is_no_table_gets_a_sentence(file, content, words):
+    with pytest.raises(tables.TableError) as refusal:
+        read(file(content))
+    assert words in refusal.value.sentence
+
+
+def test_formulas_in_a_csv_are_plain_text_and_those_in_excel_are_their_value(file):
+    assert read(file('prompt\n"=1+1"\n'))[2] == [{"prompt": "=1+1"}]
+
+    def formula(sheet):
+        sheet.append(["prompt", "n"])
+        sheet.append(["Why?", "=1+1"])
+
+    # A program that computed nothing stored no value.
+    assert read(file(workbook(formula)))[2][0]["prompt"] == "Why?"
+
+
+def test_bytes_that_are_no_text_spoil_their_own_row(file):
+    rows = read(file(b"prompt,x\n\xff\xfe,1\ngood,2\n"))[2]
+    shaped = Mapping({"prompt": ("prompt",)})
+    with pytest.raises(shape.RowError, match="holds bytes that are no text"):
+        shape.shape(rows[0], shaped)
+    assert shape.shape(rows[1], shaped).prompt == "good"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("a", {"b": [{"c": 1}, {"c": 2}]}),
+        ("a.b[0].c", 1),
+        ("a.b[-1].c", 2),
+        ("a.b[].c", [1, 2]),
+        ("a.b[7].c", None),
+        ("x.y", 9),
+        ("a.z", None),
+    ],
+)
+def test_a_place_inside_a_record(path, value):
+    assert paths.value_at({"a": {"b": [{"c": 1}, {"c": 2}]}, "x.y": 9}, path) == value
+
+
+@given(st.recursive(st.none() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3)
+       | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=12))  # fmt: skip
+def test_every_place_that_is_offered_can_be_read(value):
+    record = {"column": value}
+    for place, content in paths.leaves(record).items():
+        assert paths.value_at(record, place) == content
+
+
+@given(st.dictionaries(st.sampled_from(list(mapping.TARGETS)), st.text(max_size=8), max_size=5))
+def test_any_mapping_is_taken_or_refused_with_a_sentence(columns):
+    try:
+        read_ = Mapping.from_json({"columns": columns})
+    except MappingError as refusal:
+        assert refusal.sentence
+    else:
+        assert Mapping.from_json(read_.as_json()) == read_
+
+
+@given(st.dictionaries(st.sampled_from(["p", "a", "b", "w", "l"]), st.none() | st.integers()
+       | st.text(max_size=9) | st.lists(st.text(max_size=3), max_size=3)))  # fmt: skip
+def test_any_row_is_shaped_or_refused_with_a_sentence(record):
+    columns = {"prompt": "p", "answer_a": "a", "answer_b": "b", "worker": "w", "label": "l"}
+    try:
+        row = shape.shape(record, Mapping({key: (name,) for key, name in columns.items()}))
+    except shape.RowError as fault:
+        assert fault.sentence
+    else:
+        assert len(row.answers) == 2 and row.votes[0].label in ("1", "2", "tie", "none")
+
+
+def test_a_recipe_says_which_column_it_misses():
+    with pytest.raises(MappingError, match="needs a column “conversation_a”; the file has x"):
+        recipes.mapping_of("arena", [{"x": 1}])
+
+
+def test_a_near_miss_of_a_name_is_a_question():
+    assert mapping.suggestion("nedd") == "need"
+    assert mapping.suggestion("toxicity") is None
