@@ -280,7 +280,8 @@ class _Reading:
 
     def label(self, value, row: Row) -> str:
         text = self.mapping.values.get(str(value), clean(value, "label")).strip()
-        if len(row.answers) < 2:
+        # An order, the best first: "A>C=B".
+        if len(row.answers) < 2 or ">" in text:
             return text
         names = [answer.name for answer in row.answers]
         label = choice_of(text, names, [answer.model for answer in row.answers])

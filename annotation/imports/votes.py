@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 
@@ -70,6 +70,12 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
             "criteria": criteria[: shape.CRITERIA_LIMIT],
             "options": min(size, 5),
             "feedback": "optional",
+        }
+    orders = {label for label in seen.labels if ">" in label}
+    if orders:
+        return "ranking", optional | {
+            "options": size,
+            "ties": any("=" in label for label in orders),
         }
     if size in (2, 3):
         words = {"tie": "tie" in seen.labels, "none": "none" in seen.labels}
@@ -341,11 +347,22 @@ def _body(judgment: _Judgment, target: Target, signed: bool) -> dict:
             }
         verdict = VERDICTS.get(label, label)
         return {"verdict": verdict, "cause": "other" if verdict != "accepted" else ""}
+    if ">" in judgment.label:
+        return {"ranking": _ranking(judgment, target)}
     if "criteria" in target.config:
         return {"answers": _scores(judgment, target)}
     if "points" in target.config:
         return {"value": _on_scale(judgment, target.config["points"], signed)}
     return {"choice": _choice(judgment, target)}
+
+
+def _ranking(judgment: _Judgment, target: Target) -> list:
+    """The options' ids, the best first, of an order such as "A>C=B"."""
+    places: list = []
+    for group in judgment.label.split(">"):
+        ids = [_choice(replace(judgment, label=name.strip()), target) for name in group.split("=")]
+        places.append(ids if len(ids) > 1 else ids[0])
+    return places
 
 
 def _choice(judgment: _Judgment, target: Target) -> str:
@@ -354,7 +371,7 @@ def _choice(judgment: _Judgment, target: Target) -> str:
     if label is None:
         raise DomainError(_("the item has no answer “%s”") % judgment.label[:80])
     if not label.isdigit():
-        if not target.config[label]:
+        if not target.config.get(label):
             raise DomainError(_("the item's task allows no “%s”") % label)
         return label
     return target.options[target.shown[int(label) - 1] - 1].candidate

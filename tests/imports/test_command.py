@@ -321,3 +321,13 @@ def test_a_zipped_bundle_says_itself_what_it_holds(bring):
         archive.writestr("packed/queries.jsonl", '{"id": "q1", "text": "Why?"}\n')
     report = bring(data.getvalue(), name="packed.zip")
     assert (report["study"], report["queries"]) == ("packed", 1)
+
+
+def test_orders_of_answers_are_rankings(bring):
+    text = 'prompt,"answer[0]","answer[1]",c,annotator,label\np,x,y,z,ann,"B>A=C"\n'
+    columns = [f"--map=answer={name}" for name in ("answer[0]", "answer[1]", "c")]
+    more = ["--map=prompt=prompt", "--map=worker=annotator", "--map=label=label"]
+    report = bring(text, *columns, *more, "--study", "tea")
+    assert (report["items"], report["votes"], report["rejected"]) == (1, 1, [])
+    places = Judgment.objects.get().ranking.ranked.order_by("option__number")
+    assert list(places.values_list("place", flat=True)) == [2, 1, 2]

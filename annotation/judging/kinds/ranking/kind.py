@@ -77,14 +77,12 @@ class RankingKind(base.Kind):
             raise DomainError(_("Give every answer a place of its own."), code="ranking")
         return _answer(places)
 
-    def store(self, answer: Answer, held, **common) -> Ranking:
+    def parts(self, answer: Answer, held, judgment: int) -> list[RankedOption]:
         rows = {option.number: option.pk for option in held.options}
-        ranking = Ranking.objects.create(**common)
-        RankedOption.objects.bulk_create(
-            RankedOption(ranking=ranking, option_id=rows[number], place=place)
+        return [
+            RankedOption(ranking_id=judgment, option_id=rows[number], place=place)
             for number, place in answer.places
-        )
-        return ranking
+        ]
 
     def typed(self, answer: Answer, shown) -> dict:
         answer = self.as_shown(answer, shown.order, shown.config)

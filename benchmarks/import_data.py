@@ -1,0 +1,111 @@
+"""Items of two answers from a CSV into a study: time and peak memory of `imports`.
+
+The floor is one pass of Python's csv reader over the same file, and COPY of the same rows (the
+queries, answers, items, options and slots that ours made) into tables with the same columns and
+indexes. Ours runs in a process of its own, which tells its peak memory.
+`python -m benchmarks.import_data 20000` takes 20,000 items instead of 200,000.
+"""
+
+import csv
+import json
+import os
+import random
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+from benchmarks import stack
+from benchmarks.figures import figure
+
+ITEMS = 200_000
+WORDS = ("the", "a", "tea", "green", "of", "and", "to", "in", "water", "how", "much", "what", "is",
+         "best", "for", "leaf", "brew", "녹차", "grün", "茶")  # fmt: skip
+TABLES = {
+    "queries_query": "study_id = %s",
+    "candidates_candidate": "study_id = %s",
+    "judging_item": "study_id = %s",
+    "judging_itemoption": "item_id IN (SELECT id FROM judging_item WHERE study_id = %s)",
+    "judging_slot": "study_id = %s",
+}
+
+
+def main(items: int = ITEMS) -> dict[str, dict]:
+    """Seconds of ours and of the floor; `peak_mb` of ours.
+
+    AssertionError where the study does not hold what the file has.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pairs.csv"
+        _generate(path, items)
+        with stack.running() as attune:
+            ours = attune.run("benchmarks.import_data", "--child", str(path))
+            assert ours["items"] == items, ours
+            floor = _floor(attune.database_url, path, ours["study"], Path(folder))
+    more = {"peak_mb": ours["peak_mb"], "items": items}
+    return figure("import", ours["seconds"], floor, "s", **more)
+
+
+def _generate(path: Path, items: int) -> None:
+    dice = random.Random(1)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("id", "prompt", "answer_a", "answer_b", "model_a", "model_b"))
+        for number in range(items):
+            answers = (" ".join(dice.choices(WORDS, k=100)) for _ in range(2))
+            question = " ".join(dice.choices(WORDS, k=20))
+            writer.writerow((f"i{number}", f"{question} {number}?", *answers, "one", "two"))
+
+
+def _child(path: str) -> dict:
+    """Import the file into a new study."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
+    import django
+
+    django.setup()
+    from annotation.imports import bring, tables
+    from annotation.studies.models import Study
+
+    study = Study.objects.create(slug="bench-import", title="Bench")
+    begin = time.perf_counter()
+    with tables.opened(Path(path)) as table:
+        brought = bring.bring(study, table, bring.mapping_for(table))
+    seconds = time.perf_counter() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    counts = {"items": brought.counts["items"], "study": study.pk}
+    return {"seconds": seconds, "peak_mb": peak, **counts}
+
+
+def _floor(url: str, path: Path, study: int, folder: Path) -> float:
+    with psycopg.connect(url) as connection:
+        cursor = connection.cursor()
+        for name, condition in TABLES.items():
+            with (folder / name).open("wb") as file:
+                condition = condition.replace("%s", str(study))
+                copied = f"COPY (SELECT * FROM {name} WHERE {condition}) TO STDOUT"  # noqa: S608
+                with cursor.copy(copied) as copy:
+                    for block in copy:
+                        file.write(block)
+            cursor.execute(f"CREATE TABLE bench_{name} (LIKE {name} INCLUDING ALL)")
+        connection.commit()
+        begin = time.perf_counter()
+        with path.open(newline="") as file:
+            for _row in csv.reader(file):
+                pass
+        for name in TABLES:
+            target = f"COPY bench_{name} FROM STDIN"
+            with (folder / name).open("rb") as file, cursor.copy(target) as copy:
+                while block := file.read(1 << 20):
+                    copy.write(block)
+        connection.commit()
+        return time.perf_counter() - begin
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        print(json.dumps(_child(sys.argv[2])))
+    else:
+        main(*map(int, sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""A table comes in pieces through the page, is mapped, imported and seen, on a phone as well."""
+
+import os
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from annotation.imports import run
+from annotation.imports.models import DataImport
+from tests.browser.conftest import PHONE, WIDE
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# A folder for pictures, for whoever looks at the pages.
+PICTURES = os.environ.get("PICTURES")
+ROWS = [
+    ["id", "question", "answer a", "answer b", "winner", "rater", "nedd"],
+    [
+        "i1",
+        "Which tea is good in the evening?",
+        "Rooibos: it has no caffeine.",
+        "",
+        "A",
+        "ann",
+        "x",
+    ],
+    ["i2", "How long does green tea steep?", "Two minutes at 80 °C.", "An hour.", "B", "bo", "x"],
+    ["i3", "How much leaf for a cup?", "Two grams.", "Two spoons.", "sideways", "bo", "x"],
+]
+
+
+def picture(page, name: str) -> None:
+    if PICTURES:
+        page.screenshot(path=str(Path(PICTURES) / f"{name}.png"), full_page=True)
+
+
+def clean(page) -> None:
+    assert Axe().run(page).violations_count == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_file_becomes_items(scheme, open_page, cast, tea, log_in, tmp_path):
+    size = WIDE if scheme == "light" else PHONE
+    page = open_page(viewport=size, color_scheme=scheme)
+    log_in(page, cast.person("Carol"))
+    page.goto("/studies/tea/data/")
+    picture(page, f"data-{scheme}")
+    clean(page)
+    path = tmp_path / "pairs.csv"
+    path.write_text("\n".join(",".join(row) for row in ROWS))
+    page.set_input_files("#id_file", path)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("heading", name="What the columns hold")).to_be_visible()
+    expect(page.get_by_text("did you mean “need”?")).to_be_visible()
+    expect(page.get_by_text("“sideways” is none of its answers")).to_be_visible()
+    picture(page, f"map-{scheme}")
+    clean(page)
+    page.get_by_label("Leave faulty lines out").check()
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("heading", name="Requested")).to_be_visible()
+    assert run.run(DataImport.objects.get().pk).status == "done"
+    expect(page.get_by_role("heading", name="1 faulty line")).to_be_visible()
+    picture(page, f"done-{scheme}")
+    clean(page)
+    assert (tea.queries.count(), tea.items.count()) == (2, 2)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
