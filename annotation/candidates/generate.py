@@ -31,6 +31,8 @@ from annotation.studies.models import Study
 
 log = logging.getLogger(__name__)
 
+# Of the answers to an owner's query: examples for a judge, and at least one to test it on.
+SHOTS, FEWEST = 5, 6
 RUNNING, REQUESTED = Candidate.Status.RUNNING, Candidate.Status.REQUESTED
 DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
 
@@ -500,6 +502,16 @@ def progress(study: Study) -> dict:
     keys = ("total", "requested", "running", "done", "failed", "tokens", "cost")
     total = {key: sum(row[key] for row in by_strategy) for key in keys}
     return total | {"strategies": by_strategy}
+
+
+def with_few_answers(study: Study) -> int:
+    """How many ready queries of owners have fewer than FEWEST answers, written or asked for.
+
+    A release gives a judge SHOTS of a query's judged answers as examples and tests it on others.
+    """
+    counted = Q(candidates__purpose=Candidate.Purpose.ANSWER) & ~Q(candidates__status=FAILED)
+    owned = Query.objects.filter(study=study, replaced_at=None, ready=True, owner__isnull=False)
+    return owned.annotate(n=Count("candidates", counted)).filter(n__gt=0, n__lt=FEWEST).count()
 
 
 def failures(study: Study) -> list[dict]:

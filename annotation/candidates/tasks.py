@@ -1,11 +1,12 @@
-from annotation.candidates import calls, document_files, erase, generate, proposals
+from annotation.candidates import calls, crew, document_files, erase
 from annotation.celery import app
 
 
 @app.task
 def write(candidate_id):
-    """Write one answer or proposal; then notify a worker of the next that waits."""
-    if generate.write_one(candidate_id) or proposals.write_one(candidate_id):
+    """Write one answer or proposal, and with a crew what else is due; then notify of the rest."""
+    if crew.write_one(candidate_id):
+        crew.work()
         calls.ring()
 
 

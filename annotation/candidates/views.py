@@ -132,6 +132,8 @@ def _state(study) -> dict:
         "counts": counts,
         "finished": counts["done"] + counts["failed"],
         "busy": busy,
+        "few": generate.with_few_answers(study),
+        "fewest": generate.FEWEST,
         "no_worker": busy and not worker_alive(),
     }
 

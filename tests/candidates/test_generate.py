@@ -581,3 +581,14 @@ def test_answers_that_are_held_wait_for_a_curator(asked, tea, fake):
     assert (written(one(tea, "A2")).flags, Candidate.objects.get(strategy="A2").review) == ([], "")
     GenerationRules.objects.create(study=tea, review_answers=True)
     assert written(one(tea, "A1")).review == "pending"
+
+
+@pytest.mark.parametrize(("answers", "few"), [(0, 0), (1, 1), (5, 1), (6, 0)])
+def test_owners_queries_with_too_few_answers_for_shots_and_a_test_are_counted(
+    cast, tea, answers, few
+):
+    query = cast.query(tea, "own", None, owner=cast.person("Ann"))
+    cast.candidates(query, answers)
+    cast.candidates(cast.query(tea, "other", None), 2)
+    Candidate.objects.create(study=tea, query=query, external_id="lost", status="failed")
+    assert generate.with_few_answers(tea) == few

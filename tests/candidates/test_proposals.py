@@ -2,9 +2,19 @@ import json
 
 import pytest
 
-from annotation.candidates import calls, endpoints, leaks, proposals, review, structured, wording
+from annotation.candidates import (
+    calls,
+    crew,
+    endpoints,
+    generate,
+    leaks,
+    proposals,
+    review,
+    structured,
+    wording,
+)
 from annotation.candidates.endpoints import CallFailed
-from annotation.candidates.models import GenerationRules, Opinion, Proposal
+from annotation.candidates.models import Candidate, GenerationRules, Opinion, Proposal
 from annotation.candidates.steps.personas import PERSONA
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona
@@ -368,3 +378,20 @@ def test_a_sentence_that_repeats_an_attribute_mentions_it():
     assert leaks.mentions("Since you prefers night trains over flying, go by rail.", statement)
     assert not leaks.mentions("Trains leave at night. Flying is quicker.", statement)
     assert not leaks.mentions("Anything", "")
+
+
+# --- A crew -----------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_crew_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings):
+    study = cast.study("tea")
+    persona = cast.persona(study, **PROFILE)
+    for n in range(9):
+        cast.query(study, f"q{n}", persona, text=f"Where shall I walk on day {n}?")
+    with ScriptedEndpoint(latency=0.3) as endpoint:
+        settings.ENDPOINTS = [endpoint.config(concurrency=3)]
+        generate.request(study, strategies=["A3"])
+        crew.work(study=study)
+        assert (endpoint.calls, endpoint.most_at_once) == (9, 3)
+    assert Candidate.objects.filter(status="done").count() == 9
