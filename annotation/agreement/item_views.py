@@ -4,7 +4,6 @@ from collections import Counter
 
 from annotation.agreement import reading
 from annotation.judging.annotator import overview
-from annotation.judging.curator import checks
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Handback, Judgment
 
@@ -14,7 +13,7 @@ def find(board, pk):
 
     What only its owner judges is shown to nobody else.
     """
-    items = board.items.filter(checks.shared(), pk=pk)
+    items = board.items.shared().filter(pk=pk)
     beside = ("batch__task", "query", "attribute", "gold", "tier", "persona_version__persona")
     return items.select_related(*beside).first()
 

@@ -1,10 +1,11 @@
 """A study's stored judgments as votes: the way from rows to the pure statistics."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Length
 
 from annotation.accounts.models import Consent
 from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
@@ -35,7 +36,7 @@ def items(study, task: str = "", kinds=TIERED):
     ``given`` is how many, ``given_1`` … ``given_none`` how many for each of LABELS: the item's own
     counters without the votes of people who left. ``kinds`` None stands for tasks of every kind.
     """
-    rows = study.items.filter(batch__purpose=Batch.Purpose.WORK)
+    rows = study.items.work()
     if task:
         rows = rows.filter(batch__task__name=task)
     if kinds:
@@ -62,6 +63,17 @@ def _left(gone, label: str):
         theirs = theirs.filter(selection__outcome=label)
     count = theirs.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count), 0)
+
+
+def shown_characters(items) -> Counter:
+    """{item's position: characters of its question and answers}."""
+    characters = Counter()
+    answers = items.annotate(n=Sum(Length("options__candidate__text")))
+    questions = items.annotate(n=Length("query__text"))
+    for rows in (answers, questions):
+        for position, n in rows.order_by().values_list("position", "n"):
+            characters[position] += n or 0
+    return characters
 
 
 def progress(study) -> dict[str, int]:

@@ -252,6 +252,14 @@ class TaskVotes:
         table[at] = [code[name] for name in named]
         return names, table
 
+    @cached_property
+    def pace(self) -> np.ndarray:
+        """Seconds a thousand characters shown of each of ``rows``; NaN where not known."""
+        items = self.study.items.work().filter(batch__task__name=self.task)
+        characters = reading.shown_characters(items)
+        shown = np.array([characters[position] or np.nan for position in self.rows.items])
+        return 1000 * self.rows.seconds / shown[self.rows.item]
+
     def of_rows(self, **found) -> dict:
         """``found`` with the votes and items that single votes were read of."""
         return {"votes": len(self.rows), "items": len(self.rows.items), **found}

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from annotation.api.base import KEY, StudyView, once
 from annotation.api.pagination import Since
 from annotation.judging.imports import rows
-from annotation.judging.models import Batch, Item, ItemOption
+from annotation.judging.models import Item, ItemOption
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.studies.access import MANAGERS, READERS, study_for
 
@@ -103,7 +103,7 @@ def _personas(study) -> QuerySet:
 
 def _items(study) -> QuerySet:
     options = ItemOption.objects.select_related("candidate").order_by("number")
-    work = Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK, position__gt=0)
+    work = Item.objects.work().filter(study=study, position__gt=0)
     related = work.select_related("batch__task", "query", "attribute")
     return related.prefetch_related(Prefetch("options", options))
 

@@ -43,6 +43,18 @@ class Batch(models.Model):
         return f"{self.task} of {self.study.slug}, {self.created_at:%Y-%m-%d}"
 
 
+class ItemQuerySet(models.QuerySet):
+    def work(self) -> "ItemQuerySet":
+        """Items whose judgments count: no checks."""
+        return self.filter(batch__purpose=Batch.Purpose.WORK)
+
+    def shared(self) -> "ItemQuerySet":
+        """Items that anybody may judge: an owner's are nobody else's business."""
+        # A task that was defined before the setting has no such key.
+        key = "batch__task__config__owner_only"
+        return self.filter(Q(**{key: False}) | Q(**{f"{key}__isnull": True}))
+
+
 class Item(models.Model):
     """One thing to judge, with every version that annotators will see pinned to it."""
 
@@ -83,6 +95,8 @@ class Item(models.Model):
     votes_3 = models.PositiveSmallIntegerField(default=0)
     ties = models.PositiveSmallIntegerField(default=0)
     nones = models.PositiveSmallIntegerField(default=0)
+
+    objects = ItemQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -31,7 +31,7 @@ def _judged_items(study: Study, since: datetime):
     lately = Judgment.objects.filter(
         slot__item=OuterRef("pk"), slot__study=study, submitted_at__gte=since
     )
-    work = Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK, position__gt=0)
+    work = Item.objects.work().filter(study=study, position__gt=0)
     return work.filter(Exists(lately), done__gte=F("overlap"))
 
 

@@ -214,7 +214,12 @@ def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
     )  # fmt: skip
     definition = SimpleNamespace(config={"options": 2})
     made = SimpleNamespace(
-        rows=rows, labels=["1", "2"], definition=definition, of_rows=lambda **found: found
+        rows=rows,
+        labels=["1", "2"],
+        definition=definition,
+        of_rows=lambda **found: found,
+        # A thousand characters an item.
+        pace=seconds,
     )
     found = dashboard.rater_flags(made, {"lead": ""})
     name, compared, agreed, p, z, fast, holm, signs = found["rows"][0]

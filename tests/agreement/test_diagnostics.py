@@ -87,8 +87,8 @@ def test_speeders_are_found_by_median_and_by_their_last_votes():
     found = rater_signs.speed_flags(worker, seconds, kind, 7)
     assert np.flatnonzero(found["flagged"]).tolist() == [2, 5]
     assert found["fast_share"][5] == pytest.approx(0.4, abs=0.05)
-    floor = np.full(600, 0.01)
-    assert not rater_signs.speed_flags(worker, seconds, kind, 7, floor)["flagged"][5]
+    # Nobody is below the floor: the last votes flag nobody.
+    assert not rater_signs.speed_flags(worker, seconds * 1000, kind, 7)["flagged"][5]
 
 
 def test_times_are_compared_within_a_kind_of_task_only():

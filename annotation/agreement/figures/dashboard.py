@@ -169,8 +169,9 @@ def _words_of_votes() -> dict[str, tuple]:
             _("A sign asks a person to look; it removes no vote."),
             _(
                 "Disagrees: 50 votes or more, and so few with the majority of the others that the "
-                "pool's rate would give them with p < .001. Fast: median robust z of log time "
-                "under −3, or over 20 % of the last 50 under −3. One side: Holm's p under .05."
+                "pool's rate would give them with p < .001. Fast: median robust z of log time a "
+                "thousand characters under −3, or over 20 % of the last 50 under −3 and under 10 "
+                "seconds. One side: Holm's p under .05."
             ),
         ),
     }
@@ -444,9 +445,9 @@ def rater_flags(board, about) -> dict:
     rows, workers = board.rows, len(board.rows.workers)
     shape = (len(rows.items), workers, len(board.labels))
     agreed = rater_signs.agreement_flags(rows.item, rows.worker, rows.category, shape)
-    timed = rows.seconds > 0
+    timed = board.pace > 0
     speed = rater_signs.speed_flags(
-        rows.worker[timed], rows.seconds[timed], np.zeros(timed.sum(), dtype=int), workers
+        rows.worker[timed], board.pace[timed], np.zeros(timed.sum(), dtype=int), workers
     )
     known = rows.place > 0
     side = side_bias.annotator_side_bias(rows.worker[known], rows.place[known] == 1, workers)

@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import Length
+from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from scipy.special import bdtr, bdtrc
 
@@ -18,15 +17,13 @@ from annotation.agreement.statistics import rater_signs, side_bias
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.intervals import holm, wilson
 from annotation.judging.kinds import config_of_task, kind_of, label_column
-from annotation.judging.models import Batch, Desk, Feedback, Handback, Item, Judgment, Score
+from annotation.judging.models import Batch, Desk, Feedback, Handback, Judgment, Score
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role
 
 Purpose = Batch.Purpose
 # The newest judgments of a study that the pages read.
 CAP = 50_000
-# Nobody reads a thousand characters (some 170 English words) in less; below it, "fast" is fast.
-FLOOR_SECONDS = 10.0
 SIDE = 0.05
 
 
@@ -144,12 +141,12 @@ def _votes(study, also: User | None) -> Votes:
     counted = counted.annotate(label=label_column()).order_by("-pk")
     rows = counted.values_list(*fields, "seconds", "shown", "label")[:CAP]
     tasks = {task.pk: task for task in study.tasks.all()}
-    lengths = _lengths(study)
+    lengths = reading.shown_characters(study.items.work().filter(done__gt=0))
     columns = []
     for _pk, user, task, item, time, shown, label in sorted(rows, key=lambda row: row[0]):
         choice = _choice(tasks[task], label)
         places = _place(shown, choice)
-        pace = _pace_of(time, lengths[item])
+        pace = 1000 * time / lengths[item] if time and lengths[item] else np.nan
         columns.append((user, tasks[task].name, item, choice, *places, pace))
     user, task, item, choice, place, places, pace = (
         zip(*columns, strict=True) if columns else [()] * 7
@@ -168,23 +165,6 @@ def _votes(study, also: User | None) -> Votes:
         places=np.array(places, dtype=int),
         pace=np.array(pace, dtype=float),
     )
-
-
-def _pace_of(seconds, characters) -> float:
-    """Seconds a thousand characters; NaN where either is unknown."""
-    return 1000 * seconds / characters if seconds and characters else np.nan
-
-
-def _lengths(study) -> dict[int, int]:
-    """{item's position: characters of its question and answers}."""
-    items = Item.objects.filter(study=study, batch__purpose=Purpose.WORK, done__gt=0)
-    answers = items.annotate(n=Sum(Length("options__candidate__text")))
-    asked = items.annotate(n=Length("query__text"))
-    found = Counter()
-    for rows in (answers, asked):
-        for place, n in rows.values_list("position", "n"):
-            found[place] += n or 0
-    return found
 
 
 def _choice(task, label: str | None) -> str:
@@ -227,8 +207,7 @@ def _pace(votes: Votes, found: dict, known: dict) -> None:
     if not timed.any():
         return
     worker, pace = votes.worker[timed], votes.pace[timed]
-    floor = np.full(len(pace), FLOOR_SECONDS)
-    speed = rater_signs.speed_flags(worker, pace, votes.task[timed], len(votes.users), floor)
+    speed = rater_signs.speed_flags(worker, pace, votes.task[timed], len(votes.users))
     for user, code in known.items():
         mine = pace[worker == code]
         if user in found and mine.size:
@@ -354,7 +333,7 @@ def _often_fast(one: Rater) -> Sign | None:
         "More than 20%% of the last 50 with z under −3 and under %(s)d seconds a thousand "
         "characters."
     )
-    return Sign(_("often fast"), told, rule % {"s": FLOOR_SECONDS})
+    return Sign(_("often fast"), told, rule % {"s": rater_signs.FLOOR})
 
 
 def _one_place(one: Rater) -> Sign | None:

@@ -6,6 +6,8 @@ from scipy.special import bdtr
 LEAST_VOTES = 50
 TAIL = 0.001
 SLOW_Z = -3.0
+# Seconds a thousand characters: nobody reads them (some 170 English words) in less.
+FLOOR = 10.0
 FAST_SHARE = 0.2
 LAST_VOTES = 50
 SAME_VECTORS = 0.9
@@ -56,19 +58,17 @@ def robust_z(seconds, kind):
     return z
 
 
-def speed_flags(worker, seconds, kind, workers, floor=None):
+def speed_flags(worker, pace, kind, workers):
     """Annotators whose usual time, or whose recent times, are far below everybody's.
 
-    Rows are votes in order of submission; ``floor`` (votes,) are seconds below which the text
-    cannot have been read (None: no floor is asked for). Returns arrays (workers,): ``median_z``,
+    Rows are votes in order of submission, ``pace`` (votes,) their seconds a thousand characters
+    shown; below FLOOR the text cannot have been read. Returns arrays (workers,): ``median_z``,
     ``fast_share`` of the last 50 votes, and ``flagged`` (median below -3, or over 20 % of the last
-    50 below -3 and below the floor).
+    50 below -3 and below FLOOR).
     """
-    worker, seconds = np.asarray(worker), np.asarray(seconds, dtype=float)
-    z = robust_z(seconds, kind)
-    fast = z < SLOW_Z
-    if floor is not None:
-        fast &= seconds < floor
+    worker, pace = np.asarray(worker), np.asarray(pace, dtype=float)
+    z = robust_z(pace, kind)
+    fast = (z < SLOW_Z) & (pace < FLOOR)
     median, share = np.full(workers, np.nan), np.zeros(workers)
     for code in np.unique(worker):
         own = worker == code

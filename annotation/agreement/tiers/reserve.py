@@ -19,7 +19,7 @@ from annotation.studies.models import Study
 def collecting(study, task: str) -> frozenset[str]:
     """The task's items, by their own ids, that still wait for votes (``tiers.is_closed``)."""
     closed = set(reading.closed_batches(study))
-    rows = study.items.filter(batch__task__name=task, batch__purpose=Batch.Purpose.WORK)
+    rows = study.items.work().filter(batch__task__name=task)
     return frozenset(
         name
         for name, done, overlap, batch in rows.values_list(

@@ -21,6 +21,7 @@ from annotation.core.errors import DomainError, NotFound
 from annotation.judging.kinds import answers_of, config_of_task, kind_of
 from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Batch, ItemComment, Judgment, Slot
+from annotation.judging.work import queue
 from annotation.studies import messages
 from annotation.studies.access import study_for
 from annotation.studies.models import Membership, Role, Study
@@ -35,8 +36,8 @@ COMMENT_LIMIT = 5_000
 
 # Time is counted of all answers: one that was taken out took its time, too. Checks are never
 # voided: so that they do not stick out, everything given until a person's judgments were taken out
-# is out. `open` holds what queue.claim would hand out, by the same four rules.
-_PLACES = """
+# is out. `open` holds what queue.claim would hand out.
+_PLACES = f"""
     WITH given AS MATERIALIZED (
         SELECT s.study_id, s.status, j.revision, j.submitted_at, j.seconds,
                (j.circumstances ->> 'idle')::float AS idle
@@ -77,16 +78,9 @@ _PLACES = """
     LEFT JOIN sums ON sums.study_id = study.id
     LEFT JOIN days ON days.study_id = study.id
     CROSS JOIN LATERAL (
-        SELECT count(DISTINCT o.item_id) FILTER (
-                   WHERE (o.reserved_for_id IS NULL OR o.reserved_for_id = %(me)s)
-                     AND o.withheld_from_id IS DISTINCT FROM %(me)s
-                     AND NOT EXISTS (SELECT FROM judging_slot m
-                                     WHERE m.item_id = o.item_id AND m.annotator_id = %(me)s)
-                     AND NOT EXISTS (SELECT FROM judging_handback b
-                                     WHERE b.annotator_id = %(me)s AND b.item_id = o.item_id
-                                       AND b.cause = 'skipped')) AS items,
-               count(*) FILTER (WHERE o.ahead) >= %(look)s
-                   OR count(*) FILTER (WHERE NOT o.ahead) >= %(look)s AS cut
+        SELECT count(DISTINCT s.item_id) FILTER (WHERE {queue.MAY_TAKE}) AS items,
+               count(*) FILTER (WHERE s.ahead) >= %(look)s
+                   OR count(*) FILTER (WHERE NOT s.ahead) >= %(look)s AS cut
         FROM ((SELECT true AS ahead, item_id, reserved_for_id, withheld_from_id
                FROM judging_slot
                WHERE study_id = study.id AND status = 'open' AND position > coalesce(d.cursor, 0)
@@ -95,9 +89,9 @@ _PLACES = """
               (SELECT false, item_id, reserved_for_id, withheld_from_id
                FROM judging_slot
                WHERE study_id = study.id AND status = 'open' AND position <= coalesce(d.cursor, 0)
-               ORDER BY position LIMIT %(look)s)) o
+               ORDER BY position LIMIT %(look)s)) s
         WHERE study.status = 'open' AND d.stopped_at IS NULL) open
-    WHERE study.id = ANY(%(studies)s)"""
+    WHERE study.id = ANY(%(studies)s)"""  # noqa: S608 - constants only
 
 
 @dataclass(frozen=True)

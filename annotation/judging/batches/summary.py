@@ -7,7 +7,7 @@ from django.db.models import Avg, Sum
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import digest, planned
 from annotation.judging.kinds.planning import EVERYTHING, Scope
-from annotation.judging.models import Batch, Item, Judgment
+from annotation.judging.models import Item, Judgment
 from annotation.studies.models import Study, TaskDefinition
 
 SAMPLE = 5
@@ -82,7 +82,7 @@ def _cost(study, judgments: int, hours: float) -> float | None:
 
 
 def _waiting(study) -> int:
-    work = Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK)
+    work = Item.objects.work().filter(study=study)
     wanted = work.filter(batch__closed_at=None).aggregate(n=Sum("overlap") - Sum("done"))
     return wanted["n"] or 0
 

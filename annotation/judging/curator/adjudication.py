@@ -15,7 +15,7 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.curator import checks
 from annotation.judging.kinds import answers_of, kind_of, labels
-from annotation.judging.models import Adjudication, Batch, Item, Judgment
+from annotation.judging.models import Adjudication, Item, Judgment
 from annotation.studies.access import MANAGERS, study_for
 
 PAGE = 25
@@ -48,7 +48,7 @@ def overview(request, slug):
 def item(request, slug, pk):
     """All that was said about one item, and the ruling on it."""
     study = study_for(request.user, slug, MANAGERS)
-    items = Item.objects.filter(checks.shared(), study=study, batch__purpose=Batch.Purpose.WORK)
+    items = Item.objects.work().shared().filter(study=study)
     one = get_object_or_404(
         items.select_related(
             "batch__task", "query", "attribute", "gold", "persona_version__persona"
@@ -123,7 +123,7 @@ def _ruled(study, task):
 
 
 def _items(study, task):
-    found = Item.objects.filter(checks.shared(), study=study, batch__purpose=Batch.Purpose.WORK)
+    found = Item.objects.work().shared().filter(study=study)
     return found.filter(batch__task__name=task.name).select_related("query", "attribute")
 
 

@@ -50,8 +50,9 @@ def ready(study):
     ones first, then the clearest. An owner's items are nobody else's.
     """
     return (
-        Item.objects.filter(study=study, batch__purpose=Batch.Purpose.WORK)
-        .filter(shared())
+        Item.objects.work()
+        .shared()
+        .filter(study=study)
         .annotate(
             ruled=Exists(Adjudication.objects.filter(item=OuterRef("pk"))),
             share=share(),
@@ -60,13 +61,6 @@ def ready(study):
         .select_related("batch__task", "query", "attribute", "gold", "persona_version__persona")
         .order_by("-ruled", F("share").desc(nulls_last=True), "position")
     )
-
-
-def shared() -> Q:
-    """Items that anybody may judge: an owner's are nobody else's business."""
-    # A task that was defined before the setting has no such key.
-    key = "batch__task__config__owner_only"
-    return Q(**{key: False}) | Q(**{f"{key}__isnull": True})
 
 
 def top() -> Greatest:

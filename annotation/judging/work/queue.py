@@ -17,19 +17,20 @@ from annotation.core.errors import Conflict, NotFound
 from annotation.judging.models import Batch, Desk, Handback, Item, Slot
 from annotation.judging.work import hidden_checks
 
-# One open slot of an item this person has neither judged nor skipped. OFFSET 0 keeps the planner
-# from turning the two tests into joins over all slots: the first match is wanted, not all.
-_OPEN = """
-    SELECT s.id FROM judging_slot s
-    WHERE s.study_id = %(study)s AND s.status = 'open' AND {where}
-      AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(me)s)
+# Whether the open slot ``s`` may be handed to this person: theirs or anybody's, not their own
+# question's, of an item that they have neither judged nor skipped. OFFSET 0 keeps the planner from
+# turning the two tests into joins over all slots: the first match is wanted, not all.
+MAY_TAKE = """(s.reserved_for_id IS NULL OR s.reserved_for_id = %(me)s)
       AND s.withheld_from_id IS DISTINCT FROM %(me)s
       AND NOT EXISTS (SELECT 1 FROM judging_slot m
                       WHERE m.item_id = s.item_id AND m.annotator_id = %(me)s OFFSET 0)
       AND NOT EXISTS (SELECT 1 FROM judging_handback h
                       WHERE h.annotator_id = %(me)s AND h.item_id = s.item_id
-                        AND h.cause = 'skipped' OFFSET 0)
-    ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""
+                        AND h.cause = 'skipped' OFFSET 0)"""
+_OPEN = f"""
+    SELECT s.id FROM judging_slot s
+    WHERE s.study_id = %(study)s AND s.status = 'open' AND {{where}} AND {MAY_TAKE}
+    ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""  # noqa: S608 - constants only
 
 # Returned slots first, then onwards from where this person is, then one lap from the start. A lap
 # takes the cursor along: from its end, every claim would pass again by all that this person judged.
