@@ -141,7 +141,10 @@ def test_the_judging_page_has_no_violation_in_any_state(open_page, check, cast, 
 
 def test_a_curators_pages_have_no_violation(page, check, cast, log_in, busy):
     log_in(page, cast.person("Carol"))
-    check(page, "/", "/studies/new/", "/studies/tea/")
+    check(page, "/", "/studies/new/", "/studies/new/?recipe=rate", "/studies/tea/")
+    batch = f"remove/batch/{busy.batches.first().pk}"
+    names = ("overview", "tasks/best/open", "tasks/best/preview", batch)
+    check(page, *(f"/studies/tea/{name}/" for name in names))
     names = ("personas", "queries", "candidates", "tasks", "releases")
     check(page, *(f"/studies/tea/{name}/" for name in names))
     item = busy.items.filter(done__gt=0).first()

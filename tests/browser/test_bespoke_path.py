@@ -134,6 +134,7 @@ def make_study(page):
     page.get_by_label("Password").fill(PASSWORD)
     press(page, "Log in")
     page.get_by_text("Create a study", exact=True).click()
+    page.get_by_role("link", name="Empty").click()
     page.get_by_label("Title").fill("By the sea")
     page.get_by_label("Address").fill("sea")
     page.get_by_label("Consent text").fill("I bring my own history and judge answers to it.")
@@ -169,7 +170,8 @@ def ask_for_answers(page):
     expect(page.locator("main")).to_contain_text("4 answers were asked for.")
     expect(page.locator("#progress tfoot td").first).to_have_text("4", timeout=5 * MINUTES)
     page.goto(f"{STUDY}/tasks/")
-    page.locator("article", has_text="score").get_by_role("button", name="Open a batch").click()
+    page.locator("article", has_text="score").get_by_role("link", name="Open a batch").click()
+    press(page, "Open 4 items")
     expect(page.locator("main")).to_contain_text("4 items are open.")
 
 

@@ -128,6 +128,7 @@ def make_study(page):
     page.get_by_label("Password").fill(PASSWORD)
     press(page, "Log in")
     page.get_by_text("Create a study", exact=True).click()
+    page.get_by_role("link", name="Empty").click()
     page.get_by_label("Title").fill("A walk through everything")
     page.get_by_label("Address").fill("walk")
     page.get_by_label("Consent text").fill("I judge answers for **two people**.")
@@ -157,7 +158,8 @@ def open_task(page, name: str, options: int):
     page.get_by_label("Answers side by side").select_option(str(options))
     page.get_by_label("Guideline").fill("Choose what fits this person best *and* helps most.")
     press(page, "Save")
-    page.locator("article", has_text=name).get_by_role("button", name="Open a batch").click()
+    page.locator("article", has_text=name).get_by_role("link", name="Open a batch").click()
+    press(page, "Open 2 items")
     expect(page.locator("main")).to_contain_text("2 items are open.")
 
 
