@@ -160,7 +160,7 @@ def log_in(cast):
         page.goto("/accounts/login/")
         page.get_by_label("Email").fill(person.email)
         page.get_by_label("Password").fill(cast.password)
-        page.locator("main").get_by_role("button", name="Log in").click()
+        page.locator("main").get_by_role("button", name="Log in", exact=True).click()
         page.wait_for_url("/")
         return page
 

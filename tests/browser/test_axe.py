@@ -73,7 +73,7 @@ def test_the_pages_before_the_login_have_no_violation(page, check, cast, tea):
 
 def test_a_form_with_errors_has_no_violation(page, check):
     page.goto("/accounts/login/")
-    page.locator("main").get_by_role("button", name="Log in").click()
+    page.locator("main").get_by_role("button", name="Log in", exact=True).click()
     page.locator(".errorlist").first.wait_for()
     assert check.look(page) == []
 
@@ -84,7 +84,7 @@ def test_the_pause_after_too_many_tries_is_a_page_without_a_violation(page, chec
         page.goto("/accounts/login/")
         page.get_by_label("Email").fill("nobody@example.org")
         page.get_by_label("Password").fill("no such secret")
-        page.locator("main").get_by_role("button", name="Log in").click()
+        page.locator("main").get_by_role("button", name="Log in", exact=True).click()
     page.get_by_role("heading", name="Too many tries").wait_for()
     assert check.look(page) == []
 
