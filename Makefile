@@ -3,6 +3,7 @@
 PYTHON ?= python3
 # bash has a variable SECONDS too, but does not export it: a value here was given on purpose.
 SECONDS ?= 600
+EXAMPLES ?= 1000
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -15,7 +16,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock require
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test bench chaos lint locks mutants proofs clean dev
+.PHONY: help up test bench chaos fuzz lint locks mutants proofs sbom clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -24,6 +25,8 @@ help:
 	@echo "make chaos   kill parts at random under load (SECONDS=60 shortens it)"
 	@echo "make mutants change the tier rule, the statistics and the order of answers; list what no test notices"
 	@echo "make proofs  what takes long: mutants, each test file alone, the kill run"
+	@echo "make fuzz    send broken requests to every route (EXAMPLES=1000 to each)"
+	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
 	@echo "make lint    ruff and the import contracts"
 	@echo "make dev     only install what the four above need"
 	@echo "make locks   pin what pyproject.toml names, with hashes and without addresses"
@@ -40,6 +43,13 @@ bench: $(INSTALLED_DEV)
 
 chaos: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.chaos --seconds $(SECONDS)
+
+fuzz: $(INSTALLED_DEV)
+	ATTUNE_FUZZ_EXAMPLES=$(EXAMPLES) $(RUN) -m pytest tests/security/test_fuzz.py
+
+sbom: $(INSTALLED_DEV)
+	@mkdir -p -m 0700 var
+	$(VENV)/bin/cyclonedx-py requirements requirements.lock -o var/sbom.json
 
 lint: $(INSTALLED_DEV)
 	$(VENV)/bin/ruff check .

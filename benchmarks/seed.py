@@ -52,13 +52,13 @@ ANSWERS = {
         'external_id', y.external_id || '-' || k,
         'text', 'Answer ' || k || ' to question ' || y.external_id ||
                 texts[1 + (y.id * 7 + k) %% cardinality(texts)]""",
-    "where": "AND y.external_id <> 'template'",
+    "where": "AND y.study_id = %(study)s AND y.external_id <> 'template'",
 }
 ITEMS = {
     "rows": "generate_series(1, %(items)s) n, queries_query y",
     "values": """'id', md5('i' || n)::uuid, 'external_id', n::text, 'position', n,
         'query_id', y.id""",
-    "where": "AND y.external_id = (1 + (n - 1) %% %(queries)s)::text",
+    "where": "AND y.study_id = %(study)s AND y.external_id = (1 + (n - 1) %% %(queries)s)::text",
 }
 OPTIONS = """
     INSERT INTO judging_itemoption (item_id, number, candidate_id)
@@ -66,7 +66,7 @@ OPTIONS = """
            md5('c' || o.place[1 + (i.position - 1) / %(queries)s] || '-' || y.external_id)::uuid
     FROM judging_item i JOIN queries_query y ON y.id = i.query_id,
          (VALUES (1, %(left)s::int[]), (2, %(right)s::int[])) o (number, place)
-    WHERE i.external_id <> 'template'"""
+    WHERE i.study_id = %(study)s AND i.external_id <> 'template'"""
 
 
 def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int = 2_100) -> dict:
@@ -137,6 +137,7 @@ def _copies(cursor, study, task, items: int, queries: int, texts: list[str]):
         answers += 1
     places = list(itertools.combinations(range(1, answers + 1), 2))
     values = {
+        "study": study.pk,
         "queries": queries,
         "items": items,
         "answers": answers,
@@ -181,7 +182,7 @@ def _person(study, number: int) -> dict:
     from annotation.accounts.models import ApiToken, User
     from annotation.studies.models import Membership
 
-    email, password = f"annotator{number}@example.org", secrets.token_urlsafe(12)
+    email, password = f"annotator{number}@bench.example.org", secrets.token_urlsafe(12)
     user = User.objects.create_user(email, password)
     Membership.objects.create(study=study, user=user, role="annotator")
     consent.grant(user, study.consent_text)
