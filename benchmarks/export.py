@@ -30,7 +30,7 @@ JUDGE = """
     ), made AS (
         INSERT INTO judging_judgment (slot_id, annotator_id, key, digest, shown, reason, flags,
                chips, marks, circumstances, seconds, submitted_at, imported, revision)
-        SELECT id, annotator_id, 'k' || ordinal, '', '[2,1]', 'Because it fits better.', '[]',
+        SELECT id, annotator_id, 'k' || id, '', '[2,1]', 'Because it fits better.', '[]',
                '[]', '[]', '{}', 12.5, now() + position * interval '1 second', false, 1
         FROM done RETURNING id, slot_id
     )
