@@ -15,7 +15,9 @@ from annotation.candidates.models import Candidate, GenerationRules, Retrieval, 
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.strategies import (
     ANSWERS,
+    FROM_ATTRIBUTES,
     PERSONA_ANSWERS,
+    QUESTION_ALONE,
     STRATEGIES,
     Brief,
     Draft,
@@ -174,6 +176,25 @@ def request_rewrites(
         return _insert(study, server, rows, by, limit)
 
 
+def request_personalised(
+    study: Study, *, pairs=(), queries=(), endpoint: str = "", limit: int | None = None, by=None
+) -> list[Candidate]:
+    """Ask for an answer from one attribute to each of ``pairs`` (query, attribute) and for the
+    generic answer to each of ``queries``; what was asked for before is not asked again.
+
+    Returns the new rows. Raises DomainError for an unknown endpoint.
+    """
+    server = endpoints.get(endpoint)
+    with transaction.atomic():
+        _lock(study)
+        versions = _current_versions([query for query, _attribute in pairs])
+        rows = [_row(query, QUESTION_ALONE, server, None) for query in queries]
+        for query, attribute in pairs:
+            version = versions.get(query.persona_id)
+            rows.append(_row(query, FROM_ATTRIBUTES, server, version, attribute=attribute))
+        return _insert(study, server, rows, by, limit)
+
+
 def sources_of(study: Study, strategy: str) -> list[Candidate]:
     """The answers of ``strategy`` in ``study`` that can be rewritten."""
     shown = Candidate.objects.filter(study=study, strategy=strategy, status=DONE)
@@ -200,9 +221,13 @@ def _current_versions(queries) -> dict:
     return {row.persona_id: row for row in rows.order_by("version")}
 
 
-def _row(query: Query, strategy: str, server: Endpoint, version, source=None) -> Candidate:
+def _row(
+    query: Query, strategy: str, server: Endpoint, version, source=None, attribute=None
+) -> Candidate:
     number = f"-v{query.version}" if query.version > 1 else ""
     of = f"-{source.pk.hex[:12]}" if source else ""
+    if attribute:
+        of = f"-{attribute.external_id}"
     name = f"{query.external_id}{number}-{strategy}{of}-{server.name}"
     digest = hashlib.sha256(name.encode()).hexdigest()
     if len(name) > 100:
@@ -214,6 +239,7 @@ def _row(query: Query, strategy: str, server: Endpoint, version, source=None) ->
         external_id=name,
         strategy=strategy,
         source=source,
+        attribute=attribute,
         status=REQUESTED,
         endpoint=server.name,
         persona_version=version if known and known.needs_persona else None,
@@ -225,10 +251,14 @@ def _insert(study, server: Endpoint, rows: list[Candidate], by, limit=None) -> l
     queries = {row.query_id for row in rows}
     asked = set(
         Candidate.every.filter(query__in=queries, endpoint=server.name).values_list(
-            "query_id", "strategy", "source_id"
+            "query_id", "strategy", "source_id", "attribute_id"
         )
     )
-    new = [row for row in rows if (row.query_id, row.strategy, row.source_id) not in asked]
+    new = [
+        row
+        for row in rows
+        if (row.query_id, row.strategy, row.source_id, row.attribute_id) not in asked
+    ]
     new = new[:limit]
     names = [row.external_id for row in new]
     taken = Candidate.every.filter(study=study, external_id__in=names).first()
@@ -431,6 +461,8 @@ def _note_shown(candidate: Candidate, sessions) -> None:
 
 def _statements(candidate: Candidate) -> tuple[str, ...]:
     rows = Attribute.objects.filter(persona=candidate.query.persona_id).order_by("pk")
+    if candidate.attribute_id:
+        rows = rows.filter(pk=candidate.attribute_id)
     return tuple(rows.values_list("text", flat=True))
 
 

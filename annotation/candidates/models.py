@@ -12,7 +12,7 @@ from pgvector.django import HalfVectorField
 
 from annotation.core.embed import DIMENSIONS
 from annotation.core.jobs import Job
-from annotation.personas.models import Persona, PersonaVersion
+from annotation.personas.models import Attribute, Persona, PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
@@ -105,6 +105,10 @@ class Candidate(Generated):
     source = models.ForeignKey(
         "self", on_delete=models.RESTRICT, null=True, related_name="rewrites"
     )
+    # Of an answer personalised by one statement about the person: that statement.
+    attribute = models.ForeignKey(
+        Attribute, on_delete=models.CASCADE, null=True, related_name="candidates"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     # An imported answer was never a job.
@@ -123,7 +127,7 @@ class Candidate(Generated):
             models.UniqueConstraint(fields=["study", "external_id"], name="candidate_of_study"),
             # A second request for the same answer is the same row.
             models.UniqueConstraint(
-                fields=["query", "strategy", "endpoint", "source"],
+                fields=["query", "strategy", "endpoint", "source", "attribute"],
                 condition=~Q(endpoint=""),
                 nulls_distinct=False,
                 name="one_candidate_a_request",

@@ -186,6 +186,10 @@ STRATEGIES = {
     "search-oracle": Strategy(_searched, searches=True, oracle=True),
 }
 ANSWERS = tuple(name for name, strategy in STRATEGIES.items() if not strategy.rewrites)
+# The strategy whose answer saw the question alone, and what imported answers may call it.
+QUESTION_ALONE = "A3"
+GENERIC = (QUESTION_ALONE, "generic")
+FROM_ATTRIBUTES = "attributes"
 # Asked for where nobody names strategies.
 PERSONA_ANSWERS = ("A1", "A2", "A3")
 

@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from annotation.agreement.models import TopUp
 from annotation.agreement.reading import closed_batches, withdrawn_from
 from annotation.agreement.tiers import easy_audit
+from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
@@ -30,7 +31,6 @@ from annotation.datasets.models import Release
 from annotation.datasets.soft_labels import posteriors
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import (
-    QUESTION_ALONE,
     imported_pair,
     majority,
     majority_pair,

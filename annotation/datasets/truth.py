@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers import rules
+from annotation.candidates.strategies import GENERIC, QUESTION_ALONE
 from annotation.core.errors import DomainError
 from annotation.datasets.records import Answer, Item
 from annotation.judging.kinds import kind_of
 
 RULE = rules.TierRule()
-# The strategy whose answer saw the question alone, and what imported answers may call it.
-QUESTION_ALONE = "A3"
-GENERIC = (QUESTION_ALONE, "generic")
 
 
 @dataclass(frozen=True, slots=True)

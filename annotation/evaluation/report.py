@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.agreement import kind_votes
 from annotation.agreement.statistics import kappas
 from annotation.agreement.votes.table import VotesError
-from annotation.datasets.truth import GENERIC
+from annotation.candidates.strategies import GENERIC
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
 from annotation.evaluation.verdicts import KINDS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from annotation.candidates.models import Candidate
-from annotation.datasets.truth import QUESTION_ALONE
+from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.personas.models import Persona
 from annotation.personas.profile import as_text
 

@@ -33,7 +33,8 @@ def open_batch(
 
     The kind of the task plans them, within ``scope``. ``overlap`` is the number of judgments an
     item (default: the task's). ``seen`` is the digest of the plan that somebody agreed to: Conflict
-    where it would be another by now. Returns the batch, or None where nothing was new.
+    where it would be another by now. Returns the batch, or None where nothing was new. Raises
+    DomainError where nothing can be planned for want of answers or of earlier judgments.
     """
     # Two openings at once would plan the same queries twice.
     Study.objects.select_for_update().get(pk=study.pk)
@@ -42,6 +43,8 @@ def open_batch(
         raise Conflict(
             _("The study has changed since: look at the batch once more."), code="changed"
         )
+    if not rows and (lacking := kind_of(task.kind).lacking(study, task, scope)):
+        raise DomainError(lacking.sentence, code="lacking")
     rows = [{"overlap": overlap or task.overlap} | row for row in rows]
     return add_items(study, task, rows, by=by) if rows else None
 
@@ -75,6 +78,11 @@ def add_items(
         raise DomainError(
             "Only the owner of a query judges in this task, and a query here has no owner.",
             code="no_owner",
+        )
+    if task.config.get("attribute") and any(row.get("attribute") is None for row in rows):
+        raise DomainError(
+            _("This task shows an attribute of the person, and an item here names none."),
+            code="no_attribute",
         )
     batch = Batch.objects.create(study=study, task=task, size=len(rows), purpose=purpose)
     items = _items(study, batch, rows, bound)

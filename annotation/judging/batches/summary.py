@@ -6,6 +6,7 @@ from django.db.models import Avg, Sum
 
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import digest, planned
+from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.models import Item, Judgment
 from annotation.studies.models import Study, TaskDefinition
@@ -37,6 +38,9 @@ class Summary:
     opens: bool
     digest: str
     sample: list[dict]
+    # What keeps further items out, in a sentence; and the answers that would bring them in.
+    lacking: str = ""
+    answers: int = 0
 
 
 def summary_of(
@@ -49,6 +53,7 @@ def summary_of(
     seconds, measured = _seconds(study, task)
     hours = judgments * seconds / 3600
     writing = Candidate.objects.filter(study=study, status__in=["requested", "running"])
+    lacking = kind_of(task.kind).lacking(study, task, scope)
     return Summary(
         items=len(rows),
         by_query=len({row["query"].pk for row in rows if row.get("query")}),
@@ -64,6 +69,8 @@ def summary_of(
         opens=bool(rows) and study.status == Study.Status.DRAFT,
         digest=digest(rows),
         sample=_sample(rows[:SAMPLE]),
+        lacking=str(lacking.sentence) if lacking else "",
+        answers=len(lacking.pairs) + len(lacking.queries) if lacking else 0,
     )
 
 

@@ -8,7 +8,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
+from annotation.judging.batches.answers import request_answers
 from annotation.judging.batches.open import close_batch, open_batch
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.curator.batch_form import BatchForm
@@ -65,6 +67,8 @@ def open_(request, slug, name):
         context = {"study": study, "task": task, "form": form}
         return render(request, "judging/batch.html", context, status=400)
     overlap = form.cleaned_data.get("overlap")
+    if request.method == "POST" and "endpoint" in request.POST:
+        return _answers_asked(request, study, task, form.scope)
     if request.method == "POST":
         seen = request.POST.get("seen", "")
         if _opened(request, study, task, overlap=overlap, scope=form.scope, seen=seen):
@@ -75,9 +79,32 @@ def open_(request, slug, name):
         "form": form,
         "summary": summary_of(study, task, overlap=overlap, scope=form.scope),
         "missing": _missing(task),
+        "servers": _servers(request),
     }
     status = 409 if request.method == "POST" else 200
     return render(request, "judging/batch.html", context, status=status)
+
+
+def _answers_asked(request, study, task, scope):
+    """Ask an endpoint for the answers that the plan lacks."""
+    try:
+        rows = request_answers(
+            study, task, scope=scope, endpoint=request.POST["endpoint"], by=request.user
+        )
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+        return redirect("open-batch", study.slug, task.name)
+    words = ngettext("%(n)d answer is asked for.", "%(n)d answers are asked for.", len(rows))
+    messages.success(request, words % {"n": len(rows)})
+    return redirect("candidates", study.slug)
+
+
+def _servers(request) -> list:
+    try:
+        return endpoints.all()
+    except endpoints.EndpointsWrong as wrong:
+        messages.error(request, str(wrong))
+        return []
 
 
 def _opened(request, study, task, **wanted) -> bool:

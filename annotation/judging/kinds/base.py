@@ -21,7 +21,7 @@ from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
 from annotation.judging.kinds.body import Body
 from annotation.judging.kinds.form import TaskForm
-from annotation.judging.kinds.planning import EVERYTHING, Scope
+from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.tables import Item, Judgment
 
 Label = str | dict[str, Any]
@@ -93,6 +93,10 @@ class Kind(Protocol):
     def plan(self, study, task, scope: Scope = EVERYTHING) -> Iterator[dict]:
         """Rows (for ``batches.open.add_items``) of the items in ``scope`` that ``task`` lacks."""
         ...
+
+    def lacking(self, study, task, scope: Scope = EVERYTHING) -> Lacking | None:
+        """What keeps further items from being planned; None where nothing does."""
+        return None
 
     def labels(self, config: dict) -> list[str]:
         """Every label of an answer; of scores or parts, every value of one part."""

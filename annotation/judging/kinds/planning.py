@@ -27,6 +27,18 @@ class Scope:
     number: int | None = None
 
 
+@dataclass(frozen=True)
+class Lacking:
+    """What keeps items from being planned, and the answers that would make them.
+
+    ``pairs`` (query, attribute) lack an answer from that attribute, ``queries`` a generic one.
+    """
+
+    sentence: str
+    pairs: tuple = ()
+    queries: tuple = ()
+
+
 EVERYTHING = Scope()
 NAME_LIMIT = Item._meta.get_field("external_id").max_length
 
@@ -68,7 +80,7 @@ def attributes_by_query(study, task, scope) -> Iterator[dict]:
     by_persona = {}
     for attribute in Attribute.objects.filter(persona__study=study).order_by("pk"):
         by_persona.setdefault(attribute.persona_id, []).append(attribute)
-    for query in _current(study, scope):
+    for query in current(study, scope):
         for attribute in by_persona.get(query.persona_id, []):
             if (attribute.pk, query.pk) not in planned:
                 prompt = f"{query.external_id}-v{query.version}"
@@ -79,7 +91,7 @@ def attributes_by_query(study, task, scope) -> Iterator[dict]:
 def gold_responses(study, task, scope) -> Iterator[dict]:
     """The newest gold response of each query, once it has been split into claims."""
     newest = (
-        GoldResponse.objects.filter(query__in=_current(study, scope))
+        GoldResponse.objects.filter(query__in=current(study, scope))
         .order_by("query", "-version")
         .distinct("query")
         .select_related("query")
@@ -109,7 +121,7 @@ def item_name(*parts: str) -> str:
 
 def answered(study, task, scope) -> list[tuple[Query, list[Candidate]]]:
     """Queries without an item in this task, each with its answers."""
-    queries = _current(study, scope).exclude(items__batch__task__name=task.name)
+    queries = current(study, scope).exclude(items__batch__task__name=task.name)
     by_query = {}
     # What waits for a reviewer, or was rejected, is shown to nobody.
     shown = Candidate.objects.filter(query__in=queries, status="done", review__in=("", "accepted"))
@@ -120,7 +132,8 @@ def answered(study, task, scope) -> list[tuple[Query, list[Candidate]]]:
     return [(query, by_query.get(query.pk, [])) for query in queries]
 
 
-def _current(study, scope: Scope) -> QuerySet[Query]:
+def current(study, scope: Scope) -> QuerySet[Query]:
+    """The queries in ``scope`` that people judge, in their newest versions."""
     # Training personas train models: nothing that people judge is about them.
     queries = Query.objects.filter(study=study, replaced_at=None)
     queries = queries.exclude(persona__split="training")

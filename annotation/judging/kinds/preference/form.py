@@ -16,7 +16,10 @@ class PreferenceForm(TaskForm):
     attribute = forms.BooleanField(
         label=gettext_lazy("Show an attribute of the person"),
         required=False,
-        help_text=gettext_lazy("Its items name the attribute, so they come with a study bundle."),
+        help_text=gettext_lazy(
+            "Items are then planned from attributes that a majority held relevant to a prompt: the "
+            "generic answer against one written from the attribute."
+        ),
     )
 
 

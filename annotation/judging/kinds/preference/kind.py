@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds.preference import personalised
 from annotation.judging.kinds.preference.form import PreferenceBody, PreferenceForm
 from annotation.judging.kinds.preference.tables import Preference
 
@@ -68,7 +69,13 @@ class PreferenceKind(base.Kind):
         return full
 
     def plan(self, study, task, scope=planning.EVERYTHING):
+        if task.config.get("attribute"):
+            return personalised.plan(study, task, scope)
         return planning.compared(study, task, scope)
+
+    def lacking(self, study, task, scope=planning.EVERYTHING):
+        """Of a task with attributes: which answers are missing, or that nothing is relevant yet."""
+        return personalised.lacking(study, task, scope) if task.config.get("attribute") else None
 
     def labels(self, config: dict) -> list[str]:
         return [str(n) for n in range(1, config["points"] + 1)]

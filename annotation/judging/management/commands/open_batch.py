@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import open_batch
 from annotation.judging.batches.summary import summary_of
+from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Slot
 from annotation.studies.bundle import OVERLAP_LIMIT
@@ -70,7 +71,10 @@ class Command(BaseCommand):
         opened = {"items": batch.size if batch else 0, "slots": slots}
         words = f"{opened['items']:,} items and {opened['slots']:,} slots are open"
         self.stdout.write(json.dumps(opened) if options["json"] else words)
-        if not batch:
+        lacking = kind_of(newest.kind).lacking(found, newest, scope)
+        if lacking:
+            self.stderr.write(lacking.sentence)
+        elif not batch:
             self.stderr.write(
                 "Nothing is new: every query with enough answers has its items in this task."
             )
@@ -84,6 +88,8 @@ class Command(BaseCommand):
             f"{summary.items:,} items, {summary.judgments:,} judgments, "
             f"{summary.hours:,.1f} hours{cost}"
         )
+        if summary.lacking:
+            self.stderr.write(summary.lacking)
         if summary.writing:
             self.stderr.write(f"{summary.writing:,} answers are still being written.")
         if summary.opens:

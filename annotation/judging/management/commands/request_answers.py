@@ -1,0 +1,53 @@
+"""`manage.py request_answers STUDY --task NAME`"""
+
+import json
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from annotation.candidates import spending
+from annotation.core.errors import DomainError
+from annotation.judging.batches.answers import request_answers
+from annotation.studies.models import Study
+
+
+class Command(BaseCommand):
+    """Ask for the answers that a task's items lack."""
+
+    help = (
+        "Ask a model for the answers that a task with attributes lacks: one from each attribute "
+        "that a majority held relevant to a prompt, and the generic one. Workers write them; "
+        "`generate STUDY --wait` waits for them."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY, --task, --endpoint, --limit, --dry-run and --json."""
+        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
+        parser.add_argument(
+            "--endpoint", default="", metavar="NAME", help="default: the first one configured"
+        )
+        parser.add_argument("--limit", type=int, metavar="N", help="at most so many new answers")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="print what it would take; ask for nothing"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *, study, task, endpoint, limit, dry_run, **options):
+        """Request, and print how many answers are new and what they are expected to take."""
+        found = Study.objects.filter(slug=study).first()
+        newest = found and found.tasks.filter(name=task).order_by("-version").first()
+        if newest is None:
+            raise CommandError(f"There is no study “{study}” with a task “{task}”.")
+        if limit is not None and limit < 1:
+            raise CommandError("--limit is a number from 1 on.", returncode=2)
+        try:
+            with transaction.atomic():
+                rows = request_answers(found, newest, endpoint=endpoint, limit=limit)
+                transaction.set_rollback(dry_run)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
+        words = "{answers:,} answers: {calls:,} calls, about {tokens:,} tokens, cost {cost:.4f}"
+        result = {"answers": len(rows), **planned}
+        self.stdout.write(json.dumps(result) if options["json"] else words.format(**result))
