@@ -53,9 +53,18 @@
     return true;
   }
 
+  // In scoring a digit answers the criterion at hand and goes on to the next one, which then waits
+  // for its own: 4 3 5 2 are four scores. The last one stays.
   function choose(number) {
-    const group = form().querySelector("[data-main]") || current();
-    return Boolean(group) && press(group.querySelector('[data-key="' + number + '"]'));
+    const main = form().querySelector("[data-main]");
+    const group = main || current();
+    if (!group || !press(group.querySelector('[data-key="' + number + '"]'))) return false;
+    if (!main && group.matches(".criterion")) {
+      const all = groups();
+      const next = all[all.indexOf(group) + 1];
+      if (next && next.matches(".criterion")) enter(next);
+    }
+    return true;
   }
 
   act.tie = () => press(form().querySelector("input[data-act=tie]"));

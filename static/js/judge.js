@@ -180,6 +180,71 @@
     [toggle.textContent, toggle.dataset.other] = [toggle.dataset.other, toggle.textContent];
   };
 
+  // --- On a phone: the whole question, the reason and the scores open where they are wanted ---
+
+  act.whole = () => {
+    const toggle = form().querySelector(".whole");
+    const whole = form().classList.toggle("unclipped");
+    toggle.setAttribute("aria-expanded", String(whole));
+  };
+
+  function clipped() {
+    const asked = document.getElementById("question");
+    const toggle = form().querySelector(".whole");
+    if (toggle) toggle.hidden = !form().classList.contains("unclipped") && asked.scrollHeight <= asked.clientHeight + 2;
+  }
+
+  act.reason = () => {
+    form().classList.add("reasoned");
+    form().querySelector(".reason").setAttribute("aria-expanded", "true");
+    document.getElementById("reason").focus();
+  };
+
+  // The criteria of the answer in view, over the lower part of the page.
+  act.score = () => {
+    const toggle = form().querySelector(".score-open");
+    const sheet = panes()[pane].querySelector(".criteria");
+    const open = !sheet.classList.contains("open");
+    form().querySelectorAll(".criteria.open").forEach((one) => one.classList.remove("open"));
+    sheet.classList.toggle("open", open);
+    toggle.setAttribute("aria-expanded", String(open));
+    const group = [...sheet.querySelectorAll(".criterion")].find((one) => !one.querySelector(":checked"));
+    if (open) (group || sheet).querySelector("input").focus({ preventScroll: true });
+    else toggle.focus();
+  };
+
+  function count() {
+    const place = form() && form().querySelector(".score-open .scored-of");
+    if (!place) return;
+    const all = [...form().querySelectorAll(".criterion")];
+    place.textContent = all.filter((one) => one.querySelector("[type=radio]:checked")).length + "/" + all.length;
+  }
+
+  // What is missing is told in our words, and shown: the browser cannot point at a closed sheet.
+  let missing = 0;
+  document.addEventListener("invalid", (event) => {
+    if (!form() || event.target.form !== form()) return;
+    event.preventDefault();
+    if (performance.now() - missing < 500) return;
+    missing = performance.now();
+    const group = event.target.closest("fieldset, .why, .claim");
+    const legend = group && group.querySelector("legend, label");
+    const name = legend ? legend.firstChild.textContent.trim() : event.target.getAttribute("aria-label") || "";
+    Attune.say(words.missing.replace("{name}", name));
+    const sheet = event.target.closest(".criteria");
+    if (sheet && !sheet.checkVisibility()) {
+      show(panes().indexOf(sheet.closest(".pane")));
+      pane = panes().indexOf(sheet.closest(".pane"));
+      act.score();
+    } else event.target.focus();
+  }, true);
+
+  document.addEventListener("change", count);
+  addEventListener("resize", () => { if (form()) clipped(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && form() && form().querySelector(".criteria.open")) act.score();
+  });
+
   document.addEventListener("click", (event) => {
     const on = (selector) => event.target.closest(selector);
     if (on("[data-close]")) on("dialog").close();
@@ -214,6 +279,9 @@
     lastTick = lastSign = performance.now();
     if (form().hasAttribute("data-final")) form().querySelectorAll("input, textarea").forEach((one) => { one.disabled = true; });
     watch();
+    clipped();
+    count();
+    if (form().elements.reason && form().elements.reason.value) form().classList.add("reasoned");
     document.dispatchEvent(new CustomEvent("attune:shown"));
     if (form().hasAttribute("data-tour")) act.tour();
   }
