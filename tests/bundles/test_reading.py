@@ -179,7 +179,7 @@ contents = st.one_of(
     st.lists(rows, max_size=4).map(lambda some: "\n".join(map(json.dumps, some)).encode()),
 )
 names = st.sampled_from(
-    ["study.json", *(f"{name}.jsonl" for name in bundles._STEPS)],
+    ["study.json", *(f"{name}.jsonl" for name in bundles.STEPS)],
 )
 
 
