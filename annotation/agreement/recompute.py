@@ -4,17 +4,52 @@ import hashlib
 import json
 from collections import defaultdict
 
+from django.apps import apps
 from django.db import connection, transaction
 from django.db.models import Count
 
+from annotation.accounts.models import Consent
 from annotation.agreement import kind_votes, reading
-from annotation.agreement.models import AgreementResult, ItemTier
+from annotation.agreement.models import (
+    AgreementResult,
+    EarlyStop,
+    ItemTier,
+    StoppedItem,
+    TopUp,
+)
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers import early_stop, reserve
 from annotation.agreement.tiers.rules import DEFAULT, tiers_report
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
+
+# The tables that ``digests`` reads. The second view has what this connection has not reported yet.
+_CHANGES = """
+    SELECT sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint
+    FROM (
+        SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables
+        UNION ALL
+        SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_xact_user_tables
+    ) AS counts
+    WHERE relname = ANY(%s) AND current_setting('track_counts')::boolean
+"""
+_SOURCES = [
+    model._meta.db_table
+    for app in ("judging", "studies")
+    for model in apps.get_app_config(app).get_models()
+] + [model._meta.db_table for model in (Consent, AgreementResult, TopUp, EarlyStop, StoppedItem)]
+
+
+def changes() -> int | None:
+    """How many rows that results depend on were ever written, as PostgreSQL's statistics count.
+
+    The number of a connection's last changes may come some seconds late. None where PostgreSQL
+    does not count.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGES, [_SOURCES])
+        return cursor.fetchone()[0]
 
 
 def due() -> list[tuple[Study, str]]:

@@ -40,6 +40,33 @@ def voted(cast, tea):
     return tea
 
 
+def test_a_turn_without_any_change_costs_one_statement(voted, cast, django_assert_num_queries):
+    recompute_due()
+    with django_assert_num_queries(1):
+        recompute_due()
+    vote(voted, cast.person("Dora"))
+    recompute_due()
+    assert recompute.due() == []
+    assert AgreementResult.objects.get(study=voted).votes == 7
+
+
+def test_a_withdrawn_consent_counts_as_a_change(voted, cast):
+    recompute_due()
+    before = recompute.changes()
+    consent.withdraw(cast.person("Ann"), voted.consent_text)
+    assert recompute.changes() > before
+
+
+def test_what_could_not_be_computed_is_tried_again_though_nothing_changed(voted, cast, monkeypatch):
+    vote(voted, cast.person("Dora"))
+    with monkeypatch.context() as patch:
+        patch.setattr(recompute, "_alone", lambda study, task: False)
+        recompute_due()
+    assert recompute.due() == [(voted, "better")]
+    recompute_due()
+    assert recompute.due() == []
+
+
 def test_an_imported_worker_with_the_name_of_a_live_person_stays_a_second_person(cast, voted):
     ann, bo = cast.person("Ann"), cast.person("Bo")
     User.objects.filter(pk=bo.pk).update(worker=f"tea:user-{ann.pk}")
