@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
-class UserManager(BaseUserManager):
+class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields) -> "User":
         """Make an account; without a password nobody can log in to it until one is set."""
         user = self.model(email=email.strip().lower(), **fields)
@@ -18,10 +18,10 @@ class UserManager(BaseUserManager):
         user.save()
         return user
 
-    def create_superuser(self, email, password=None, **fields):
+    def create_superuser(self, email: str, password: str | None = None, **fields) -> "User":
         return self.create_user(email, password, is_superuser=True, **fields)
 
-    def get_by_natural_key(self, email):
+    def get_by_natural_key(self, email: str | None) -> "User":
         return self.get(email__iexact=email)
 
 

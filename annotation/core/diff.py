@@ -16,12 +16,12 @@ def words(old: str, new: str) -> list[tuple[str, str]]:
     before, after = _TOKEN.findall(old), _TOKEN.findall(new)
     if max(len(before), len(after)) > WORDS_LIMIT:
         before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    found = []
+    parts = []
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, i, j, k, n in matcher.get_opcodes():
         if tag == "equal":
-            found.append(("=", "".join(before[i:j])))
+            parts.append(("=", "".join(before[i:j])))
             continue
-        found += [("-", "".join(before[i:j]))] if j > i else []
-        found += [("+", "".join(after[k:n]))] if n > k else []
-    return found
+        parts += [("-", "".join(before[i:j]))] if j > i else []
+        parts += [("+", "".join(after[k:n]))] if n > k else []
+    return parts

@@ -15,6 +15,7 @@ from datetime import timedelta
 import redis
 from django.db import InterfaceError, OperationalError, connection, models
 from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError as BrokerError
 
@@ -80,7 +81,7 @@ def exhausted(rows: QuerySet) -> QuerySet:
     return waiting(rows).filter(attempts__gte=F("tries_from") + TRIES)
 
 
-def lease(attempts: int | F) -> dict:
+def lease(attempts: int | F | CombinedExpression) -> dict:
     """Values of a row that is taken for the attempt of that number."""
     return {"status": RUNNING, "attempts": attempts, "lease_expires_at": Now() + LEASE}
 
@@ -133,9 +134,9 @@ class Lease:
 
     def renew(self) -> None:
         """Renew now; ``lost`` says afterwards whether somebody else has the row."""
-        kept = held(self.job).update(lease_expires_at=Now() + LEASE, **self.fields)
+        renewed = held(self.job).update(lease_expires_at=Now() + LEASE, **self.fields)
         # A row that is not there yet is one whose transaction is still open.
-        self.lost = not kept and type(self.job)._base_manager.filter(pk=self.job.pk).exists()
+        self.lost = not renewed and type(self.job)._base_manager.filter(pk=self.job.pk).exists()
 
     def confirm(self) -> None:
         """Renew now, and raise TakenOver where somebody else has the row."""

@@ -23,8 +23,8 @@ class Context(logging.Filter):
     """Adds ids to a record, masks keys in paths, and keeps tracebacks to faults of ours."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.request_id = request_id.get()
-        record.user_id, record.study = _who_and_where()
+        user_id, study = _who_and_where()
+        record.__dict__.update(request_id=request_id.get(), user_id=user_id, study=study)
         if isinstance(record.args, tuple):
             record.args = tuple(
                 masked(value) if isinstance(value, str) else value for value in record.args
@@ -63,9 +63,9 @@ class Json(Line):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            "request": record.request_id or None,
-            "user": record.user_id,
-            "study": record.study or None,
+            "request": getattr(record, "request_id", None) or None,
+            "user": getattr(record, "user_id", None),
+            "study": getattr(record, "study", None) or None,
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)

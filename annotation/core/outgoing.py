@@ -63,7 +63,7 @@ def _address(url: httpx2.URL) -> str:
         rows = socket.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise DomainError(_("The host of this address is not known."), code="host") from error
-    addresses = [row[4][0] for row in rows]
+    addresses = [str(row[4][0]) for row in rows]
     public = all(ipaddress.ip_address(address.split("%")[0]).is_global for address in addresses)
     if not public and origin(url) not in settings.WEBHOOK_ORIGINS:
         raise DomainError(_("This address is not a public one."), code="private")

@@ -13,9 +13,10 @@ def first(statement: str, values: dict) -> tuple | None:
     """Run one SQL statement and return its first row, or None; JSON columns come as text."""
     connection.ensure_connection()
     # Django's usual cursor writes the values into the text, which leaves nothing to prepare.
-    bare = ServerBindingCursor(connection.connection)
+    # django-stubs take it for a wrapper of cursors; it is one of psycopg.
+    bare = ServerBindingCursor(connection.connection)  # type: ignore[call-arg]
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    with wrap(bare) as cursor:
+    with wrap(bare) as cursor:  # type: ignore[arg-type]
         cursor.execute(statement, values)
         return cursor.fetchone()
 

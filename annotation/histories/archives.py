@@ -50,13 +50,13 @@ def damage_refused() -> Iterator[None]:
 
 
 class Stream:
-    """The bytes of one member, in pieces; damage is refused and progress told.
+    """The bytes of one member, in pieces; damage is refused, progress is reported.
 
     `size` is what the archive says they are, where it says so.
     """
 
-    def __init__(self, file: BinaryIO, told: Callable[[], None], size: int | None = None):
-        self._file, self._told, self._size = file, told, size
+    def __init__(self, file: BinaryIO, notify: Callable[[], None], size: int | None = None):
+        self._file, self._notify, self._size = file, notify, size
         self._head, self._count = b"", 0
 
     def head(self, size: int) -> bytes:
@@ -77,7 +77,7 @@ class Stream:
         self._count += len(data)
         if not data and self._size not in (None, self._count):
             raise Refused("corrupt_archive")
-        self._told()
+        self._notify()
         return data
 
 
@@ -176,14 +176,14 @@ class Upload:
         if head[257:262] != b"ustar":
             return [Member("", self._window(file, 0, None))]
         with damage_refused():
-            found = list(_tar_entries(file))
+            entries = list(_tar_entries(file))
             # tarfile is content with an archive that ends early.
             while file.read(CHUNK):
                 pass
-        _check_names(name for name, _, _ in found)
+        _check_names(name for name, _, _ in entries)
         return [
             Member(texts.name(name), self._window(file, start, size))
-            for name, start, size in found
+            for name, start, size in entries
             if not _LITTER.match(name)
         ]
 
@@ -251,7 +251,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 def _tar_entries(file: "_Bounded") -> Iterator[tuple[str, int, int]]:
     """(name, first byte, size) of the ordinary files of a tar."""
-    # Its default is to keep every header, and what global headers said, until the end.
+    # Its default is to keep every header, and the values of global headers, until the end.
     archive = tarfile.TarFile(fileobj=file, encoding="utf-8")
     archive.pax_headers, members = {}, 0
     while (info := archive.next()) is not None:

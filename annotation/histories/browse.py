@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from uuid import UUID
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left, TruncMonth
@@ -42,10 +43,10 @@ class Transcript:
 
 def sessions(owner, study=None) -> QuerySet[Session]:
     """The sessions that ``owner`` keeps, newest first; none for who is no member of ``study``."""
-    kept = Session.objects.filter(owner=owner, state=State.KEPT)
+    rows = Session.objects.filter(owner=owner, state=State.KEPT)
     if study is not None and not study.memberships.filter(user=owner, left_at=None).exists():
-        return kept.none()
-    return kept.order_by(F("started_at").desc(nulls_last=True), "pk")
+        return rows.none()
+    return rows.order_by(F("started_at").desc(nulls_last=True), "pk")
 
 
 def context(owner, study, purpose: str, endpoint: str = "", only=None) -> list[Transcript]:
@@ -57,14 +58,14 @@ def context(owner, study, purpose: str, endpoint: str = "", only=None) -> list[T
     if not consent.allows(owner, study, purpose, endpoint):
         sentence = _("The owner of this history does not allow this use of it.")
         raise DomainError(sentence, code="no_consent", status=403)
-    kept = sessions(owner, study)
-    return list(transcripts(kept if only is None else kept.filter(pk__in=list(only))))
+    rows = sessions(owner, study)
+    return list(transcripts(rows if only is None else rows.filter(pk__in=list(only))))
 
 
-def transcripts(kept: QuerySet[Session]) -> Iterator[Transcript]:
+def transcripts(rows: QuerySet[Session]) -> Iterator[Transcript]:
     """The redacted texts of sessions; its callers ask for consent, or are their owner."""
     waiting, size = [], 0
-    for session in kept:
+    for session in rows:
         waiting.append(session)
         size += session.length
         if size >= MESSAGES:
@@ -74,7 +75,8 @@ def transcripts(kept: QuerySet[Session]) -> Iterator[Transcript]:
 
 
 def _transcripts(some: list[Session]) -> Iterator[Transcript]:
-    titles, texts = defaultdict(list), defaultdict(list)
+    titles: dict[UUID, list[Mark]] = defaultdict(list)
+    texts: dict[int | None, list[Mark]] = defaultdict(list)
     for mark in Mark.objects.filter(session__in=some).select_related("alias"):
         of_title = mark.message_id is None
         (titles[mark.session_id] if of_title else texts[mark.message_id]).append(mark)
@@ -111,13 +113,13 @@ def _text(session: Session, messages: list[Message], marks: dict) -> str:
 
 def which(owner, *, state="", kind="", provider="", month: date | None = None) -> QuerySet:
     """Those of ``owner``'s sessions that fit; what is empty does not narrow them."""
-    found = Session.objects.filter(owner=owner)
+    rows = Session.objects.filter(owner=owner)
     for name, value in (("state", state), ("kind", kind), ("provider", provider)):
         if value:
-            found = found.filter(**{name: value})
+            rows = rows.filter(**{name: value})
     if month:
-        found = found.filter(started_at__year=month.year, started_at__month=month.month)
-    return found
+        rows = rows.filter(started_at__year=month.year, started_at__month=month.month)
+    return rows
 
 
 def listed(sessions: QuerySet) -> QuerySet:
@@ -158,8 +160,8 @@ def timeline(owner) -> list[tuple[date | None, int]]:
 
 def providers(owner) -> list[str]:
     """Where ``owner``'s sessions come from."""
-    found = Session.objects.filter(owner=owner).order_by().values_list("provider", flat=True)
-    return sorted(set(found.distinct()))
+    names = Session.objects.filter(owner=owner).order_by().values_list("provider", flat=True)
+    return sorted(set(names.distinct()))
 
 
 def tally(owner) -> dict[str, int]:
@@ -187,7 +189,7 @@ def choose(owner, which: QuerySet | Iterable, state: str) -> int:
     if state not in State.values:
         raise DomainError(_("Say whether to keep or to drop them."))
     ids = which.order_by().values("pk") if isinstance(which, QuerySet) else list(which)
-    mine = Session.objects.filter(owner=owner, pk__in=ids)
+    rows = Session.objects.filter(owner=owner, pk__in=ids)
     if state == State.KEPT:
-        mine = mine.filter(marked_at__isnull=False)
-    return mine.exclude(state=state).update(state=state)
+        rows = rows.filter(marked_at__isnull=False)
+    return rows.exclude(state=state).update(state=state)

@@ -20,7 +20,7 @@ from annotation.studies.models import Membership, Study
 
 Purpose = HistoryConsent.Purpose
 # What is agreed to, in the one wording that counts. A change here asks everybody again.
-WORDS = {
+WORDS: dict[str, str] = {
     Purpose.SHOW: gettext_noop(
         "People who judge in this study may read the sessions that I keep, with my personal data "
         "hidden."
@@ -47,11 +47,11 @@ def server(name: str) -> dict | None:
 
     ``embedded`` is true for the one that comes with this installation, and runs beside it.
     """
-    found = next((one for one in settings.ENDPOINTS if one["name"] == name), None)
-    return found and {
-        "model": found.get("model", ""),
-        "host": urlsplit(found.get("base_url", "")).hostname,
-        "embedded": bool(found.get("embedded")),
+    endpoint = next((entry for entry in settings.ENDPOINTS if entry["name"] == name), None)
+    return endpoint and {
+        "model": endpoint.get("model", ""),
+        "host": urlsplit(endpoint.get("base_url", "")).hostname,
+        "embedded": bool(endpoint.get("embedded")),
     }
 
 
@@ -118,11 +118,11 @@ def choices(user) -> list[dict]:
         "study__consent_text"
     )
     standing = {
-        (one.study_id, one.purpose, one.endpoint): one
-        for one in HistoryConsent.objects.filter(user=user, withdrawn_at=None).select_related(
+        (row.study_id, row.purpose, row.endpoint): row
+        for row in HistoryConsent.objects.filter(user=user, withdrawn_at=None).select_related(
             "text"
         )
-        if one.text.body == WORDS[one.purpose]
+        if row.text.body == WORDS[row.purpose]
     }
     agreed = set(user.consents.filter(withdrawn_at=None).values_list("text_id", flat=True))
     return [
@@ -140,7 +140,7 @@ def choices(user) -> list[dict]:
                 for purpose, endpoint in _purposes()
             ],
         }
-        for study in sorted((one.study for one in memberships), key=lambda study: study.title)
+        for study in sorted((row.study for row in memberships), key=lambda study: study.title)
     ]
 
 

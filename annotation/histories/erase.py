@@ -74,14 +74,14 @@ def pending(user) -> bool:
     return Erasure.objects.filter(owner=user, done_at=None).exists()
 
 
-def upload(owner, one: Upload) -> int:
+def upload(owner, row: Upload) -> int:
     """Erase one upload with the sessions whose newest copy it brought; how many."""
     with changing(owner):
-        count = one.sessions.count()
-        _stop(Upload.objects.filter(pk=one.pk))
-        _note(owner, "upload", _stored([one]))
-        _erase_uploads(owner, Upload.objects.filter(owner=owner, pk=one.pk))
-        audit.record(owner, "history.erase", one)
+        count = row.sessions.count()
+        _stop(Upload.objects.filter(pk=row.pk))
+        _note(owner, "upload", _stored([row]))
+        _erase_uploads(owner, Upload.objects.filter(owner=owner, pk=row.pk))
+        audit.record(owner, "history.erase", row)
     return count
 
 
@@ -93,12 +93,12 @@ def sessions(owner, which: QuerySet | Iterable) -> int:
     ids = which.order_by().values("pk") if isinstance(which, QuerySet) else list(which)
     with changing(owner):
         gone = list(Session.objects.filter(owner=owner, pk__in=ids))
-        digests = [digest_of(one.kind, one.provider, one.external_id) for one in gone]
+        digests = [digest_of(row.kind, row.provider, row.external_id) for row in gone]
         _note(owner, "session", digests)
         _bury(owner, Tombstone.What.SESSION, digests)
-        _erase_sessions(Session.objects.filter(pk__in=[one.pk for one in gone]))
-        for one in gone:
-            audit.record(owner, "history.erase", one)
+        _erase_sessions(Session.objects.filter(pk__in=[row.pk for row in gone]))
+        for row in gone:
+            audit.record(owner, "history.erase", row)
     return len(gone)
 
 
@@ -128,11 +128,11 @@ def _again(user, entry: dict) -> None:
         else:
             digests = set(entry["digests"])
             _bury(user, Tombstone.What.SESSION, digests)
-            found = Session.objects.filter(owner=user, upload__created_at__lte=at)
+            earlier = Session.objects.filter(owner=user, upload__created_at__lte=at)
             named = [
-                one.pk
-                for one in found.iterator(chunk_size=1000)
-                if digest_of(one.kind, one.provider, one.external_id) in digests
+                session.pk
+                for session in earlier.iterator(chunk_size=1000)
+                if digest_of(session.kind, session.provider, session.external_id) in digests
             ]
             _erase_sessions(Session.objects.filter(pk__in=named))
 
@@ -161,17 +161,17 @@ def _stop(uploads: QuerySet) -> None:
 
 def _erase_uploads(owner, uploads: QuerySet) -> None:
     """Delete uploads with their files and sessions; call it inside ``changing``."""
-    found = list(uploads)
-    _bury(owner, Tombstone.What.UPLOAD, _stored(found))
-    _erase_sessions(Session.objects.filter(owner=owner, upload__in=found))
-    for one in found:
-        files.delete(one.stored)
+    rows = list(uploads)
+    _bury(owner, Tombstone.What.UPLOAD, _stored(rows))
+    _erase_sessions(Session.objects.filter(owner=owner, upload__in=rows))
+    for row in rows:
+        files.delete(row.stored)
     uploads.delete()
 
 
 def _stored(uploads: Iterable[Upload]) -> list[str]:
     """The digests of files that something was stored of: a refused one may come again unasked."""
-    return [one.sha256 for one in uploads if one.sha256 and one.stored_at]
+    return [upload.sha256 for upload in uploads if upload.sha256 and upload.stored_at]
 
 
 def _erase_sessions(gone: QuerySet) -> None:

@@ -26,9 +26,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 def folder() -> Path:
     """The folder of uploads, which only this account can enter."""
-    found = settings.DATA / "histories"
-    found.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return found
+    path = settings.DATA / "histories"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
 
 
 def path_of(name: str) -> Path:
@@ -67,11 +67,11 @@ def delete(name: str) -> None:
         path_of(name).unlink(missing_ok=True)
 
 
-def sweep(known: set[str], older_than: float) -> int:
+def sweep(names: set[str], older_than: float) -> int:
     """Delete files that no upload knows, left by a crash; only those older than so many seconds."""
     before, count = time.time() - older_than, 0
     for path in folder().iterdir():
-        if path.name not in known and path.stat().st_mtime < before:
+        if path.name not in names and path.stat().st_mtime < before:
             path.unlink(missing_ok=True)
             count += 1
     return count
@@ -121,7 +121,7 @@ class Receiver(FileUploadHandler):
     """Streams the file of an upload's form straight to ``folder()``, and no more than is allowed.
 
     Other forms pass through to the next handler. A file that is refused is read to its end, so that
-    the browser can be told why: ``request.upload_refused`` holds the refusal.
+    the page can show why: ``request.upload_refused`` holds the refusal.
     """
 
     stored, sink = "", None
@@ -164,10 +164,10 @@ class Receiver(FileUploadHandler):
             os.fsync(self.sink.fileno())
         finally:
             self.sink.close()
-        # Only its size is told on: the file's own name may name a person.
-        found = Received(None, "upload", self.content_type, file_size)
-        found.stored, self.sink, self.stored = self.stored, None, ""
-        return found
+        # Only its size is passed on: the file's name may name a person.
+        received = Received(None, "upload", self.content_type, file_size)
+        received.stored, self.sink, self.stored = self.stored, None, ""
+        return received
 
     def upload_interrupted(self):
         self._throw_away()

@@ -87,8 +87,8 @@ def due() -> list[UUID]:
     old = Upload.objects.filter(created_at__lt=Now() - PATIENCE)
     forgotten = old.filter(status__in=(Status.RECEIVING, Status.ERASED_BEFORE))
     _close(forgotten, Status.CANCELLED, "abandoned", lambda: _("The file was not sent to its end."))
-    known = Upload.objects.exclude(stored="").values_list("stored", flat=True)
-    files.sweep(set(known), PATIENCE.total_seconds())
+    stored = Upload.objects.exclude(stored="").values_list("stored", flat=True)
+    files.sweep(set(stored), PATIENCE.total_seconds())
     waiting = jobs.startable(Upload.objects.all())
     return list(waiting.order_by("created_at").values_list("pk", flat=True))
 
@@ -151,7 +151,7 @@ def _read(upload: Upload, lease: Lease) -> None:
         digest = _digest(path, lease)
     except (FileNotFoundError, ValueError) as error:
         raise DomainError(files.lost(), code="file_lost") from error
-    if _known(upload, digest):
+    if _close_repeated(upload, digest):
         return
     with changing(upload.owner, patiently=True), path.open("rb") as file:
         lease.check()
@@ -173,14 +173,14 @@ def _read(upload: Upload, lease: Lease) -> None:
 
 def _digest(path, lease: Lease) -> str:
     with path.open("rb") as file:
-        found = hashlib.sha256()
+        sha256 = hashlib.sha256()
         while piece := file.read(1 << 20):
-            found.update(piece)
+            sha256.update(piece)
             lease.check()
-    return found.hexdigest()
+    return sha256.hexdigest()
 
 
-def _known(upload: Upload, digest: str) -> bool:
+def _close_repeated(upload: Upload, digest: str) -> bool:
     """Close an upload whose bytes were imported, or erased, before; note the digest otherwise."""
     same = Upload.objects.filter(owner=upload.owner, sha256=digest).exclude(pk=upload.pk)
     earlier = same.filter(status=Status.DONE).first()
@@ -225,7 +225,8 @@ def _mark(upload: Upload, lease: Lease) -> None:
 
 def _next_unmarked(upload: Upload) -> list[Session]:
     waiting = Session.objects.filter(upload=upload, marked_at=None).order_by("pk")
-    taken, size = [], 0
+    taken: list[Session] = []
+    size = 0
     for session in waiting[:MARKED_AT_ONCE]:
         size += session.characters
         if taken and size > CHARACTERS_AT_ONCE:
@@ -236,9 +237,9 @@ def _next_unmarked(upload: Upload) -> list[Session]:
 
 def _unseen(sessions: list[Session]) -> list[marks.Row]:
     """Titles and messages that search does not know yet."""
-    known = Passage.objects.filter(session__in=sessions, message=None)
-    titled = set(known.values_list("session_id", flat=True))
-    rows = [(one.pk, None, one.title) for one in sessions if one.title and one.pk not in titled]
+    of_titles = Passage.objects.filter(session__in=sessions, message=None)
+    titled = set(of_titles.values_list("session_id", flat=True))
+    rows = [(row.pk, None, row.title) for row in sessions if row.title and row.pk not in titled]
     seen = Passage.objects.filter(message=OuterRef("pk"))
     messages = Message.objects.filter(~Exists(seen), session__in=sessions).order_by("pk")
     return rows + list(messages.values_list("session_id", "pk", "text"))

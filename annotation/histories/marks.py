@@ -56,8 +56,8 @@ def suggest(owner, rows: Sequence[Row]) -> int:
     A passage that has a mark keeps it, with what its owner decided.
     """
     names = list(owner.names_words.values_list("word", flat=True))
-    found = [(row, span) for row in rows for span in redact.suggest(row[2], names)]
-    return _insert(owner, [(row, s.start, s.end, s.kind, s.rule) for row, s in found], SUGGESTED)
+    spans = [(row, span) for row in rows for span in redact.suggest(row[2], names)]
+    return _insert(owner, [(row, s.start, s.end, s.kind, s.rule) for row, s in spans], SUGGESTED)
 
 
 def decide(owner, mark: Mark, state: str, everywhere: bool = False) -> int:
@@ -138,20 +138,20 @@ def _word(text: str) -> str:
 
 def _strike(owner, sessions, text: str, kind: str, rule: str, state: str, part=False) -> int:
     """Mark every place of ``text`` in ``sessions``; a ``part`` of a word counts as well."""
-    found = []
+    passages = []
     for row in _rows_with(sessions, text):
         places = redact.occurrences(row[2], [text]) or (_parts(row[2], text) if part else [])
-        found += [(row, start, end, kind, rule) for start, end in places]
-    _insert(owner, found, state)
-    return len(found)
+        passages += [(row, start, end, kind, rule) for start, end in places]
+    _insert(owner, passages, state)
+    return len(passages)
 
 
 def _parts(text: str, part: str) -> list[tuple[int, int]]:
-    found, place = [], text.find(part)
+    spans, place = [], text.find(part)
     while place >= 0:
-        found.append((place, place + len(part)))
+        spans.append((place, place + len(part)))
         place = text.find(part, place + len(part))
-    return found
+    return spans
 
 
 def _rows_with(sessions, text: str):
@@ -169,10 +169,10 @@ def _rows_with(sessions, text: str):
     yield from rows.iterator(chunk_size=ROWS)
 
 
-def _insert(owner, found: list, state: str) -> int:
-    """Insert marks for ``found`` (row, start, end, kind, rule); decided ones stay as they are."""
+def _insert(owner, passages: list, state: str) -> int:
+    """Insert marks for ``passages`` (row, start, end, kind, rule); decided marks do not change."""
     keys = [
-        (kind, redact.canonical(kind, row[2][start:end])) for row, start, end, kind, _r in found
+        (kind, redact.canonical(kind, row[2][start:end])) for row, start, end, kind, _r in passages
     ]
     aliases = _aliases(owner, keys)
     rows = [
@@ -185,7 +185,7 @@ def _insert(owner, found: list, state: str) -> int:
             alias_id=aliases[key],
             state=state,
         )
-        for (row, start, end, _kind, rule), key in zip(found, keys, strict=True)
+        for (row, start, end, _kind, rule), key in zip(passages, keys, strict=True)
     ]
     if state == ACCEPTED:  # what its owner strikes out is hidden, whatever was decided before
         Mark.objects.bulk_create(
@@ -203,7 +203,7 @@ def _insert(owner, found: list, state: str) -> int:
 def _aliases(owner, keys: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """The alias of each (kind, canonical value), made where there is none, in order of meeting."""
     digests = {key: _digest(owner, *key) for key in dict.fromkeys(keys)}
-    known = dict(
+    alias_ids = dict(
         Alias.objects.filter(owner=owner, digest__in=digests.values()).values_list("digest", "pk")
     )
     last = Counter(
@@ -216,12 +216,12 @@ def _aliases(owner, keys: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
     )
     new = []
     for key, digest in digests.items():
-        if digest not in known:
+        if digest not in alias_ids:
             last[key[0]] += 1
             new.append(Alias(owner=owner, kind=key[0], number=last[key[0]], digest=digest))
     for alias in Alias.objects.bulk_create(new, batch_size=ROWS):
-        known[alias.digest] = alias.pk
-    return {key: known[digest] for key, digest in digests.items()}
+        alias_ids[alias.digest] = alias.pk
+    return {key: alias_ids[digest] for key, digest in digests.items()}
 
 
 def _digest(owner, kind: str, value: str) -> str:

@@ -25,7 +25,7 @@ def bounded(room: int | None = None) -> Iterator[None]:
     # The sixth number is what the kernel holds against this limit, in pages.
     taken = int(_STATM.read_text().split()[5]) * resource.getpagesize()
     limit = taken + (ROOM if room is None else room)
-    limits = [one for one in (limit, before, hard) if one != resource.RLIM_INFINITY]
+    limits = [bound for bound in (limit, before, hard) if bound != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
     try:
         yield

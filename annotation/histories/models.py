@@ -49,7 +49,7 @@ class Upload(Job):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="histories"
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    # What the browser says of the file, so that it can go on with it after a broken line.
+    # The browser's fingerprint of the file, to continue an interrupted transfer.
     fingerprint = models.CharField(max_length=100, blank=True)
     # The file's own name, which may name a person: its owner alone sees it, and no log holds it.
     name = models.CharField(max_length=200, blank=True)
@@ -58,10 +58,10 @@ class Upload(Job):
     # The name below ATTUNE_DATA/histories, random; "" once the file is deleted.
     stored = models.CharField(max_length=40, blank=True)
     sha256 = models.CharField(max_length=64, blank=True)
-    # The owner said that a file whose sessions they had erased shall be imported all the same.
+    # The owner confirmed the import of a file whose sessions they had erased.
     again = models.BooleanField(default=False)
 
-    # In which the sender reads what is said of the file.
+    # The sender's language, for messages about the file.
     language = models.CharField(max_length=10, blank=True)
 
     source = models.CharField(max_length=60, blank=True)
@@ -116,8 +116,8 @@ class Upload(Job):
     def left_out(self) -> list[tuple[str, str]]:
         """What was left out, and why: in words, without the code that a program reads."""
         return [
-            (one["where"], one["reason"].partition(": ")[2] or one["reason"])
-            for one in self.skipped
+            (omission["where"], omission["reason"].partition(": ")[2] or omission["reason"])
+            for omission in self.skipped
         ]
 
 
@@ -156,7 +156,7 @@ class Session(models.Model):
     length = models.PositiveIntegerField(default=0)
     characters = models.PositiveBigIntegerField(default=0)
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
-    # When its owner first opened it; who keeps many at once is told how many they never opened.
+    # When its owner first opened it; keeping many at once shows how many were never opened.
     opened_at = models.DateTimeField(null=True)
     # Until personal data is looked for nobody can keep it.
     marked_at = models.DateTimeField(null=True)

@@ -48,10 +48,10 @@ def begin(owner, size: int, fingerprint: str = "", name: str = "") -> Upload:
     if size <= 0:
         raise DomainError(_("The file is empty."), code="empty_file")
     fingerprint = fingerprint[:FINGERPRINT_LIMIT]
-    mine = Upload.objects.filter(owner=owner, status=RECEIVING)
-    known = mine.filter(fingerprint=fingerprint, size=size).first() if fingerprint else None
-    if known:
-        return known
+    receiving = Upload.objects.filter(owner=owner, status=RECEIVING)
+    same = receiving.filter(fingerprint=fingerprint, size=size).first() if fingerprint else None
+    if same:
+        return same
     _refuse_for_now(owner)
     files.check_room(size)
     stored = files.create()
@@ -69,7 +69,7 @@ def begin(owner, size: int, fingerprint: str = "", name: str = "") -> Upload:
         return upload
     except IntegrityError:  # another tab began with the same file at the same moment
         files.delete(stored)
-        return mine.get(fingerprint=fingerprint)
+        return receiving.get(fingerprint=fingerprint)
 
 
 def append(owner, pk, offset: int, data: bytes) -> Upload:
@@ -117,7 +117,7 @@ def whole(owner, file: files.Received) -> Upload:
 def of_path(owner, path: Path) -> Upload:
     """Copy a file of this machine into an upload that its caller reads at once.
 
-    An operator's way: the owner's consent is theirs to ask for.
+    For operators, who ask the owner for consent themselves.
     """
     _refuse_for_now(owner)
     size = path.stat().st_size
@@ -142,8 +142,8 @@ def of_path(owner, path: Path) -> Upload:
 def cancel(owner, pk) -> None:
     """Give up a file that nothing is stored of yet; its bytes are deleted, its reading stops."""
     with transaction.atomic():
-        mine = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk)
-        upload = mine.filter(status__in=UNDER_WAY, stored_at=None).first()
+        uploads = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk)
+        upload = uploads.filter(status__in=UNDER_WAY, stored_at=None).first()
         if upload is None:
             raise NotFound(_("There is no such upload under way."))
         end(upload, Upload.Status.CANCELLED)
@@ -151,7 +151,7 @@ def cancel(owner, pk) -> None:
 
 
 def again(owner, pk) -> Upload:
-    """Import a file although its owner erased it before: they said that they mean it."""
+    """Import a file although its owner erased it before: they confirmed it."""
     waiting = Upload.objects.filter(owner=owner, pk=pk, status=Upload.Status.ERASED_BEFORE)
     if not waiting.exclude(stored="").update(status=REQUESTED, again=True, attempts=0):
         raise NotFound(_("There is no such upload under way."))

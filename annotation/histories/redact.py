@@ -122,14 +122,14 @@ def suggest(text: str, names: Iterable[str] = ()) -> list[Span]:
     alone. Where two rules find the same, the one with a checksum or a clearer form counts.
     """
     taken = [match.span() for match in _MARKS.finditer(text)]
-    found = []
+    spans = []
     for start, end, kind, rule in _all(text, tuple(sorted(set(names)))):
         for piece in _free(start, end, taken):
             # What is left of a passage after another rule took its middle may be blank.
             if text[piece[0] : piece[1]].strip():
-                found.append(Span(*piece, kind, rule))
+                spans.append(Span(*piece, kind, rule))
                 bisect.insort(taken, piece)
-    return sorted(found)
+    return sorted(spans)
 
 
 def apply(text: str, marks: Iterable[tuple[int, int, str]]) -> str:
@@ -142,11 +142,11 @@ def apply(text: str, marks: Iterable[tuple[int, int, str]]) -> str:
 
 def pieces(text: str, marks: Iterable[tuple[int, int, str]]) -> list[tuple[str, str]]:
     """Cut ``text`` at its marks: ``(passage, label)`` in order, with label "" for what is free."""
-    found, place = [], 0
+    parts, place = [], 0
     for start, end, label in merged(marks):
-        found += [(text[place:start], ""), (text[start:end], label)]
+        parts += [(text[place:start], ""), (text[start:end], label)]
         place = end
-    return [piece for piece in [*found, (text[place:], "")] if piece[0]]
+    return [piece for piece in [*parts, (text[place:], "")] if piece[0]]
 
 
 def merged(marks: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
@@ -243,9 +243,9 @@ def _numbers(passage: str) -> list[tuple[int, int]]:
     """Where valid phone numbers lie in a run of digits: of any country, then of REGIONS."""
     regions = [None] if passage.startswith("+") else [*REGIONS]
     for region in regions:
-        found = list(phonenumbers.PhoneNumberMatcher(passage, region))
-        if found:
-            return [(match.start, match.end) for match in found]
+        matches = list(phonenumbers.PhoneNumberMatcher(passage, region))
+        if matches:
+            return [(match.start, match.end) for match in matches]
     return []
 
 

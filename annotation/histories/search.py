@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 import numpy as np
 from django.db import connection
@@ -21,15 +22,15 @@ LIMIT = 50
 FUSION = 60
 # Below this cosine similarity two texts have no more in common than their language.
 NEAR = 0.35
-# What somebody types is short; a pasted page is no better a query than its beginning.
+# Queries are short; of a pasted page only the beginning is searched for.
 QUERY_LIMIT = 500
 
 
 @dataclass(frozen=True)
 class Hit:
-    """One session that was found, with the passage that speaks most for it. Texts are ORIGINAL."""
+    """One session that was found, with its best passage. Texts are ORIGINAL."""
 
-    session: object
+    session: UUID
     message: int | None
     kind: str
     provider: str

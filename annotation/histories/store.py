@@ -55,8 +55,8 @@ class Counts:
 
     def at(self, *times: datetime | None) -> None:
         """Widen the time that the file covers."""
-        known = [time for time in (self.first, self.last, *times) if time]
-        self.first, self.last = min(known, default=None), max(known, default=None)
+        dates = [time for time in (self.first, self.last, *times) if time]
+        self.first, self.last = min(dates, default=None), max(dates, default=None)
 
     def as_json(self) -> dict:
         """The counts as the command prints them, without what was left out."""
@@ -148,9 +148,10 @@ class _Conversations:
     def flush(self) -> None:
         """Write what waits: new conversations, and newer copies of those that are here."""
         ids = [external for _provider, external in self.waiting]
-        found = Session.objects.filter(owner=self.owner, kind="chat", external_id__in=ids)
-        here = {(session.provider, session.external_id): session for session in found}
-        fresh, replaced = [], []
+        earlier = Session.objects.filter(owner=self.owner, kind="chat", external_id__in=ids)
+        here = {(session.provider, session.external_id): session for session in earlier}
+        fresh: list[tuple[Session, Conversation]] = []
+        replaced: list[tuple[Session, Conversation]] = []
         for key, chat in self.waiting.items():
             session = here.get(key)
             if session and _age(chat) <= _age_of(session):
@@ -197,7 +198,7 @@ def _session(upload, chat: Conversation) -> Session:
 
 
 def _fill(session: Session, upload, chat: Conversation) -> None:
-    """Set what a session says of its newest copy. What nobody has seen yet is not kept."""
+    """Set a session's fields from its newest copy; new content resets the decision to keep it."""
     times = [message.at for message in chat.messages if message.at]
     updated, length = _age(chat)
     session.upload = upload
@@ -219,24 +220,24 @@ def _write_messages(pairs: Iterable[tuple[Session, Conversation]]) -> None:
     columns = "session_id, position, role, text, at, external_id, attachments, model"
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
         for session, chat in pairs:
-            for position, one in enumerate(chat.messages):
-                names = json.dumps(list(one.attachments), ensure_ascii=False)
-                row = (session.pk, position, one.role, one.text, one.at, one.id[:300])
-                copy.write_row((*row, names, one.model[:100]))
+            for position, message in enumerate(chat.messages):
+                names = json.dumps(list(message.attachments), ensure_ascii=False)
+                row = (session.pk, position, message.role, message.text, message.at)
+                copy.write_row((*row, message.id[:300], names, message.model[:100]))
 
 
 def _clear(sessions: list[Session]) -> dict:
     """Delete the messages of older copies; the decisions on their marks, by (session, text)."""
-    kept = defaultdict(list)
+    decisions = defaultdict(list)
     decided = Mark.objects.filter(session__in=sessions, message__isnull=False)
     decided = decided.exclude(state=Mark.State.SUGGESTED).select_related("message")
     for mark in decided:
         key = (mark.session_id, mark.message.role, _text_digest(mark.message.text))
-        kept[key].append(mark)
+        decisions[key].append(mark)
     for model in (Mark, Passage, Message):
         rows = model.objects.filter(session__in=sessions)
         rows._raw_delete(rows.db)
-    return kept
+    return decisions
 
 
 def _carry_over(decided: dict) -> None:
@@ -327,7 +328,8 @@ class _Events:
     """Searches and visits on their way into days; a context manager around their arrival."""
 
     def __init__(self, upload, counts: Counts):
-        self.upload, self.counts, self.rows = upload, counts, []
+        self.upload, self.counts = upload, counts
+        self.rows: list[tuple] = []
         self.seen = 0
 
     def __enter__(self):

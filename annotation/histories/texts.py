@@ -74,8 +74,8 @@ def lines(tree: etree._Element) -> list[str]:
             if hidden is None and element.tail and element is not tree:
                 parts.append(_indented(element.tail) if code else element.tail)
     text = "".join(parts)
-    found = [" ".join(line.split()).replace(_BLANK, " ").rstrip() for line in text.split("\n")]
-    return [line for line in found if line]
+    rows = [" ".join(line.split()).replace(_BLANK, " ").rstrip() for line in text.split("\n")]
+    return [line for line in rows if line]
 
 
 def _indented(code: str) -> str:

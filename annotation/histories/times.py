@@ -31,7 +31,7 @@ def moment(value) -> Moment:
 
 
 def from_number(value) -> Moment:
-    """Seconds, milliseconds or microseconds since 1970, told apart by size."""
+    """Seconds, milliseconds or microseconds since 1970, distinguished by size."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e18:
         return UNKNOWN
     scale = 1e6 if value > _MICROSECONDS else 1e3 if value > _MILLISECONDS else 1
@@ -100,12 +100,11 @@ def from_page(text: str) -> Moment | None:
     """
     text = " ".join(_INVISIBLE.sub("", text).replace("،", ",").split()) if len(text) < 200 else ""
     clock = re.search(r"\d{1,2}:\d\d", text)
-    found = clock and _CLOCK.search(text, max(0, clock.start() - 12))
-    day = found and _date(text[: clock.start()])
-    if not day:
+    match = clock and _CLOCK.search(text, max(0, clock.start() - 12))
+    if not clock or not match or not (day := _date(text[: clock.start()])):
         return None
     try:
-        return _shifted(datetime(*day, _hour(found), *_rest(found)), found)  # noqa: DTZ001
+        return _shifted(datetime(*day, _hour(match), *_rest(match)), match)  # noqa: DTZ001
     except ValueError:
         return None
 
@@ -128,25 +127,25 @@ def _month(word: str) -> int | None:
     return _MONTH_OF.get(word[:4]) or _MONTH_OF.get(word[:3])
 
 
-def _hour(found: re.Match) -> int:
-    hour = int(found["hour"])
-    words = [found["half"][0].lower()] if found["half"] else found["before"].split()
+def _hour(match: re.Match) -> int:
+    hour = int(match["hour"])
+    words = [match["half"][0].lower()] if match["half"] else match["before"].split()
     half = words[-1] if words else ""
     if half in _EVENING:
         return hour % 12 + 12
     return hour % 12 if half in _MORNING else hour
 
 
-def _rest(found: re.Match) -> tuple[int, int]:
-    return int(found["minute"]), int(found["second"] or 0)
+def _rest(match: re.Match) -> tuple[int, int]:
+    return int(match["minute"]), int(match["second"] or 0)
 
 
-def _shifted(local: datetime, found: re.Match) -> Moment:
-    name = (found["zone"] or "").upper()
-    if name not in _ZONES and (name or not found["sign"]):
+def _shifted(local: datetime, match: re.Match) -> Moment:
+    name = (match["zone"] or "").upper()
+    if name not in _ZONES and (name or not match["sign"]):
         return _sane(local.replace(tzinfo=UTC), assumed=True)
     shift = timedelta(hours=_ZONES.get(name, 0))
-    if found["sign"]:
-        more = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
-        shift += -more if found["sign"] == "-" else more
+    if match["sign"]:
+        more = timedelta(hours=int(match["hours"]), minutes=int(match["minutes"] or 0))
+        shift += -more if match["sign"] == "-" else more
     return _in_utc(local.replace(tzinfo=timezone(shift)))

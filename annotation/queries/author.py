@@ -1,5 +1,7 @@
 """Writing queries: once somebody or something has answered one, a change is a new version."""
 
+from typing import Any
+
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -21,7 +23,7 @@ FIELDS = (
     "ready",
 )
 # Of queries that curators write: they have no owner.
-PLAIN = {"owner_id": None, "language": "", "guide": {}, "ready": True}
+PLAIN: dict[str, Any] = {"owner_id": None, "language": "", "guide": {}, "ready": True}
 
 
 @transaction.atomic
@@ -75,16 +77,16 @@ def save_all(study, records: list[dict], *, by=None) -> int:
     there = study.queries.filter(
         external_id__in=[record["id"] for record in records], replaced_at=None
     )
-    known = {query.external_id: query for query in there}
+    stored = {query.external_id: query for query in there}
     new, changed = [], 0
     for record in records:
-        said = {name: record[name] for name in ("text", "need", "type", "scenario")}
-        said = PLAIN | said | {"persona_id": record["persona"] and personas[record["persona"]]}
-        current = known.get(record["id"])
+        fields = {name: record[name] for name in ("text", "need", "type", "scenario")}
+        fields = PLAIN | fields | {"persona_id": record["persona"] and personas[record["persona"]]}
+        current = stored.get(record["id"])
         if current is None:
-            new.append(Query(study=study, external_id=record["id"], **said))
-        elif any(getattr(current, name) != said[name] for name in FIELDS):
-            save(study, record["id"], by=by, **said)
+            new.append(Query(study=study, external_id=record["id"], **fields))
+        elif any(getattr(current, name) != fields[name] for name in FIELDS):
+            save(study, record["id"], by=by, **fields)
             changed += 1
     Query.objects.bulk_create(new)
     if new:

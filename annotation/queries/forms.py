@@ -54,7 +54,7 @@ class QueryForm(forms.Form):
         except ValueError as error:
             raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
 
-    def said(self) -> dict:
+    def fields_for_save(self) -> dict:
         """The fields as ``author.save`` takes them."""
         data = self.cleaned_data
         return {

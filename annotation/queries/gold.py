@@ -25,22 +25,22 @@ def save(query, author, text: str, *, source=None) -> GoldResponse:
     text = _checked(text)
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=query.pk)
-        known = newest(query)
-        if known and known.text == text:
-            return known
-        return _next(query, known, author, text, source)
+        current = newest(query)
+        if current and current.text == text:
+            return current
+        return _next(query, current, author, text, source)
 
 
 def again(response: GoldResponse, author) -> GoldResponse:
     """The next version of a query's newest response, with the same text and no claims yet."""
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=response.query_id)
-        known = newest(response.query)
-        return _next(response.query, known, author, known.text, known.source)
+        current = newest(response.query)
+        return _next(response.query, current, author, current.text, current.source)
 
 
-def _next(query, known: GoldResponse | None, author, text: str, source) -> GoldResponse:
-    version = known.version + 1 if known else 1
+def _next(query, previous: GoldResponse | None, author, text: str, source) -> GoldResponse:
+    version = previous.version + 1 if previous else 1
     response = GoldResponse.objects.create(
         query=query, version=version, text=text, author=author, source=source
     )
@@ -66,9 +66,9 @@ def save_rubric(query, text: str, *, author=None, model: str = "") -> Rubric:
     text = _checked(text)
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=query.pk)
-        known = query.rubrics.order_by("-version").first()
-        if known and known.text == text:
-            return known
+        current = query.rubrics.order_by("-version").first()
+        if current and current.text == text:
+            return current
         version = (query.rubrics.aggregate(v=Max("version"))["v"] or 0) + 1
         return Rubric.objects.create(
             query=query, version=version, text=text, author=author, model=model

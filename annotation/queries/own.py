@@ -29,7 +29,7 @@ NAMES = {
 TEXT_LIMIT, NEED_LIMIT = 2_000, 20_000
 GROUNDS_LIMIT = 20
 # What the owner says in words.
-SAID = ("text", "guide", "scenario", "language")
+TEXTS = ("text", "guide", "scenario", "language")
 
 
 def asked_for(study) -> bool:
@@ -46,8 +46,8 @@ def asking(studies) -> set[int]:
 def of(study, owner):
     """The owner's current queries with ``answers``, how many were written, newest first."""
     written = Count("candidates", Q(candidates__purpose="answer", candidates__status="done"))
-    mine = Query.objects.filter(study=study, owner=owner, replaced_at=None)
-    return mine.annotate(answers=written).order_by("-pk")
+    rows = Query.objects.filter(study=study, owner=owner, replaced_at=None)
+    return rows.annotate(answers=written).order_by("-pk")
 
 
 def begin(study, owner) -> Query:
@@ -72,7 +72,7 @@ def write(
         )
     _check(text, guide or {})
     fields = _fields(owner, text, guide or {}, scenario, language)
-    same = all(getattr(query, name) == fields[name] for name in SAID)
+    same = all(getattr(query, name) == fields[name] for name in TEXTS)
     fields["ready"] = query.ready and same
     with transaction.atomic():
         saved = author.save(query.study, query.external_id, by=owner, **fields)
@@ -87,7 +87,9 @@ def finish(query: Query, owner) -> Query:
         raise DomainError(_("Write your question first."), code="text")
     if not query.guide.get("want", "").strip():
         raise DomainError(_("Say what you really want to know."), code="need")
-    return author.save(query.study, query.external_id, by=owner, **_said(query) | {"ready": True})
+    return author.save(
+        query.study, query.external_id, by=owner, **_fields_of(query) | {"ready": True}
+    )
 
 
 def change(query: Query, owner) -> Query:
@@ -96,7 +98,7 @@ def change(query: Query, owner) -> Query:
         return query
     with transaction.atomic():
         saved = author.save(
-            query.study, query.external_id, by=owner, **_said(query) | {"ready": False}
+            query.study, query.external_id, by=owner, **_fields_of(query) | {"ready": False}
         )
         Ground.objects.bulk_create(
             Ground(query=saved, session_id=session)
@@ -105,7 +107,7 @@ def change(query: Query, owner) -> Query:
     return saved
 
 
-def _said(query: Query) -> dict:
+def _fields_of(query: Query) -> dict:
     return {name: getattr(query, name) for name in author.FIELDS}
 
 
@@ -116,7 +118,8 @@ def _fields(owner, text: str, guide: dict, scenario: str, language: str) -> dict
         "owner_id": owner.pk,
         "text": text.strip(),
         "need": "\n\n".join(
-            f"{NAMES[part]}: {said}" if part in NAMES else said for part, said in guide.items()
+            f"{NAMES[part]}: {answer}" if part in NAMES else answer
+            for part, answer in guide.items()
         ),
         "guide": guide,
         "type": Query.Type.SPECIFIC,
@@ -135,14 +138,14 @@ def _check(text: str, guide: dict) -> None:
 
 def _set_grounds(query: Query, owner, wanted) -> None:
     wanted = set(wanted)
-    kept = set(
+    allowed = set(
         browse.sessions(owner, query.study).filter(pk__in=wanted).values_list("pk", flat=True)
     )
-    if wanted - kept or len(wanted) > GROUNDS_LIMIT:
+    if wanted - allowed or len(wanted) > GROUNDS_LIMIT:
         raise DomainError(
             _("Choose up to %(n)d sessions that you keep.") % {"n": GROUNDS_LIMIT}, code="grounds"
         )
     query.grounds.exclude(session__in=wanted).delete()
     Ground.objects.bulk_create(
-        [Ground(query=query, session_id=session) for session in kept], ignore_conflicts=True
+        [Ground(query=query, session_id=session) for session in allowed], ignore_conflicts=True
     )

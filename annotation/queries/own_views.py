@@ -20,7 +20,7 @@ from annotation.studies.access import study_for
 from annotation.studies.models import Role
 
 HITS = 10
-SAID = ("text", "scenario", "language")
+TEXTS = ("text", "scenario", "language")
 
 
 def _study(request, slug):
@@ -32,7 +32,7 @@ def _study(request, slug):
     return study
 
 
-def _mine(study, request, key):
+def _current(study, request, key):
     """The person's current query of this id; 404 for anybody else's."""
     return get_object_or_404(own.of(study, request.user), external_id=key)
 
@@ -55,18 +55,18 @@ def queries(request, slug):
 def query(request, slug, key):
     """One query; POST saves it, and with ``done`` says that it may be answered."""
     study = _study(request, slug)
-    found = _mine(study, request, key)
+    row = _current(study, request, key)
     asked = request.POST.get("find", request.GET.get("find", "")).replace("\x00", "").strip()
     if request.method == "GET":
-        return _page(request, study, found, asked)
+        return _page(request, study, row, asked)
     try:
-        found = own.write(found, request.user, **_typed(request))
+        row = own.write(row, request.user, **_typed(request))
         if "done" in request.POST:
-            own.finish(found, request.user)
+            own.finish(row, request.user)
             messages.success(request, _("Your query is ready to be answered."))
             return redirect("own-queries", slug)
     except DomainError as refusal:
-        return _page(request, study, found, asked, refusal)
+        return _page(request, study, row, asked, refusal)
     if request.htmx:
         return render(request, "queries/own_query.html#saved", {"saved": True})
     if "seek" in request.POST:
@@ -79,7 +79,7 @@ def query(request, slug, key):
 def change(request, slug, key):
     """Make the next version of an answered query."""
     study = _study(request, slug)
-    own.change(_mine(study, request, key), request.user)
+    own.change(_current(study, request, key), request.user)
     return redirect("own-query", slug, key)
 
 
@@ -90,9 +90,9 @@ def sessions(request, slug, key):
     It tells apart those that are picked on the page: not all of them need be saved already.
     """
     study = _study(request, slug)
-    found = _mine(study, request, key)
+    row = _current(study, request, key)
     asked = request.GET.get("find", "").replace("\x00", "").strip()
-    context = {"oob": True} | _sessions(study, found, asked, _picked(request.GET))
+    context = {"oob": True} | _sessions(study, row, asked, _picked(request.GET))
     return render(request, "queries/own_query.html#found", context)
 
 
@@ -108,22 +108,22 @@ def _typed(request) -> dict:
     }
 
 
-def _page(request, study, found, asked="", refusal=None):
+def _page(request, study, row, asked="", refusal=None):
     """The page; where something was refused, with what was typed."""
-    said = request.POST if refusal else {**found.guide, **model_to_dict(found, SAID)}
+    texts = request.POST if refusal else {**row.guide, **model_to_dict(row, TEXTS)}
     if refusal and refusal.code != "grounds":
         picked = _picked(request.POST)
     else:
-        picked = found.grounds.values_list("session_id", flat=True)
+        picked = row.grounds.values_list("session_id", flat=True)
     context = {
         "study": study,
-        "query": found,
-        "frozen": author.frozen(found),
+        "query": row,
+        "frozen": author.frozen(row),
         "refusal": refusal,
-        "said": {name: said.get(name, "") for name in SAID},
-        "parts": [(part, title, said.get(part, "")) for part, title in own.PARTS.items()],
+        "said": {name: texts.get(name, "") for name in TEXTS},
+        "parts": [(part, title, texts.get(part, "")) for part, title in own.PARTS.items()],
         "scenarios": SCENARIOS,
-    } | _sessions(study, found, asked, picked)
+    } | _sessions(study, row, asked, picked)
     fragment = "#saved" if request.htmx and refusal else ""
     status = refusal.status if refusal else 200
     return render(request, f"queries/own_query.html{fragment}", context, status=status)
@@ -131,13 +131,13 @@ def _page(request, study, found, asked="", refusal=None):
 
 def _sessions(study, query, asked: str, picked) -> dict:
     """The kept sessions among the ids ``picked``, and others that fit the words ``asked``."""
-    kept = browse.sessions(query.owner, study)
-    grounds = kept.filter(pk__in=picked).order_by("started_at", "pk")
-    known = {session.pk for session in grounds}
-    hits = search.find(query.owner, asked, HITS, only=kept)
+    rows = browse.sessions(query.owner, study)
+    grounds = rows.filter(pk__in=picked).order_by("started_at", "pk")
+    picked_ids = {session.pk for session in grounds}
+    hits = search.find(query.owner, asked, HITS, only=rows)
     return {
         "grounds": grounds,
-        "hits": [hit for hit in hits if hit.session not in known],
+        "hits": [hit for hit in hits if hit.session not in picked_ids],
         "asked": asked,
     }
 

@@ -22,8 +22,8 @@ CHUNK = 2000
 def queries(request, slug):
     """The list of current queries; POST imports a queries.jsonl."""
     study = study_for(request.user, slug, MANAGERS)
-    given = (request.POST, request.FILES) if request.method == "POST" else ()
-    form = QueriesUpload(*given, study=study)
+    data = (request.POST, request.FILES) if request.method == "POST" else ()
+    form = QueriesUpload(*data, study=study)
     if form.is_bound and form.is_valid():
         _import(request, study, form.cleaned_data["file"])
         return redirect("queries", slug)
@@ -50,7 +50,7 @@ def add(request, slug):
         if study.queries.filter(external_id=key).exists():
             form.add_error("external_id", _("There is a query of this id already."))
         else:
-            author.save(study, key, by=request.user, **form.said())
+            author.save(study, key, by=request.user, **form.fields_for_save())
             messages.success(request, _("The query is saved."))
             return redirect("queries", slug)
     context = {"study": study, "form": form}
@@ -61,17 +61,17 @@ def add(request, slug):
 def query(request, slug, pk):
     """One query and its earlier versions; POST saves a change."""
     study = study_for(request.user, slug, MANAGERS)
-    found = get_object_or_404(Query, study=study, pk=pk)
-    versions = study.queries.filter(external_id=found.external_id).order_by("-version")
+    shown = get_object_or_404(Query, study=study, pk=pk)
+    versions = study.queries.filter(external_id=shown.external_id).order_by("-version")
     current = versions[0]
-    if current != found and request.method == "GET":
+    if current != shown and request.method == "GET":
         return redirect("query", slug, current.pk)
     form = QueryForm(request.POST if request.method == "POST" else None, study=study, query=current)
     # A page that was opened before somebody else's change would undo it unseen.
-    if form.is_bound and current != found:
+    if form.is_bound and current != shown:
         form.add_error(None, _("The query was changed meanwhile: compare before you save again."))
     if form.is_bound and form.is_valid():
-        saved = author.save(study, current.external_id, by=request.user, **form.said())
+        saved = author.save(study, current.external_id, by=request.user, **form.fields_for_save())
         messages.success(request, _("Saved as version %(n)d.") % {"n": saved.version})
         return redirect("query", slug, saved.pk)
     context = {"study": study, "form": form, "query": current, "versions": versions}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from annotation.core import records
 from annotation.core.errors import DomainError
@@ -125,33 +126,33 @@ def number(value) -> float:
 
 def texts(limit: int) -> Callable:
     """A list of text."""
-    one = text(limit)
+    read_entry = text(limit)
 
     def read(value):
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise ValueError("must be a list of text")
-        return [one(entry) for entry in value]
+        return [read_entry(entry) for entry in value]
 
     return read
 
 
-def by_language(one: Callable) -> Callable:
-    """What ``one`` reads, or an object of it by language code: {"en": "…", "ko": "…"}."""
+def by_language(read_text: Callable) -> Callable:
+    """What ``read_text`` reads, or an object of it by language code: {"en": "…", "ko": "…"}."""
 
     def read(value):
         if not isinstance(value, dict):
-            return one(value)
+            return read_text(value)
         if not value:
             raise ValueError("is empty")
-        found = {}
-        for code, said in value.items():
+        translations = {}
+        for code, entry in value.items():
             if not _LANGUAGE.fullmatch(code):
                 raise ValueError(f"names {_shown(code)}, which is no language code")
             try:
-                found[code] = one(said)
+                translations[code] = read_text(entry)
             except ValueError as error:
                 raise ValueError(f"in {_shown(code)} {error}") from None
-        return found
+        return translations
 
     return read
 
@@ -366,37 +367,37 @@ def check_rows(name: str, values: dict[int, object], report: Report) -> list[tup
 def read_personas(stream, name: str) -> list[dict]:
     """Records of an uploaded personas file (binary ``stream``); BundleError with its faults."""
     report = Report()
-    found = _read_list(stream, name, PERSONA, report)
+    rows = _read_list(stream, name, PERSONA, report)
     report.finish()
-    return [record for _, record in found]
+    return [record for _, record in rows]
 
 
 def read_attributes(stream, name: str, personas) -> list[dict]:
     """Records of an uploaded attributes file; ``personas`` are the ids that it may name."""
     report = Report()
-    found = _read_list(stream, name, ATTRIBUTE, report)
-    for line, record in found:
-        _known(record["persona"], personas, "persona", f"{name}, line {line}", report)
+    rows = _read_list(stream, name, ATTRIBUTE, report)
+    for line, record in rows:
+        _check_reference(record["persona"], personas, "persona", f"{name}, line {line}", report)
     report.finish()
-    return [record for _, record in found]
+    return [record for _, record in rows]
 
 
 def read_verdicts(stream, name: str) -> list[tuple[int, dict]]:
     """Line and record of every verdict of a file (binary ``stream``); BundleError with faults."""
     report = Report()
-    found = list(_records(stream, name, VERDICT, report))
+    rows = list(_records(stream, name, VERDICT, report))
     report.finish()
-    return found
+    return rows
 
 
 def read_queries(stream, name: str, personas) -> list[dict]:
     """Records of an uploaded queries file; ``personas`` are the ids that it may name."""
     report = Report()
-    found = _read_list(stream, name, QUERY, report)
-    for line, record in found:
-        _known(record["persona"], personas, "persona", f"{name}, line {line}", report)
+    rows = _read_list(stream, name, QUERY, report)
+    for line, record in rows:
+        _check_reference(record["persona"], personas, "persona", f"{name}, line {line}", report)
     report.finish()
-    return [record for _, record in found]
+    return [record for _, record in rows]
 
 
 # --- study.json ----------------------------------------------------------------------------------
@@ -422,27 +423,31 @@ def _read_study(folder, report, check_slug, check_task) -> tuple[dict, list[Task
 
     study = _record(value, STUDY, "study.json", place, report)
     if study is None:
-        report.finish()
+        raise BundleError(report.faults)
     _asked(check_slug, study["slug"], place=place("slug"), report=report)
-    guideline, tasks = study["guideline"], {}
+    guideline = study["guideline"]
+    tasks: dict[str, Task] = {}
     study |= _own_texts(study, study["languages"], place, report)
-    for given in study.pop("tasks"):
-        _read_task(given, guideline, study["languages"], tasks, place, report, check_task)
+    for definition in study.pop("tasks"):
+        _read_task(definition, guideline, study["languages"], tasks, place, report, check_task)
     return study, list(tasks.values())
 
 
-def _own_texts(study, languages, place, report) -> dict:
+def _own_texts(study: dict, languages: list[str], place: Callable, report: Report) -> dict:
     """The study's texts in its own language, and all others as the models keep them."""
-    found, others = {}, {}
+    texts_of_study: dict[str, Any] = {}
+    others: dict[str, dict[str, str]] = {}
     names = ("title", "description", "guideline", "consent")
     for name in names:
-        found[name], others[name] = _split(study[name], name, languages, place(name), report)
-    found["consent_translations"] = others["consent"]
-    found["translations"] = _by_language(others, "title", "description")
+        texts_of_study[name], others[name] = _split(
+            study[name], name, languages, place(name), report
+        )
+    texts_of_study["consent_translations"] = others["consent"]
+    texts_of_study["translations"] = _by_language(others, "title", "description")
     # A study that names no languages has those that its texts are in.
     in_use = [code for name in names if isinstance(study[name], dict) for code in study[name]]
-    found["languages"] = languages or list(dict.fromkeys(in_use))
-    return found
+    texts_of_study["languages"] = languages or list(dict.fromkeys(in_use))
+    return texts_of_study
 
 
 def _split(value, name, languages, place, report) -> tuple[str, dict[str, str]]:
@@ -453,26 +458,26 @@ def _split(value, name, languages, place, report) -> tuple[str, dict[str, str]]:
         if languages and code not in languages:
             words = f"{_shown(name)} is in {_shown(code)}, which “languages” does not name"
             report.fault(place, words)
-    own = next((code for code in languages if code in value), next(iter(value)))
-    return value[own], {code: said for code, said in value.items() if code != own and said}
+    first = next((code for code in languages if code in value), next(iter(value)))
+    return value[first], {code: other for code, other in value.items() if code != first and other}
 
 
 def _by_language(others: dict[str, dict], *names) -> dict[str, dict]:
     """{name: {language: text}} turned into {language: {name: text}}."""
-    found = {}
+    translations: dict[str, dict[str, str]] = {}
     for name in names:
-        for code, said in others.get(name, {}).items():
-            found.setdefault(code, {})[name] = said
-    return found
+        for code, value in others.get(name, {}).items():
+            translations.setdefault(code, {})[name] = value
+    return translations
 
 
-def _read_task(given, guideline, languages, tasks, place, report, check_task) -> None:
-    named = given.get("name")
+def _read_task(definition, guideline, languages, tasks, place, report, check_task) -> None:
+    named = definition.get("name")
 
     def here(key):
         return place(named if isinstance(named, str) else "tasks")
 
-    common = {key: value for key, value in given.items() if key in TASK}
+    common = {key: value for key, value in definition.items() if key in TASK}
     task = _record(common, TASK, "study.json", here, report)
     if task is None:
         return
@@ -481,7 +486,7 @@ def _read_task(given, guideline, languages, tasks, place, report, check_task) ->
         report.fault(where, "the name may have letters, digits, hyphens and underscores")
     elif task["name"] in tasks:
         report.fault(where, "the name is used twice")
-    config = {key: value for key, value in given.items() if key not in TASK}
+    config = {key: value for key, value in definition.items() if key not in TASK}
     translations = _task_texts(task, config, guideline, languages, where, report)
     config = _asked(check_task, task["kind"], config, place=where, report=report)
     tasks[task["name"]] = Task(**task, config=config or {}, translations=translations)
@@ -491,9 +496,9 @@ def _task_texts(task, config, guideline, languages, place, report) -> dict:
     """Leave guideline and question in the study's own language; return those in the others."""
     others = {}
     # What is wrong with the study's own guideline has been said.
-    said = report if task["guideline"] else Report()
+    faults = report if task["guideline"] else Report()
     task["guideline"], others["guideline"] = _split(
-        task["guideline"] or guideline, "guideline", languages, place, said
+        task["guideline"] or guideline, "guideline", languages, place, faults
     )
     if isinstance(config.get("question"), dict):
         try:
@@ -527,7 +532,7 @@ def _check_rows(bundle: Bundle, report: Report, check_item: Callable) -> None:
     """Check every row and reference, keeping ids only."""
     ids = {name: _Ids() for name in _FILES}
     # The persona of each query and attribute.
-    personas = {"queries": {}, "attributes": {}}
+    personas: dict[str, dict] = {"queries": {}, "attributes": {}}
     # The query's line of each candidate.
     answered = {}
     tasks = _Ids((task.name, task) for task in bundle.tasks)
@@ -541,15 +546,15 @@ def _check_rows(bundle: Bundle, report: Report, check_item: Callable) -> None:
             place = f"{file}, line {line}"
             if "id" in row:
                 _once(row["id"], line, ids[name], file, report)
-            _known(row.get("persona"), ids["personas"], "persona", place, report)
-            _known(row.get("query"), ids["queries"], "query", place, report)
-            _known(row.get("candidate"), ids["candidates"], "candidate", place, report)
+            _check_reference(row.get("persona"), ids["personas"], "persona", place, report)
+            _check_reference(row.get("query"), ids["queries"], "query", place, report)
+            _check_reference(row.get("candidate"), ids["candidates"], "candidate", place, report)
             if name == "candidates" and row["query"] in ids["queries"]:
                 answered[row["id"]] = ids["queries"][row["query"]]
             elif name == "items":
-                _known(row["task"], tasks, "task", place, report)
+                _check_reference(row["task"], tasks, "task", place, report)
                 task = tasks.get(row["task"])
-                _known(row["attribute"], ids["attributes"], "attribute", place, report)
+                _check_reference(row["attribute"], ids["attributes"], "attribute", place, report)
                 _check_persona(row, place, personas, report)
                 _check_candidates(row, place, ids, answered, report)
                 # One with a fault has no settings to check by.
@@ -572,7 +577,7 @@ def _check_persona(row, place, personas, report) -> None:
 def _check_candidates(row, place, ids, answered, report) -> None:
     query = ids["queries"].get(row["query"])
     for candidate in row["candidates"]:
-        _known(candidate, ids["candidates"], "candidate", place, report)
+        _check_reference(candidate, ids["candidates"], "candidate", place, report)
         if query and answered.get(candidate, query) != query:
             report.fault(place, f"the candidate {_shown(candidate)} answers another query")
     if len(set(row["candidates"])) < len(row["candidates"]):
@@ -591,11 +596,12 @@ def _rows_of(folder, file, fields, report) -> Iterator[tuple[int, dict]]:
 
 
 def _read_list(stream, name, fields, report) -> list[tuple[int, dict]]:
-    found, ids = [], {}
+    rows: list[tuple[int, dict]] = []
+    ids: dict[str, int] = {}
     for line, record in _records(stream, name, fields, report):
         _once(record["id"], line, ids, name, report)
-        found.append((line, record))
-    return found
+        rows.append((line, record))
+    return rows
 
 
 def _records(stream, name, fields, report) -> Iterator[tuple[int, dict]]:
@@ -614,10 +620,10 @@ def _record(value, fields, name, place, report) -> dict | None:
     """``value`` read by ``fields``, defaults filled in; None after a fault."""
     record = {}
     for key, wanted in fields.items():
-        given = value.get(key)
-        if given is not None:
+        entry = value.get(key)
+        if entry is not None:
             try:
-                record[key] = wanted.read(given)
+                record[key] = wanted.read(entry)
             except ValueError as error:
                 report.fault(place(key), f"{_shown(key)} {error}")
         elif wanted.required:
@@ -636,12 +642,12 @@ def _once(key, line, seen, file, report) -> None:
         report.fault(f"{file}, line {line}", words)
 
 
-def _known(key, known, what, place, report) -> bool:
-    if key is None or key in known or not getattr(known, "complete", True):
+def _check_reference(key, ids, what, place, report) -> bool:
+    if key is None or key in ids or not getattr(ids, "complete", True):
         return True
-    if missing := getattr(known, "missing", ""):
+    if missing := getattr(ids, "missing", ""):
         # Once: every further reference would only say it again.
-        known.complete = False
+        ids.complete = False
         article = "an" if what[0] in "aeiou" else "a"
         report.fault(missing, f"there is no such file, and {place} names {article} {what}")
         return False

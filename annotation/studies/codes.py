@@ -18,8 +18,8 @@ def _valid():
 
 def find(code: str) -> JoinCode:
     """The code as somebody typed it; NotFound where it is wrong, old, revoked or used up."""
-    found = _valid().filter(digest__in=JoinCode.digests_of(code)).first()
-    return found or _refuse()
+    join_code = _valid().filter(digest__in=JoinCode.digests_of(code)).first()
+    return join_code or _refuse()
 
 
 def standing(pk) -> JoinCode:

@@ -73,13 +73,13 @@ def read_arrival(query) -> Arrival:
     """The three parameters of the address (a QueryDict); DomainError where one is odd."""
     values = []
     for name in PARAMETERS:
-        given = query.getlist(name)
-        if len(given) != 1 or not _ID.fullmatch(given[0]):
+        entries = query.getlist(name)
+        if len(entries) != 1 or not _ID.fullmatch(entries[0]):
             raise DomainError(
                 _("The platform's %(name)s is missing or unreadable. Open the study there again.")
                 % {"name": name}
             )
-        values += given
+        values += entries
     return Arrival(*values)
 
 

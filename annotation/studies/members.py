@@ -75,8 +75,10 @@ def _check_address(invitation: Invitation, user) -> None:
         raise DomainError(_("This invitation was made out to another e-mail address."), status=403)
     if invitation.mailed_at or not settings.EMAIL_URL:
         return
-    own = EmailAddress.objects.filter(user=user, email__iexact=invitation.email, verified=True)
-    if not own.exists():
+    confirmed = EmailAddress.objects.filter(
+        user=user, email__iexact=invitation.email, verified=True
+    )
+    if not confirmed.exists():
         raise DomainError(
             _("Confirm your e-mail address first (under your account), then open this link again."),
             status=403,

@@ -28,8 +28,8 @@ def visible(user, study) -> QuerySet[Message]:
     read = Exists(marked) | Q(sender=user)
     if manages:
         read |= ~Q(audience=Audience.CURATORS)
-    found = study.messages.annotate(read=read).order_by("-pk")
-    return found if manages else found.filter(_for_annotator(user, study))
+    rows = study.messages.annotate(read=read).order_by("-pk")
+    return rows if manages else rows.filter(_for_annotator(user, study))
 
 
 def unread(user, study) -> QuerySet[Message]:
@@ -49,8 +49,8 @@ def _for_annotator(user, study) -> Q:
 
 def recipients(study) -> QuerySet[Membership]:
     """The annotators of ``study``, one of whom a message can be for."""
-    found = study.memberships.filter(role=Role.ANNOTATOR, left_at=None)
-    return found.select_related("user").order_by("pk")
+    rows = study.memberships.filter(role=Role.ANNOTATOR, left_at=None)
+    return rows.select_related("user").order_by("pk")
 
 
 @transaction.atomic

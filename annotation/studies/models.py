@@ -32,10 +32,10 @@ class StudyQuerySet(models.QuerySet):
 
     def with_standing(self, user) -> "StudyQuerySet":
         """Add ``role`` (or None) and ``consented`` of ``user``, in the same query."""
-        mine = Membership.objects.filter(study=OuterRef("pk"), user=user, left_at=None)
+        membership = Membership.objects.filter(study=OuterRef("pk"), user=user, left_at=None)
         agreed = Consent.objects.filter(user=user, text=OuterRef("consent_text"), withdrawn_at=None)
         return self.annotate(
-            role=models.Subquery(mine.values("role")[:1]),
+            role=models.Subquery(membership.values("role")[:1]),
             consented=Q(consent_text=None) | Exists(agreed),
         )
 

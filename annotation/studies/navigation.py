@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from annotation.studies.access import MANAGERS, READERS
@@ -16,8 +17,8 @@ class Page:
 
     here: str
     url: str
-    title: str
-    roles: tuple
+    title: str | Promise
+    roles: tuple[Role, ...]
 
 
 # Each group is a tab that leads to the first of its pages that the person may open.
@@ -80,6 +81,6 @@ def groups_for(study, user, here: str) -> list[dict]:
         if allowed:
             current = any(page.here == here for page in allowed)
             # A group of one page is that page.
-            title = title if len(allowed) > 1 else allowed[0].title
-            shown.append({"title": title, "pages": allowed, "current": current})
+            name = title if len(allowed) > 1 else allowed[0].title
+            shown.append({"title": name, "pages": allowed, "current": current})
     return shown

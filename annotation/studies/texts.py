@@ -12,11 +12,11 @@ def localized(thing, field: str, language: str | None = None) -> str:
     """
     wanted = (language or get_language() or "").lower()
     for matches in (wanted.__eq__, _of_the_language(wanted)):
-        for code, said in thing.translations.items():
-            text = said if isinstance(said, str) else said.get(field)
+        for code, translation in thing.translations.items():
+            text = translation if isinstance(translation, str) else translation.get(field)
             if text and matches(code.lower()):
                 return text
-    return _own(thing, field)
+    return _original(thing, field)
 
 
 def _of_the_language(wanted: str):
@@ -24,7 +24,7 @@ def _of_the_language(wanted: str):
     return lambda code: code.partition("-")[0] == primary
 
 
-def _own(thing, field: str) -> str:
+def _original(thing, field: str) -> str:
     if hasattr(thing, field):
         return getattr(thing, field)
     # What a kind of task asks is among its settings.
@@ -33,7 +33,7 @@ def _own(thing, field: str) -> str:
 
 def changed(translations: dict, language: str, texts: dict[str, str]) -> dict:
     """A copy of ``translations`` with ``texts`` of one language; an empty text is left out."""
-    kept = {**translations.get(language, {}), **texts}
-    kept = {field: text for field, text in kept.items() if text}
-    rest = {code: said for code, said in translations.items() if code != language}
-    return {**rest, language: kept} if kept else rest
+    filled = {**translations.get(language, {}), **texts}
+    filled = {field: text for field, text in filled.items() if text}
+    rest = {code: others for code, others in translations.items() if code != language}
+    return {**rest, language: filled} if filled else rest

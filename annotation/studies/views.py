@@ -122,12 +122,12 @@ def messages_(request, slug):
     form = kind(request.POST or None, **extra)
     if request.method == "POST" and form.is_valid() and _sent(request, study, form):
         return redirect("messages", slug)
-    found = messages.visible(request.user, study).select_related("sender", "recipient")
+    rows = messages.visible(request.user, study).select_related("sender", "recipient")
     context = {
         "study": study,
         "form": form,
         "manages": writes_to_all,
-        "page": Paginator(found, MESSAGES_A_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(rows, MESSAGES_A_PAGE).get_page(request.GET.get("page")),
         "newest": messages.unread(request.user, study).first(),
     }
     return render(request, "studies/messages.html", context, status=400 if form.errors else 200)

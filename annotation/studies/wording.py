@@ -17,43 +17,43 @@ def newest_tasks(study) -> list[TaskDefinition]:
 
 def stored(study, tasks, language: str) -> dict[str, str]:
     """The texts of ``language``: "title", "description", "consent", "guideline-<task>", …"""
-    found = dict(study.translations.get(language, {}))
+    wording = dict(study.translations.get(language, {}))
     if study.consent_text:
-        found["consent"] = study.consent_text.translations.get(language, "")
+        wording["consent"] = study.consent_text.translations.get(language, "")
     for task in tasks:
         for field, text in task.translations.get(language, {}).items():
-            found[f"{field}-{task.name}"] = text
-    return found
+            wording[f"{field}-{task.name}"] = text
+    return wording
 
 
 @transaction.atomic
-def save(study, language: str, said: dict[str, str], by) -> None:
+def save(study, language: str, wording: dict[str, str], by) -> None:
     """Store texts named as ``stored`` names them; an empty one takes the text away.
 
     A changed consent text or task becomes a new version: what somebody saw is never rewritten.
     """
     # Two saves would take the same version of a task.
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    own = {field: said[field] for field in ("title", "description")}
-    study.translations = texts.changed(study.translations, language, own)
+    of_study = {field: wording[field] for field in ("title", "description")}
+    study.translations = texts.changed(study.translations, language, of_study)
     if study.consent_text:
         bodies = study.consent_text.translations
         bodies = {code: body for code, body in bodies.items() if code != language}
-        if said["consent"]:
-            bodies[language] = said["consent"]
+        if wording["consent"]:
+            bodies[language] = wording["consent"]
         study.consent_text = consents.publish(
             study.consent_text.name, study.consent_text.body, bodies
         )
     study.save(update_fields=["translations", "consent_text"])
     for task in newest_tasks(study):
-        _save_task(task, language, said)
+        _save_task(task, language, wording)
     audit.record(by, "study.texts", study, language=language)
 
 
-def _save_task(task, language, said) -> None:
+def _save_task(task, language, wording) -> None:
     names = {field: f"{field}-{task.name}" for field in OF_A_TASK}
-    given = {field: said[name] for field, name in names.items() if name in said}
-    translations = texts.changed(task.translations, language, given)
+    fields = {field: wording[name] for field, name in names.items() if name in wording}
+    translations = texts.changed(task.translations, language, fields)
     if translations != task.translations:
         TaskDefinition.objects.create(
             study=task.study,

@@ -53,7 +53,7 @@ def profile(value) -> str:
         )
         return format_html("<dl>{}</dl>", format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows))
     if isinstance(value, list):
-        rows = ((profile(inner),) for inner in value)
-        return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", rows))
+        entries = ((profile(inner),) for inner in value)
+        return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", entries))
     words = value if isinstance(value, str) else json.dumps(value)
     return format_html("{}", text.clean(words))

@@ -1,6 +1,6 @@
 """Exports of chat and search services, from bytes to records: `read` is the way in.
 
-A format is one pure module and one line of FORMATS. Files are told apart by their first bytes, then
+A format is one pure module and one line of FORMATS. Files are recognised by their first bytes, then
 by their keys, never by name.
 """
 
@@ -114,22 +114,24 @@ class Reading:
 
     def __init__(self, file: BinaryIO, progress: Callable[[int], None] | None = None):
         upload = Upload(file, progress)
-        self._forgiving, self._faults = upload.is_archive, []
+        self._forgiving = upload.is_archive
+        self._faults: list[Skipped] = []
         self._is_empty = False
-        found = [hit for member in upload.members() if (hit := self._known(member))]
-        self._found = _chosen(found)
-        if not self._found:
+        hits = [hit for member in upload.members() if (hit := self._recognise(member))]
+        self._hits = _chosen(hits)
+        if not self._hits:
             otherwise = "empty_history" if self._is_empty else "unsupported_format"
             raise Refused(self._main_fault(otherwise))
-        providers = {hit.provider for hit in self._found}
+        providers = {hit.provider for hit in self._hits}
         several = "google_takeout" if providers <= TAKEOUT else "mixed"
         self.source = several if len(providers) > 1 else providers.pop()
 
     def __iter__(self) -> Iterator[Record]:
         """All records; Refused as soon as the file turns out unreadable, or empty at its end."""
-        held, accounts = False, set()
+        held = False
+        accounts: set[tuple[str, str]] = set()
         yield from list(self._faults)
-        for hit in self._found:
+        for hit in self._hits:
             for record in _records(hit):
                 if isinstance(record, Skipped):
                     record = _placed(record, hit.member.name)
@@ -141,14 +143,14 @@ class Reading:
         if not held:
             raise Refused(self._main_fault("empty_history"))
 
-    def _known(self, member: Member) -> _Found | None:
+    def _recognise(self, member: Member) -> _Found | None:
         try:
             return _sniffed(member)
         except Refused as refused:
             if not self._forgiving or refused.code not in _FORGIVEN:
                 raise
             self._is_empty |= refused.code == "empty_history"
-            # Pictures and the like are no text, which need not be told.
+            # Pictures and other files without text are left out without a notice.
             if refused.code in OMISSIONS and refused.code != "encoding":
                 self._note(skipped(member.name, refused.code))
             return None
@@ -164,7 +166,7 @@ class Reading:
 
 
 def _check_account(chat: Conversation, accounts: set[tuple[str, str]]) -> None:
-    """Refused where a provider's chats are of several people: the others were not asked."""
+    """Refused where a provider's chats are of several people: the others gave no consent."""
     if chat.account:
         accounts.add((chat.provider, chat.account))
     if len(accounts) > len({provider for provider, _account in accounts}):
@@ -176,15 +178,13 @@ def _placed(fault: Skipped, member: str) -> Skipped:
     return replace(fault, where=": ".join(part for part in (member, fault.where) if part))
 
 
-def _chosen(found: list[_Found]) -> list[_Found]:
+def _chosen(hits: list[_Found]) -> list[_Found]:
     """Without what only repeats or is attached to the export of a service."""
-    if any(not hit.format.general for hit in found):
-        found = [hit for hit in found if not hit.format.general]
-    kinds = {hit.format.kind for hit in found if hit.provider == "chatgpt"}
+    if any(not hit.format.general for hit in hits):
+        hits = [hit for hit in hits if not hit.format.general]
+    kinds = {hit.format.kind for hit in hits if hit.provider == "chatgpt"}
     # chat.html holds the same as the JSON beside it.
-    return [
-        h for h in found if (h.provider, h.format.kind) != ("chatgpt", "html") or len(kinds) < 2
-    ]
+    return [h for h in hits if (h.provider, h.format.kind) != ("chatgpt", "html") or len(kinds) < 2]
 
 
 def _sniffed(member: Member) -> _Found | None:
@@ -198,9 +198,9 @@ def _sniffed(member: Member) -> _Found | None:
         raise Refused("empty_file")
     kind = "json" if mark in "[{" else "html" if mark == "<" else "csv"
     for sample in _samples(kind, stream):
-        for known in FORMATS:
-            if known.kind == kind and (provider := known.detect(sample)):
-                return _Found(member, known, provider)
+        for candidate in FORMATS:
+            if candidate.kind == kind and (provider := candidate.detect(sample)):
+                return _Found(member, candidate, provider)
     return None
 
 
@@ -251,7 +251,7 @@ def _records(hit: _Found) -> Iterator[Record]:
 def read(file: BinaryIO, progress: Callable[[int], None] | None = None) -> Reading:
     """Read an export as a provider gave it: archive, JSON, HTML or CSV.
 
-    `file` is binary and seekable; `progress` is told how many of its bytes have been passed. Memory
+    `file` is binary and seekable; `progress` is called with the number of bytes read. Memory
     holds one conversation at a time. Refused (with code and sentence), at once or while iterating,
     where the file cannot be read: then nothing of it may be kept. One conversation may come twice
     (in two shards), and so may a search: whoever stores them keeps the one updated last.

@@ -24,7 +24,7 @@ _SEEN = re.compile(
     r"(?:방문|시청|조회)했습니다\.?)",
     re.DOTALL,
 )
-# What Google says to the person is neither typed nor visited.
+# Notices and advertisements of Google are no searches or visits.
 _TOLD = re.compile(r"Used .*|\d+ notifications?")
 _LONGEST_TITLE, _LONGEST_CELL = 100_000, 1 << 20
 
@@ -63,8 +63,8 @@ def record(activity: Activity) -> Search | Visit | None:
     return None
 
 
-def _cut(found: re.Match) -> str:
-    return (found["after"] or found["before"]).strip()
+def _cut(clause: re.Match) -> str:
+    return (clause["after"] or clause["before"]).strip()
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -87,14 +87,14 @@ def read(entries: Iterator[Entry | Skipped]) -> Iterator[Record]:
             yield skipped(entry.where, "junk")
         elif gemini.is_header(_header(entry.value)):
             yield from _add_prompt(prompts, entry)
-        elif found := record(_of_json(entry)):
-            yield found
+        elif activity := record(_of_json(entry)):
+            yield activity
     yield from prompts.conversations()
 
 
 def _header(value: dict) -> str:
-    told = (value.get("header"), *items(value.get("products")))
-    return next((word for word in told if isinstance(word, str) and word), "")
+    headings = (value.get("header"), *items(value.get("products")))
+    return next((word for word in headings if isinstance(word, str) and word), "")
 
 
 def _of_json(entry: Entry) -> Activity:
@@ -119,8 +119,8 @@ def _of_json(entry: Entry) -> Activity:
 
 def _add_prompt(prompts: gemini.Prompts, entry: Entry) -> Iterator[Skipped]:
     activity, value = _of_json(entry), entry.value
-    pieces = [piece.get("html") for piece in objects(value.get("safeHtmlItem"))]
-    pieces = [piece for piece in pieces if isinstance(piece, str)]
+    items_of_html = objects(value.get("safeHtmlItem"))
+    pieces = [html for item in items_of_html if isinstance(html := item.get("html"), str)]
     # A tree of HTML takes many times the room of its text.
     if sum(map(len, pieces)) > _LONGEST_CELL:
         yield skipped(activity.where, "too_large")
@@ -148,8 +148,8 @@ def detect_page(head: str) -> str:
     at = head.find(_CELL)
     if at < 0:
         return ""
-    found = re.search(r"mdl-typography--title[^>]*>([^<]*)", head[at : at + 10_000])
-    return provider_of(found[1] if found else "")
+    title = re.search(r"mdl-typography--title[^>]*>([^<]*)", head[at : at + 10_000])
+    return provider_of(title[1] if title else "")
 
 
 def read_page(text: Text) -> Iterator[Record]:
@@ -202,8 +202,8 @@ def _of_cell(where: str, cell: str, prompts: gemini.Prompts) -> Iterator[Record]
     title = lines[0] if at else ""
     caption = cell.partition("mdl-typography--caption")[2]
     advertised = any(mark in caption for mark in _ADVERTISEMENTS)
-    if found := record(Activity(where, header, title, url, time, advertised)):
-        yield found
+    if activity := record(Activity(where, header, title, url, time, advertised)):
+        yield activity
 
 
 def _by_class(tree, tag: str, name: str):

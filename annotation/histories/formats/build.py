@@ -44,7 +44,7 @@ def identifier(*values) -> str:
 
 
 def role_of(value) -> str:
-    """user, assistant, or "" for all who do not speak."""
+    """user, assistant, or "" for every other role (system, tool)."""
     return _ROLE_OF.get(value.strip().casefold(), "") if isinstance(value, str) else ""
 
 
@@ -59,16 +59,16 @@ def digest(*parts: str) -> str:
 
 def names(values: Iterable) -> tuple[str, ...]:
     """Attachments' names: of texts, or of objects by their name; each once."""
-    found = {}
+    unique: dict[str, None] = {}
     for value in values:
         if isinstance(value, dict):
             keys = ("name", "file_name", "fileName", "title", "id", "file_uuid")
             value = next((n for key in keys if (n := texts.name(value.get(key)))), "file")
         if name := texts.name(value):
-            found[name] = None
-        if len(found) == 1_000:
+            unique[name] = None
+        if len(unique) == 1_000:
             break
-    return tuple(found)
+    return tuple(unique)
 
 
 class Draft:
@@ -86,7 +86,7 @@ class Draft:
         self.flags: set[str] = set()
 
     def add(self, role, text, at=None, *, id="", attachments: Iterable = (), model="") -> None:
-        """Take a turn, unless its role does not speak or nothing is in it."""
+        """Take a turn, unless its role is neither user nor assistant, or it is empty."""
         role, text, attachments = role_of(role), texts.clean(text), names(attachments)
         if not role or not (attachments or text.strip()):
             return
@@ -97,9 +97,9 @@ class Draft:
             self._messages.append(message)
 
     def _time(self, value) -> datetime | None:
-        found = value if isinstance(value, times.Moment) else times.moment(value)
-        self._assumed |= found.assumed
-        return found.at
+        moment = value if isinstance(value, times.Moment) else times.moment(value)
+        self._assumed |= moment.assumed
+        return moment.at
 
     def finish(self) -> Conversation | Skipped:
         """The conversation, or why it is none. Without an id its words and their order make one."""
@@ -107,7 +107,7 @@ class Draft:
             return skipped(self._where, "too_large")
         if not self._messages:
             return skipped(self._where, "empty")
-        told = [message.at for message in self._messages if message.at]
+        dates = [message.at for message in self._messages if message.at]
         # A dated one stays the same as it grows.
         turns = self._messages[:1] if self._created else self._messages
         words = (part for turn in turns for part in (turn.role, turn.text))
@@ -117,8 +117,8 @@ class Draft:
             id=self._id or digest(self._provider, begun, *words),
             title=self._title,
             messages=tuple(self._messages),
-            created_at=self._created or (told[0] if told else None),
-            updated_at=self._updated or (max(told) if told else None),
+            created_at=self._created or (dates[0] if dates else None),
+            updated_at=self._updated or (max(dates) if dates else None),
             time_zone_assumed=self._assumed,
             flags=tuple(sorted(self.flags)),
             account=self._account,

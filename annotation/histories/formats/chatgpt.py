@@ -99,14 +99,14 @@ def _add(draft: Draft, message: dict) -> None:
     attached = objects(metadata.get("attachments"))
     if role_of(role):
         text, pointed = _parts(content)
-        known = {identifier(file.get("id")) for file in attached}
+        ids = {identifier(file.get("id")) for file in attached}
         draft.add(
             role,
             text,
             message.get("create_time"),
             id=message.get("id"),
             # A file that is also attached has its name there.
-            attachments=[*attached, *(name for name in pointed if name not in known)],
+            attachments=[*attached, *(name for name in pointed if name not in ids)],
             model=metadata.get("model_slug"),
         )
 
@@ -128,11 +128,11 @@ def _parts(content: dict) -> tuple[str, tuple[str, ...]]:
 
 def _pointers(part: dict) -> list[str]:
     """`file-service://file-A` and `sediment://file_B` name files; voice and video hold several."""
-    found = [part.get("asset_pointer")]
+    pointers = [part.get("asset_pointer")]
     for key in ("audio_asset_pointer", "video_container_asset_pointer"):
         inner = part.get(key)
-        found.append(fields(inner).get("asset_pointer") if isinstance(inner, dict) else inner)
-    return [name.rpartition("//")[2] for name in found if isinstance(name, str)]
+        pointers.append(fields(inner).get("asset_pointer") if isinstance(inner, dict) else inner)
+    return [name.rpartition("//")[2] for name in pointers if isinstance(name, str)]
 
 
 def detect_page(head: str) -> str:

@@ -69,16 +69,18 @@ def _path(messages: list[dict]) -> list[dict]:
         # Without a time there is no order to put them in but their own.
         in_time = zip(ages, range(len(messages)), strict=True)
         return messages if None in ages else [messages[place] for _, place in sorted(in_time)]
-    newest = max(range(len(messages)), key=lambda n: (ages[n].timestamp() if ages[n] else 0.0, n))
-    found, message = [], messages[newest]
+    seconds = [at.timestamp() if at else 0.0 for at in ages]
+    newest = max(range(len(messages)), key=lambda n: (seconds[n], n))
+    path: list[dict] = []
+    message: dict | None = messages[newest]
     while message is not None:
-        found.append(message)
+        path.append(message)
         by_id.pop(identifier(message.get("uuid")), None)
         message = by_id.get(identifier(message.get("parent_message_uuid")))
-    if found[-1].get("parent_message_uuid") is None:
-        # Where parents begin to be told in the middle, what was before has its order alone.
-        found += reversed(_without_parents(messages, found[-1]))
-    return found[::-1]
+    if path[-1].get("parent_message_uuid") is None:
+        # Older exports name no parents: messages before the first parent keep the file's order.
+        path += reversed(_without_parents(messages, path[-1]))
+    return path[::-1]
 
 
 def _without_parents(messages: list[dict], first: dict) -> list[dict]:

@@ -19,12 +19,14 @@ def read(table: Table) -> Iterator[Record]:
 
     Question and answer share one second: the file is reversed, not sorted.
     """
-    spill, found, where = Spill(), {}, {}
+    spill = Spill()
+    turns: dict[str, list[int]] = {}
+    where: dict[str, str] = {}
     for entry in table.rows():
         title, *message = (entry.value.get(name, "") for name in HEADER)
         where.setdefault(title, entry.where)
-        found.setdefault(title, []).append(spill.put(*message))
-    for title, keys in found.items():
+        turns.setdefault(title, []).append(spill.put(*message))
+    for title, keys in turns.items():
         draft = Draft("copilot", where[title], id=digest("copilot", title), title=title)
         for key in reversed(keys):
             time, author, text = spill.get(key)

@@ -13,7 +13,7 @@ _PREFIX = re.compile(
     r"(?:Prompted|Asked:|Asked|Live Prompt|Submitted query|Prompt\s*:|Υποβλήθηκε το ερώτημα)\s+"
 )
 _NO_PROMPT = re.compile(r"Used |Created Gemini Canvas titled |Branched ")
-# What Google calls the product in the languages of Takeout: a title that says no more is no prompt.
+# What Google calls the product in the languages of Takeout: a title of only this is no prompt.
 _PRODUCT = re.compile(
     r"(?:(?:applis?|applications?|aplicaciones|apps?|app|aplicativos|приложения|aplikacje|تطبيقات|"
     r"aplikasi|ứng dụng|แอป|ऐप्स|εφαρμογές)[ -](?:de |do |d[’'])?)?(?:gemini|bard)"
@@ -53,11 +53,11 @@ class Prompts:
         prefix = _PREFIX.match(title)
         at = time.at.timestamp() if time.at else 0.0
         chats = (_CHAT.match(url) for url in urls if isinstance(url, str))
-        chat = next((found[1] for found in chats if found), "")
+        chat = next((match[1] for match in chats if match), "")
         prompt = title[prefix.end() :] if prefix else title
-        kept = (where, prompt, not prefix, at, time.assumed, answer, list(attachments))
+        record = (where, prompt, not prefix, at, time.assumed, answer, list(attachments))
         # The later in the file, the older: also among those of the same time.
-        self._order.append((at, -len(self._order), chat, self._spill.put(*kept)))
+        self._order.append((at, -len(self._order), chat, self._spill.put(*record)))
 
     def conversations(self) -> Iterator[Record]:
         """All of them: by the chat that the records name, else by gaps in time."""
@@ -84,8 +84,8 @@ class Prompts:
         if not chat:
             draft.flags.add("grouped_by_time")
         for key in keys:
-            _, prompt, kept, at, assumed, answer, attachments = self._spill.get(key)
-            if kept:
+            _, prompt, whole, at, assumed, answer, attachments = self._spill.get(key)
+            if whole:
                 draft.flags.add("prefix_kept")
             time = times.from_number(at)._replace(assumed=assumed)
             draft.add("user", prompt, time, attachments=names(attachments))

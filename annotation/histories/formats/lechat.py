@@ -15,7 +15,8 @@ def detect(entry: dict) -> str:
 
 def read(entries: Iterator[Entry | Skipped]) -> Iterator[Record]:
     """The chats of a file, their messages sorted by time."""
-    spill, chats, where = Spill(), {}, ""
+    spill, where = Spill(), ""
+    chats: dict[str, list[tuple]] = {}
     for entry in entries:
         if isinstance(entry, Skipped):
             yield entry

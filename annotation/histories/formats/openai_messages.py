@@ -12,8 +12,8 @@ _WORDS = ("text", "input_text", "output_text")
 
 def detect(entry: dict) -> str:
     """The name "openai_messages" for an object whose messages have roles."""
-    found = any("role" in message for message in objects(entry.get("messages")))
-    return "openai_messages" if found else ""
+    has_roles = any("role" in message for message in objects(entry.get("messages")))
+    return "openai_messages" if has_roles else ""
 
 
 @each

@@ -74,7 +74,7 @@ def _path(candidates: list[dict], replies: Callable[[dict], list[dict]]) -> Iter
 class _Messages:
     """Messages that come line by line, to be put together at the end."""
 
-    _kept = ("message_id", "role", "text", "created_date", "model_name", "message_tree_id")
+    _FIELDS = ("message_id", "role", "text", "created_date", "model_name", "message_tree_id")
 
     def __init__(self):
         self._spill, self._where = Spill(), ""
@@ -83,7 +83,7 @@ class _Messages:
     def add(self, entry: Entry) -> None:
         value = entry.value
         self._where = self._where or entry.where
-        key = self._spill.put({key: value.get(key) for key in self._kept})
+        key = self._spill.put({key: value.get(key) for key in self._FIELDS})
         name, parent = identifier(value["message_id"]), identifier(value.get("parent_id"))
         turn = {"id": name, "key": key, "rank": value.get("rank"), "deleted": value.get("deleted")}
         self._below.setdefault(parent, []).append(turn)

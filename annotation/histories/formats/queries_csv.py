@@ -20,11 +20,11 @@ def read(table: Table) -> Iterator[Record]:
     for entry in table.rows():
         query = texts.clean(entry.value.get(text, ""))
         if query.strip():
-            found = times.moment(entry.value.get(time, ""))
-            yield Search("queries", query, found.at, found.assumed)
+            moment = times.moment(entry.value.get(time, ""))
+            yield Search("queries", query, moment.at, moment.assumed)
         else:
             yield skipped(entry.where, "junk")
 
 
-def _column(header: list[str], known: tuple[str, ...]) -> str:
-    return next((name for name in known if name in header), "")
+def _column(header: list[str], titles: tuple[str, ...]) -> str:
+    return next((name for name in titles if name in header), "")

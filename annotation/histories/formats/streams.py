@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -94,7 +94,7 @@ class Entry(NamedTuple):
     """One value of a file's outermost list, and its place in it."""
 
     number: int
-    value: object
+    value: Any
     of_lines: bool = False
 
     @property
@@ -104,13 +104,13 @@ class Entry(NamedTuple):
 
 
 def place(number: int, of_lines: bool = False) -> str:
-    """How a person is told which entry, or line, of a file is meant."""
+    """The entry, or line, of a file as a message to a person names it."""
     words = _("line %(number)d") if of_lines else _("entry %(number)d")
     return words % {"number": number}
 
 
 class _Unfit(Exception):  # noqa: N818 - never leaves this module
-    """The value at hand cannot be decoded; `code` says why."""
+    """The current value cannot be decoded; `code` is the reason."""
 
     def __init__(self, code: str):
         self.code = code
@@ -227,15 +227,15 @@ class Document:
 
     def _more(self) -> bool:
         """Read on; what has been passed is dropped."""
-        kept = self._buffer[self._at :]
+        rest = self._buffer[self._at :]
         self._buffer, self._at = "", 0
         # As much again as there is: a long value is tried a few times only.
-        size = max(READ, min(len(kept), PIECE + READ - len(kept)))
+        size = max(READ, min(len(rest), PIECE + READ - len(rest)))
         if self._spare:
             piece, self._spare = self._spare[:size], self._spare[size:]
         else:
             piece = "" if self._ended else self._text.read(size)
-        self._buffer = kept + piece
+        self._buffer = rest + piece
         self._ended = not piece
         return not self._ended
 
@@ -404,11 +404,11 @@ class Table:
         while piece := self._text.read():
             rest += piece
             at = 0
-            for found in _LINE_END.finditer(rest):
+            for ending in _LINE_END.finditer(rest):
                 # The line feed of a pair may be in the next piece.
-                if found.end() == len(rest) and found[0] == "\r":
+                if ending.end() == len(rest) and ending[0] == "\r":
                     break
-                line, at = rest[at : found.end()], found.end()
+                line, at = rest[at : ending.end()], ending.end()
                 self._spend(len(line))
                 yield line
             rest = rest[at:]

@@ -10,8 +10,8 @@ from annotation.histories.records import Record, skipped
 def detect(entry: dict) -> str:
     """The name "wildchat" for a row with turns and a hash or, in the first release, a time."""
     turns = objects(entry.get("conversation"))
-    told = "conversation_hash" in entry or "timestamp" in entry
-    return "wildchat" if told and any("role" in turn for turn in turns) else ""
+    dated = "conversation_hash" in entry or "timestamp" in entry
+    return "wildchat" if dated and any("role" in turn for turn in turns) else ""
 
 
 @each

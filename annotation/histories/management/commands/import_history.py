@@ -39,7 +39,7 @@ class Command(BaseCommand):
         if not file.is_file():
             raise CommandError(f"{file}: there is no such file.")
         try:
-            found = (
+            summary = (
                 self._preview(owner, file)
                 if options["dry_run"]
                 else self._import(owner, file, options["again"])
@@ -50,7 +50,7 @@ class Command(BaseCommand):
             raise CommandError(refusal.sentence) from refusal
         except OSError as error:
             raise CommandError(f"{file}: {(error.strerror or 'unreadable').lower()}.") from error
-        self.stdout.write(json.dumps(found, ensure_ascii=False))
+        self.stdout.write(json.dumps(summary, ensure_ascii=False))
 
     def _preview(self, owner, file: Path) -> dict:
         source, counts = ingest.preview(owner, file)

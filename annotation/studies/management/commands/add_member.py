@@ -41,17 +41,17 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, email, role, **options):
         """Make or find the account, and set its role."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
+        target = Study.objects.filter(slug=study).first()
+        if target is None:
             raise CommandError(f"There is no study “{study}”.")
         password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
         with transaction.atomic():
             user = _account(email.strip().lower(), password)
-            _join(found, user, role)
-            if options["consented"] and found.consent_text:
-                consent.grant(user, found.consent_text)
-        member = {"user": user.email, "study": found.slug, "role": role}
-        words = f"{user.email} is {role} of {found.slug}"
+            _join(target, user, role)
+            if options["consented"] and target.consent_text:
+                consent.grant(user, target.consent_text)
+        member = {"user": user.email, "study": target.slug, "role": role}
+        words = f"{user.email} is {role} of {target.slug}"
         self.stdout.write(json.dumps(member) if options["json"] else words)
 
 
