@@ -10,7 +10,7 @@ READERS = (Role.RESEARCHER, *MANAGERS)
 EVERYBODY = tuple(Role)
 
 
-# Every request of a study's page asks this, so it is written out (core.sql says why).
+# Every request of a study's page asks this, so it is written out (reason: see core.sql).
 _STANDING = """
     SELECT s.*, m.role,
            s.consent_text_id IS NULL OR EXISTS (

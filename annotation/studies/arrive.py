@@ -96,7 +96,7 @@ def join_study(request):
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def crowd_enter(request, token):
-    """A participant of a crowd platform arrives: say what is asked, and let them in by POST."""
+    """Arrival of a crowd platform's participant: ask once; POST admits them."""
     try:
         source = crowd.source_of(token)
         arrival = crowd.read_arrival(request.GET)
@@ -143,7 +143,7 @@ def _remembered(request) -> int | None:
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
 def give_back(request, slug, release=None):
-    """A crowd participant returns their submission: asked once more, then out.
+    """A crowd participant returns their submission: confirm, then log out.
 
     ``release(study, user)`` of the app that hands out work takes back what the person holds.
     """
@@ -166,5 +166,5 @@ def give_back(request, slug, release=None):
 @login_not_required
 @require_safe
 def returned(request):
-    """Where somebody who has left arrives: nothing more is asked."""
+    """The page after leaving."""
     return render(request, "studies/returned.html")

@@ -264,13 +264,13 @@ ATTRIBUTE = {
     "model": Field(text(200, empty=True), ""),
     "conversations": Field(conversations, []),
 }
-# What a model says of an item: evaluation.verdicts.
+# A model's verdict on an item: evaluation.verdicts.
 VERDICT = {
     "task": _required(text(200)),
     "model": _required(identifier(200)),
     "label": _required(label),
 }
-# What an item must have besides, its task's kind says: see ``check_item``.
+# The task's kind checks the item's other fields: see ``check_item``.
 ITEM = {
     "id": _required(identifier(200)),
     "task": _required(text(60)),
@@ -495,7 +495,7 @@ def _read_task(definition, guideline, languages, tasks, place, report, check_tas
 def _task_texts(task, config, guideline, languages, place, report) -> dict:
     """Leave guideline and question in the study's own language; return those in the others."""
     others = {}
-    # What is wrong with the study's own guideline has been said.
+    # Faults of the study's guideline are reported already.
     faults = report if task["guideline"] else Report()
     task["guideline"], others["guideline"] = _split(
         task["guideline"] or guideline, "guideline", languages, place, faults
@@ -646,7 +646,7 @@ def _check_reference(key, ids, what, place, report) -> bool:
     if key is None or key in ids or not getattr(ids, "complete", True):
         return True
     if missing := getattr(ids, "missing", ""):
-        # Once: every further reference would only say it again.
+        # Reported once, not for every further reference.
         ids.complete = False
         article = "an" if what[0] in "aeiou" else "a"
         report.fault(missing, f"there is no such file, and {place} names {article} {what}")

@@ -35,7 +35,7 @@ def join(code: JoinCode, user) -> Membership:
     """Make ``user`` an annotator and count the use.
 
     Raises NotFound where the code has ended or its uses are up, Conflict where the person is or
-    was a member: whoever was removed does not come back by a code that hangs on the wall.
+    was a member: a removed member does not come back by a public code.
     """
     try:
         return _join(code, user)

@@ -32,7 +32,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class Arrival:
-    """What the platform says of who comes."""
+    """The platform's parameters of one arrival: participant, study, session."""
 
     participant: str
     study: str
@@ -53,7 +53,7 @@ class Completion:
 
 
 def token(source: CrowdSource) -> str:
-    """The part of the source's link that says which study and source it is for, signed."""
+    """The part of the source's link that names its study and source, signed."""
     return _signer.sign_object([source.study_id, source.pk])
 
 

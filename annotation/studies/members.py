@@ -67,7 +67,7 @@ def _check_address(invitation: Invitation, user) -> None:
 
     Anybody can sign up with anybody's address. Proof is that the link itself was mailed to it, or
     that the address is confirmed. Without a mail server neither can be: then the administrator
-    handed the link over, and vouches for whoever holds it.
+    handed the link over, and is responsible for who has it.
     """
     if not invitation.email:
         return

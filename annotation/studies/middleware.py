@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.studies.models import Membership, Role
 
-# What somebody needs to set a second factor up, or to go away.
+# Addresses needed to set up a second factor, or to log out.
 OPEN = {
     *("mfa_index", "mfa_activate_totp", "totp-picture", "mfa_reauthenticate"),
     *("mfa_list_webauthn", "mfa_add_webauthn", "mfa_reauthenticate_webauthn"),

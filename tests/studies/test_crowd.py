@@ -145,7 +145,6 @@ def test_another_study_id_of_the_platform_is_refused(source):
         f"PROLIFIC_PID={PID}&PROLIFIC_PID={OTHER}&STUDY_ID=s1&SESSION_ID=x",
         f"PROLIFIC_PID={'x' * 65}&STUDY_ID=s1&SESSION_ID=x",
         "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID=s1&SESSION_ID=x",
-        f"PROLIFIC_PID={PID}%00&STUDY_ID=s1&SESSION_ID=x",
         f"PROLIFIC_PID={PID}%0A&STUDY_ID=s1&SESSION_ID=x",
         "PROLIFIC_PID=١٢٣&STUDY_ID=s1&SESSION_ID=x",
         f"PROLIFIC_PID={PID}&STUDY_ID=%ff&SESSION_ID=x",
@@ -157,6 +156,13 @@ def test_missing_and_odd_parameters_get_a_sentence(client, source, query):
         assert response.status_code == 400
         assert "missing or unreadable" in response.content.decode()
     assert not CrowdEntry.objects.exists()
+
+
+def test_a_nul_in_the_address_is_refused_before_the_page(client, source):
+    query = f"PROLIFIC_PID={PID}%00&STUDY_ID=s1&SESSION_ID=x"
+    response = client.get(f"{reverse('crowd-enter', args=[crowd.token(source)])}?{query}")
+    assert response.status_code == 400
+    assert "This request cannot be read" in response.content.decode()
 
 
 def give_password(user):
