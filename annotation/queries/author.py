@@ -28,11 +28,11 @@ PLAIN: dict[str, Any] = {"owner_id": None, "language": "", "guide": {}, "ready":
 
 @transaction.atomic
 def save(study, external_id: str, *, by=None, **fields) -> Query:
-    """Return the current query of this id that says ``fields`` (``FIELDS``; PLAIN where left out).
+    """Return the current query of this id with these ``fields`` (FIELDS; PLAIN where left out).
 
-    It is made where the study has none. Where it says otherwise, it is rewritten as long as it has
+    It is made where the study has none. Where its fields differ, it is rewritten as long as it has
     neither answers nor items, and replaced by a new version after that. Raises Conflict where the
-    query is somebody else's own.
+    query has another owner.
     """
     fields = PLAIN | fields
     # Two people who write the first version at once take turns.

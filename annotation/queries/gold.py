@@ -18,7 +18,7 @@ def newest(query) -> GoldResponse | None:
 
 
 def save(query, author, text: str, *, source=None) -> GoldResponse:
-    """The gold response that says ``text``: the newest one, or a new version where it differs.
+    """The gold response with the text ``text``: the newest one, or a new version where it differs.
 
     ``source`` is the id of the candidate that it started from. DomainError where there is no text.
     """
@@ -62,7 +62,7 @@ def set_claims(response: GoldResponse, texts: list[str], *, model: str = "") -> 
 
 
 def save_rubric(query, text: str, *, author=None, model: str = "") -> Rubric:
-    """The rubric that says ``text``: the newest one, or a new version where it differs."""
+    """The rubric with the text ``text``: the newest one, or a new version where it differs."""
     text = _checked(text)
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=query.pk)

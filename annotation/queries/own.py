@@ -20,7 +20,7 @@ PARTS = {
     "form": gettext_lazy("In which form should the answer come?"),
     "annoy": gettext_lazy("What would annoy you in an answer?"),
 }
-# What stands before each part where the need is one text; what is wanted speaks for itself.
+# The heading of each part in the need as one text; the first part (what is wanted) has none.
 NAMES = {
     "known": gettext_lazy("Known already"),
     "form": gettext_lazy("Form wanted"),
@@ -28,7 +28,7 @@ NAMES = {
 }
 TEXT_LIMIT, NEED_LIMIT = 2_000, 20_000
 GROUNDS_LIMIT = 20
-# What the owner says in words.
+# The fields that the owner types.
 TEXTS = ("text", "guide", "scenario", "language")
 
 
@@ -62,7 +62,7 @@ def write(
 ) -> Query:
     """Keep what the owner has typed so far; ``grounds`` are ids of kept sessions.
 
-    A query that was ready stays so where it says the same; other words are to be finished anew.
+    A query that was ready stays so if its texts do not change; otherwise it must be finished again.
     Raises Conflict where the query has answers (``change`` makes its next version), DomainError
     where a text is too long or a session is not one the owner keeps.
     """

@@ -53,7 +53,7 @@ def queries(request, slug):
 
 @require_http_methods(["GET", "POST"])
 def query(request, slug, key):
-    """One query; POST saves it, and with ``done`` says that it may be answered."""
+    """One query; POST saves it, and with ``done`` marks it as ready to be answered."""
     study = _study(request, slug)
     row = _current(study, request, key)
     asked = request.POST.get("find", request.GET.get("find", "")).replace("\x00", "").strip()
