@@ -24,7 +24,7 @@ class AccessLog(Logger):
         return values
 
     def setup(self, cfg: Config) -> None:
-        """Mask the keys in what gunicorn says of broken requests, too."""
+        """Mask the keys in gunicorn's messages about broken requests, too."""
         super().setup(cfg)
         self.error_log.addFilter(Context())
 

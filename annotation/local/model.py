@@ -1,6 +1,6 @@
 """The embedded language model: llama.cpp's server on loopback, OpenAI-compatible, with a key.
 
-`python -m annotation.local.model --port N --key-file FILE` serves until it is told to stop.
+`python -m annotation.local.model --port N --key-file FILE` serves until it is stopped.
 """
 
 import argparse

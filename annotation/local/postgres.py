@@ -181,7 +181,7 @@ def _provision(connection: psycopg.Connection, server: Cluster) -> None:
     verifier = connection.pgconn.encrypt_password(
         password.encode(), ROLE.encode(), b"scram-sha-256"
     )
-    # At each start: the file is the truth, and a lost one has just been made anew.
+    # At each start: the password in the file counts, and a lost file has just been created again.
     connection.execute(
         sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, sql.Literal(verifier.decode()))
     )
@@ -196,7 +196,7 @@ def _exists(connection: psycopg.Connection, query: str, name: str) -> bool:
 
 
 def _initialise(server: Cluster) -> None:
-    """Run initdb once. A run that was cut off left only `data.new`, which is begun anew."""
+    """Run initdb once. An interrupted run leaves only `data.new`, which is removed first."""
     if server.data.exists():
         return
     fresh = server.home / "data.new"
@@ -236,7 +236,7 @@ def _check_not_running(server: Cluster) -> None:
     """Wait for a server that is about to end with its supervisor; refuse one that stays.
 
     PostgreSQL clears a stale postmaster.pid itself, except where another program of this account
-    has been given the dead server's number meanwhile; only then the file is removed here.
+    now has the dead server's process id; only then the file is removed here.
     """
     pid_file = server.data / "postmaster.pid"
     deadline = time.monotonic() + ENDING_SECONDS
@@ -332,7 +332,7 @@ def _rename_unless_there(fresh: Path, target: Path) -> None:
 def _root_home(data: Path) -> Path:
     """Return where root's cluster of `data` lies; `data`/postgres is a link to it.
 
-    The name is new for each data folder, so that a folder made anew at an old path does not find
+    The name is new for each data folder, so that a new folder at an old path does not find
     the cluster, with unknown passwords, of one that was deleted.
     """
     link = data / "postgres"

