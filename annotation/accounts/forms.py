@@ -32,7 +32,7 @@ class SignUp(SignupForm):
 
 
 class ResetForm(ResetPasswordForm):
-    """A password is set anew through an account's primary or a confirmed address only.
+    """A password is reset through an account's primary or a confirmed address only.
 
     Anybody who holds a session for a moment can list an address that is not confirmed.
     """
@@ -52,7 +52,7 @@ class ResetForm(ResetPasswordForm):
 
 
 class Credential(forms.JSONField):
-    """What a browser says of a passkey; nonsense is refused as a wrong code would be."""
+    """A browser's passkey response; invalid data is refused like a wrong code."""
 
     widget = forms.HiddenInput
 

@@ -10,7 +10,7 @@ def persons_language(get_response):
 
     def middleware(request):
         # Without a session nobody is logged in: programs and probes ask the database nothing here.
-        # Health is asked while the database hangs.
+        # Health checks run while the database does not answer.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and request.path != "/health/live":
             chosen = getattr(request.user, "language", "")
             if chosen in dict(settings.LANGUAGES):

@@ -12,7 +12,7 @@ WORDS_LIMIT = 4_000
 
 
 def words(old: str, new: str) -> list[tuple[str, str]]:
-    """What became of ``old``: (sign, text) with sign "=" kept, "-" gone, "+" new, in order."""
+    """The differences in order: (sign, text) with sign "=" equal, "-" removed, "+" added."""
     before, after = _TOKEN.findall(old), _TOKEN.findall(new)
     if max(len(before), len(after)) > WORDS_LIMIT:
         before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)

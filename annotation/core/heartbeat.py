@@ -1,4 +1,4 @@
-"""Whether a worker and beat are running: each says so once in a while, a busy worker too."""
+"""Whether a worker and beat are running: each updates a row regularly, a busy worker too."""
 
 from collections.abc import Callable
 from datetime import timedelta

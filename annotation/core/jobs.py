@@ -44,9 +44,9 @@ class Job(models.Model):
         CANCELLED = "cancelled"
 
     status = models.CharField(max_length=15, choices=Status, default=Status.REQUESTED)
-    # Attempts are never numbered anew: a late one must not pass for the one that holds the row.
+    # Attempt numbers only grow: a late attempt must not match the one that holds the row.
     attempts = models.PositiveSmallIntegerField(default=0)
-    # Attempts that do not count as tries: before somebody asked again, or asked to wait.
+    # Attempts that do not count as tries: before a retry was requested, or the job was postponed.
     tries_from = models.PositiveSmallIntegerField(default=0)
     lease_expires_at = models.DateTimeField(null=True)
     next_try_at = models.DateTimeField(null=True)
@@ -58,7 +58,7 @@ class Job(models.Model):
 
     @property
     def tries(self) -> int:
-        """Attempts since the job was last asked for."""
+        """Attempts since the job was last requested."""
         return self.attempts - self.tries_from
 
 
@@ -124,7 +124,7 @@ class Lease:
     """The lease of one attempt while it works."""
 
     def __init__(self, job: Job, **fields):
-        # ``fields`` are written at each renewal: what the work says of its progress.
+        # ``fields`` are written at each renewal: the job's progress.
         self.job, self.fields, self.lost = job, fields, False
 
     def check(self) -> None:
@@ -133,13 +133,13 @@ class Lease:
             raise TakenOver
 
     def renew(self) -> None:
-        """Renew now; ``lost`` says afterwards whether somebody else has the row."""
+        """Renew now; afterwards ``lost`` is true if another attempt has the row."""
         renewed = held(self.job).update(lease_expires_at=Now() + LEASE, **self.fields)
         # A row that is not there yet is one whose transaction is still open.
         self.lost = not renewed and type(self.job)._base_manager.filter(pk=self.job.pk).exists()
 
     def confirm(self) -> None:
-        """Renew now, and raise TakenOver where somebody else has the row."""
+        """Renew now, and raise TakenOver if another attempt has the row."""
         self.renew()
         self.check()
 

@@ -53,7 +53,7 @@ class Refusals:
 
 
 def private_by_default(get_response):
-    """Keep every answer out of caches, unless its view or WhiteNoise said otherwise."""
+    """Keep every answer out of caches, unless its view or WhiteNoise set another policy."""
 
     def middleware(request):
         response = get_response(request)
@@ -71,7 +71,7 @@ class LoginRequired(LoginRequiredMiddleware):
     """
 
     def process_view(self, request, view_func, view_args, view_kwargs):
-        # Before the user is asked for: health is answered while the database hangs.
+        # Before the user is loaded: health answers even while the database does not.
         if not getattr(view_func, "login_required", True):
             return None
         return super().process_view(request, view_func, view_args, view_kwargs)

@@ -47,7 +47,7 @@ class BrokenRecordError(ValueError):
 
 
 def read(stream: BinaryIO, check_header: Callable[[list[str]], None] | None = None) -> Rows:
-    """Records of ``stream``, JSON lines or CSV told apart by the first character.
+    """Records of ``stream``, JSON lines or CSV, recognised by the first character.
 
     ``check_header(names)`` may refuse the columns of a CSV with ValueError. Raises RecordsError
     for an empty file and a wrong header.
@@ -123,7 +123,7 @@ def _csv_lists(text, delimiter: str) -> Iterator[tuple[int, list | str]]:
 
 
 def parse(raw: bytes) -> dict:
-    """The JSON object of these bytes; BrokenRecordError says why they are none."""
+    """The JSON object of these bytes; BrokenRecordError with the reason where they are none."""
     try:
         value = json.loads(
             raw.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_integer

@@ -1,4 +1,4 @@
-"""The few statements that every judgment runs, without the cost of building them anew.
+"""The few statements that every judgment runs, without the cost of building them each time.
 
 Making a query and model instances out of the ORM takes several times what PostgreSQL needs to
 answer it, and planning such a join takes longer than running it: these are written out, and
@@ -22,7 +22,7 @@ def first(statement: str, values: dict) -> tuple | None:
 
 
 def analyze(*tables: type[models.Model]) -> None:
-    """Let PostgreSQL count the rows of the tables of these models anew, after many rows came.
+    """Update PostgreSQL's statistics of these models' tables, after many rows were added.
 
     Autovacuum waits for fifty changed rows a table: tables of few rows (batches, tasks, studies)
     would keep the estimates of empty ones, and joins with them run as nested loops.

@@ -1,4 +1,4 @@
-"""A database or broker that does not answer: one line in the log, 503 to whoever asked."""
+"""A database or broker that does not answer: one line in the log, status 503 for the request."""
 
 import logging
 

@@ -124,7 +124,7 @@ def _static(request, status, title, sentence, headers=None):
 
 
 def csrf_failure(request, reason=""):
-    """Say which setting is wrong: behind a proxy the origin check fails until it is told."""
+    """Name the wrong setting: behind a proxy the origin check fails until it is configured."""
     origin = request.headers.get("Origin", "")
     sentence = _("Your browser sent no valid form token. Open the page again and repeat.")
     if origin and origin != settings.BASE_URL:
