@@ -29,7 +29,7 @@ def _threshold(name, label):
 
 
 class RuleForm(forms.Form):
-    """Another tier rule's parameters; whether they go together, the rule itself says."""
+    """Another tier rule's parameters; TierRule checks whether they fit together."""
 
     panel = forms.IntegerField(
         label=_("Votes used"), initial=DEFAULT.panel, min_value=2, max_value=99
@@ -51,15 +51,15 @@ class RuleForm(forms.Form):
         data = super().clean()
         if not self.errors:
             try:
-                given = {name: value for name, value in data.items() if value not in (None, "")}
-                self.rule = TierRule(**given, version="preview")
+                fields = {name: value for name, value in data.items() if value not in (None, "")}
+                self.rule = TierRule(**fields, version="preview")
             except ValueError as error:
                 raise forms.ValidationError(said(str(error))) from error
         return data
 
 
 class PlanForm(forms.Form):
-    """What is wanted, and what is known or assumed."""
+    """The wanted precision, with pilot votes or assumptions."""
 
     GOALS = [("kappa", _("symmetric kappa")), ("rate", _("a win rate"))]
 

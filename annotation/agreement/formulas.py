@@ -1,4 +1,4 @@
-"""What each figure is: its name, its formula, and what it says, for the pages that show it."""
+"""The name, formula and meaning of each figure, for the pages that show it."""
 
 from dataclasses import dataclass
 

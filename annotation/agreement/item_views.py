@@ -1,4 +1,4 @@
-"""One item with all that was said about it, in words, whatever its kind."""
+"""One item with its votes, handbacks and comments in words, for every kind."""
 
 from collections import Counter
 
@@ -42,24 +42,24 @@ def _vote(judgment, answer, task) -> dict:
     }
 
 
-def options(item, given: list[dict]) -> list[dict]:
+def options(item, votes: list[dict]) -> list[dict]:
     """The item's answers in canonical order, each with how many chose it."""
-    counts = Counter(one["number"] for one in given)
-    found = item.options.select_related("candidate").order_by("number")
-    return [{"option": one, "votes": counts[one.number]} for one in found]
+    counts = Counter(row["number"] for row in votes)
+    options = item.options.select_related("candidate").order_by("number")
+    return [{"option": row, "votes": counts[row.number]} for row in options]
 
 
 def handbacks(study, item) -> list[tuple]:
     """(annotator, the handback) of everybody who gave the item back, in order of time."""
-    found = Handback.objects.filter(item=item).exclude(cause=Handback.Cause.EXPIRED)
-    found = found.exclude(annotator__in=reading.withdrawn_from(study))
+    rows = Handback.objects.filter(item=item).exclude(cause=Handback.Cause.EXPIRED)
+    rows = rows.exclude(annotator__in=reading.withdrawn_from(study))
     return [
-        (reading.worker_name(one.annotator_id, one.annotator.worker), one)
-        for one in found.select_related("annotator").order_by("at", "pk")
+        (reading.worker_name(row.annotator_id, row.annotator.worker), row)
+        for row in rows.select_related("annotator").order_by("at", "pk")
     ]
 
 
 def comments(study, item) -> list[tuple]:
-    """(annotator, what they told the curators about the item), in order of time."""
-    found = overview.comments(item).exclude(author__in=reading.withdrawn_from(study))
-    return [(reading.worker_name(one.author_id, one.author.worker), one) for one in found]
+    """(annotator, their comment on the item to the curators), in order of time."""
+    rows = overview.comments(item).exclude(author__in=reading.withdrawn_from(study))
+    return [(reading.worker_name(row.author_id, row.author.worker), row) for row in rows]

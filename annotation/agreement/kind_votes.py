@@ -50,7 +50,7 @@ def newest(study, task: str = "") -> list:
 
 
 def basis(definition) -> list:
-    """What the report of a task depends on besides its judgments."""
+    """The values that a task's report depends on, apart from its judgments."""
     config, kind = config_of_task(definition), kind_of(definition.kind)
     criteria = config["criteria"] if kind.SHAPE == "scores" else []
     return [RULE, CONTENTS, definition.kind, kind.labels(config), criteria]
@@ -60,7 +60,7 @@ def report(study, definition) -> dict:
     """Agreement on a task of one of these kinds, for storing.
 
     ``items``, ``votes`` (judgments) and ``workers``; with "level" and "rule" and what
-    ``report.agreement_report`` says, of scores under "criteria" for each that was scored. Kinds
+    ``report.agreement_report`` has them, of scores under "criteria" for each that was scored. Kinds
     whose answers are one person's own have no agreement.
     """
     kind = kind_of(definition.kind)
@@ -79,8 +79,8 @@ def report(study, definition) -> dict:
 
 def scored(study, definition) -> list[str]:
     """The criteria of a feedback task on which there are scores, in its order."""
-    given = Score.objects.filter(feedback__in=judgments(study, definition))
-    names = set(given.values_list("criterion", flat=True).distinct())
+    scores = Score.objects.filter(feedback__in=judgments(study, definition))
+    names = set(scores.values_list("criterion", flat=True).distinct())
     return [name for name in config_of_task(definition)["criteria"] if name in names]
 
 
@@ -124,7 +124,7 @@ def read(study, definition, criterion: str = "") -> KindVotes:
     columns = {name: [] for name in ("task", "worker", "label")}
     for item, user, worker, label in rows.iterator(chunk_size=20_000):
         columns["task"].append(item)
-        # As reading.read does: the number tells people apart.
+        # As reading.read does: the number makes names distinct.
         columns["worker"].append(f"{reading.worker_name(user, worker)}\t{user}")
         columns["label"].append(str(label))
     if not columns["task"]:

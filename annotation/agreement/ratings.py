@@ -40,8 +40,10 @@ class Rating:
 
     def as_json(self):
         """Numbers and coefficients by name."""
-        found = {name: getattr(self, name).as_json() for name in ("accuracy", "pearson", "tau_b")}
-        return {"items": self.items, "pairs": self.pairs, "equal": self.equal, **found}
+        coefficients = {
+            name: getattr(self, name).as_json() for name in ("accuracy", "pearson", "tau_b")
+        }
+        return {"items": self.items, "pairs": self.pairs, "equal": self.equal, **coefficients}
 
 
 def rate(item, difference, resamples=1000, seed=0):
@@ -58,11 +60,11 @@ def rate(item, difference, resamples=1000, seed=0):
     # The values rise and mirror one another: the other order of a pair has the mirrored place.
     values = np.unique(np.concatenate([difference, -difference]))
     place = np.searchsorted(values, difference)
-    found = _statistics(np.bincount(place, minlength=len(values))[None, :], values)
-    draws = [()] * len(found)
+    estimates = _statistics(np.bincount(place, minlength=len(values))[None, :], values)
+    draws = [()] * len(estimates)
     if resamples and resamples * len(values) <= MAX_CELLS:
         draws = _draws(item, place, len(items), values, resamples, seed)
-    coefficients = (_coefficient(*both) for both in zip(found, draws, strict=True))
+    coefficients = (_coefficient(*both) for both in zip(estimates, draws, strict=True))
     equal = int(np.count_nonzero(difference == 0))
     return Rating(len(items), len(difference), equal, *coefficients)
 

@@ -43,8 +43,8 @@ def items(study, task: str = "", kinds=TIERED):
         rows = rows.filter(batch__task__kind__in=kinds)
     counted = {"given": "done"} | {f"given_{name}": to for name, to in Item.COUNTERS.items()}
     gone = withdrawn_from(study)
-    theirs = Judgment.objects.standing().filter(slot__study=study, annotator__in=gone)
-    if not gone or not theirs.exists():
+    withdrawn = Judgment.objects.standing().filter(slot__study=study, annotator__in=gone)
+    if not gone or not withdrawn.exists():
         return rows.annotate(**{name: F(counter) for name, counter in counted.items()})
     return rows.annotate(
         **{
@@ -56,12 +56,12 @@ def items(study, task: str = "", kinds=TIERED):
 
 def _left(gone, label: str):
     """Number of an item's judgments by these people: of all of them, or of those for a label."""
-    theirs = Judgment.objects.standing().filter(slot__item=OuterRef("pk"), annotator__in=gone)
+    judgments = Judgment.objects.standing().filter(slot__item=OuterRef("pk"), annotator__in=gone)
     if label.isdigit():
-        theirs = theirs.filter(selection__choice__number=int(label))
+        judgments = judgments.filter(selection__choice__number=int(label))
     elif label:
-        theirs = theirs.filter(selection__outcome=label)
-    count = theirs.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
+        judgments = judgments.filter(selection__outcome=label)
+    count = judgments.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count), 0)
 
 
@@ -99,18 +99,18 @@ def withdrawn_from(study) -> list[int]:
     """Ids of everybody who took their consent to the study back and has not given it again."""
     if study.consent_text is None:
         return []
-    given = Consent.objects.filter(text__name=study.consent_text.name)
-    standing = given.filter(withdrawn_at=None)
-    left = given.exclude(user__in=standing.values("user"))
+    consents = Consent.objects.filter(text__name=study.consent_text.name)
+    standing = consents.filter(withdrawn_at=None)
+    left = consents.exclude(user__in=standing.values("user"))
     return sorted(left.values_list("user", flat=True).distinct())
 
 
 def closed_batches(study) -> list[int]:
     """Ids of the batches that take no new judgments: all of them once the study is closed."""
-    found = study.batches.order_by("pk")
+    batches = study.batches.order_by("pk")
     if study.status != Study.Status.CLOSED:
-        found = found.exclude(closed_at=None)
-    return list(found.values_list("pk", flat=True))
+        batches = batches.exclude(closed_at=None)
+    return list(batches.values_list("pk", flat=True))
 
 
 def study_votes(slug: str, task: str = "") -> StudyVotes:
@@ -128,9 +128,16 @@ def study_votes(slug: str, task: str = "") -> StudyVotes:
         raise VotesError(f"Study “{slug}” has no votes in a task “{task}”.")
     if not named:
         raise VotesError(f"Study “{slug}” has no votes yet.")
-    found = newest(study, [task] if task else named)
+    definitions = newest(study, [task] if task else named)
     # The audit of the easy tier is about pairs that were made from other votes.
-    chosen = min(found, key=lambda one: (one.name == AUDIT_TASK, one.config["options"], one.name))
+    chosen = min(
+        definitions,
+        key=lambda definition: (
+            definition.name == AUDIT_TASK,
+            definition.config["options"],
+            definition.name,
+        ),
+    )
     return read(study, chosen)
 
 
@@ -145,16 +152,16 @@ def judgments(study, model=Selection):
 
     That is the newest of each slot of work, unless it was voided or its author left.
     """
-    found = model.objects.standing().filter(
+    standing = model.objects.standing().filter(
         slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK
     )
-    return found.exclude(annotator__in=withdrawn_from(study))
+    return standing.exclude(annotator__in=withdrawn_from(study))
 
 
 def selections(study, task: str, last: int | None = None):
     """The votes of a task, of all its versions; only of items placed up to ``last``."""
-    found = judgments(study).filter(slot__item__batch__task__name=task)
-    return found if last is None else found.filter(slot__item__position__lte=last)
+    votes = judgments(study).filter(slot__item__batch__task__name=task)
+    return votes if last is None else votes.filter(slot__item__position__lte=last)
 
 
 def last_position(study, task: str, most: int, kinds=TIERED) -> int | None:
@@ -163,12 +170,12 @@ def last_position(study, task: str, most: int, kinds=TIERED) -> int | None:
     None where all the task's votes are: whole items are read or left out, so that what is left
     out has nothing to do with how its votes fell.
     """
-    found = items(study, task, kinds)
-    if (found.aggregate(n=Sum("given"))["n"] or 0) <= most:
+    rows = items(study, task, kinds)
+    if (rows.aggregate(n=Sum("given"))["n"] or 0) <= most:
         return None
-    rows = found.order_by("position").values_list("position", "given")
-    places, given = np.array(list(rows.iterator(chunk_size=20_000))).T
-    within = places[np.cumsum(given) <= most]
+    counts = rows.order_by("position").values_list("position", "given")
+    places, votes = np.array(list(counts.iterator(chunk_size=20_000))).T
+    within = places[np.cumsum(votes) <= most]
     return int(within[-1]) if len(within) else 0
 
 
@@ -202,7 +209,7 @@ def read(study, definition, last: int | None = None) -> StudyVotes:
     columns = {name: [] for name in ("task", "worker", "label", "submitted_at")}
     for item, user, worker, outcome, number, at in rows.iterator(chunk_size=20_000):
         columns["task"].append(item)
-        # The number tells people apart; the name before it puts them in order of name.
+        # The number makes names distinct; the name before it sorts them by name.
         columns["worker"].append(f"{worker_name(user, worker)}\t{user}")
         columns["label"].append(str(number) if number else outcome)
         columns["submitted_at"].append(at.isoformat())

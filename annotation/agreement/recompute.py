@@ -54,17 +54,17 @@ def changes() -> int | None:
 
 def due() -> list[tuple[Study, str]]:
     """(study, task name) of every result that no longer matches what it was computed from."""
-    found = []
+    due = []
     studies = Study.objects.exclude(items=None).order_by("pk")
     for study in studies.prefetch_related("agreement_results"):
-        known = {one.task: one.digest for one in study.agreement_results.all()}
+        stored = {result.task: result.digest for result in study.agreement_results.all()}
         now = digests(study)
-        found += [
+        due += [
             (study, task)
-            for task in sorted(known.keys() | now.keys())
-            if known.get(task) != now.get(task)
+            for task in sorted(stored.keys() | now.keys())
+            if stored.get(task) != now.get(task)
         ]
-    return found
+    return due
 
 
 def digests(study) -> dict[str, str]:
@@ -81,15 +81,22 @@ def digests(study) -> dict[str, str]:
     votes = reading.voted_tasks(study, kinds=None)
     changes, topped = _changes(study), reserve.counts(study)
     stops = early_stop.rules_of(study)
-    known = {one.name: kind_votes.basis(one) for one in kind_votes.newest(study)}
-    for one in reading.newest(study, votes):
-        rule = stops.get(one.name, DEFAULT).as_json()
-        known[one.name] = [rule, reading.labels(one), CONTENTS, topped[one.name]]
-    found = {}
-    for task, basis in known.items():
+    bases = {
+        definition.name: kind_votes.basis(definition) for definition in kind_votes.newest(study)
+    }
+    for definition in reading.newest(study, votes):
+        rule = stops.get(definition.name, DEFAULT).as_json()
+        bases[definition.name] = [
+            rule,
+            reading.labels(definition),
+            CONTENTS,
+            topped[definition.name],
+        ]
+    digests = {}
+    for task, basis in bases.items():
         text = json.dumps([votes[task], changes[task], *basis, *shared])
-        found[task] = hashlib.sha256(text.encode()).hexdigest()
-    return found
+        digests[task] = hashlib.sha256(text.encode()).hexdigest()
+    return digests
 
 
 def _changes(study) -> dict[str, list[int]]:
@@ -102,19 +109,19 @@ def _changes(study) -> dict[str, list[int]]:
     work = {"item__batch__purpose": Batch.Purpose.WORK}
     voided = study.slots.filter(status=Slot.Status.VOID, **work)
     revised = study.slots.filter(judgments__replaces__isnull=False, **work)
-    found = defaultdict(lambda: [0, 0])
+    changes = defaultdict(lambda: [0, 0])
     for place, slots in enumerate((voided, revised)):
         rows = slots.values_list("item__batch__task__name").annotate(n=Count("pk"))
         for task, n in rows.order_by():
-            found[task][place] = n
-    return found
+            changes[task][place] = n
+    return changes
 
 
 @transaction.atomic
 def recompute(study, task: str) -> AgreementResult | None:
     """Compute agreement of ``task``, and tiers of a selection, from all its votes and store them.
 
-    None where another process is at it, or where no votes are left: then no result is left, either.
+    None while another process recomputes the task. Where no votes are left the result is deleted.
     The result depends on the votes alone, not on their order of arrival or on what was stored
     before: a second run, or one from scratch, stores the same.
     """
@@ -128,23 +135,23 @@ def recompute(study, task: str) -> AgreementResult | None:
         _store_tiers(study, task, [])
         return None
     for definition in kind_votes.newest(study, task):
-        found = kind_votes.report(study, definition)
-        return _store(study, task, digest, found["votes"], collecting, found, {})
-    known = reading.study_votes(study.slug, task)
-    agreement = agreement_report(known.votes, declared=known.declared)
+        report = kind_votes.report(study, definition)
+        return _store(study, task, digest, report["votes"], collecting, report, {})
+    task_votes = reading.study_votes(study.slug, task)
+    agreement = agreement_report(task_votes.votes, declared=task_votes.declared)
     # Tens of thousands of pairs of raters are possible; their number and mean are what is shown.
     agreement["cohen_kappa"] = {
         "mean": agreement["cohen_kappa"]["mean"],
         "pairs": len(agreement["cohen_kappa"]["pairs"]),
     }
     topped = reserve.topped(study, task)
-    options = len(known.declared)
+    options = len(task_votes.declared)
     rule = early_stop.rules_of(study).get(task, DEFAULT)
-    tiers = tiers_report(known.votes, options, rule, collecting=collecting, topped=topped)
+    tiers = tiers_report(task_votes.votes, options, rule, collecting=collecting, topped=topped)
     early_stop.stop(study, task, tiers["items"], options)
-    _store_tiers(study, known.task, tiers.pop("items"))
-    votes = len(known.votes)
-    result = _store(study, known.task, digest, votes, collecting, agreement, tiers)
+    _store_tiers(study, task_votes.task, tiers.pop("items"))
+    votes = len(task_votes.votes)
+    result = _store(study, task_votes.task, digest, votes, collecting, agreement, tiers)
     definition = reading.newest(study, [task])[0]
     TaskVotes(study, definition, afresh=True).store(result)
     return result
@@ -187,13 +194,13 @@ def _store_tiers(study, task: str, judged: list[dict]) -> None:
     }
     fresh = []
     for item in judged:
-        pk, known = stored.pop(item["task"])
+        pk, old = stored.pop(item["task"])
         winner = int(item["winner"]) if (item["winner"] or "").isdigit() else None
         tier = (item["tier"], winner, item["share"], item["n"])
-        if tier != known:
+        if tier != old:
             columns = zip(("tier", "winner", "share", "votes"), tier, strict=True)
             fresh.append(ItemTier(item_id=pk, **dict(columns)))
-    unjudged = [pk for pk, known in stored.values() if known[0]]
+    unjudged = [pk for pk, old in stored.values() if old[0]]
     ItemTier.objects.filter(item__in=unjudged).delete()
     ItemTier.objects.bulk_create(
         fresh,

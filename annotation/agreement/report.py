@@ -24,30 +24,30 @@ def agreement_report(votes, level="nominal", declared=None, resamples=RESAMPLES,
     ``level`` is the scale of the labels, ``declared`` all possible labels, ``resamples`` the
     bootstrap draws over items (0 for none). Raises VotesError for labels the level cannot take.
     """
-    category, known = categories(votes, level, declared)
-    values = None if level == "nominal" else known
+    category, labels = categories(votes, level, declared)
+    values = None if level == "nominal" else labels
 
     def of_counts():
         try:
-            counts = kappas.count_votes(votes.task, category, len(votes.tasks), len(known))
+            counts = kappas.count_votes(votes.task, category, len(votes.tasks), len(labels))
         except ValueError as error:
             raise VotesError(f"{votes.where(0)}: {error}") from error
         patterns = kappas.patterns_of(counts)
         return patterns, coefficients(patterns, level, values, resamples, seed)
 
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(of_counts)
-        cohen = cohen_report(votes, category, known, values)
-        patterns, coefficients_found = found.result()
+        running = pool.submit(of_counts)
+        cohen = cohen_report(votes, category, labels, values)
+        patterns, coefficients_found = running.result()
     return {
-        **counts_report(patterns, len(votes.workers), known),
+        **counts_report(patterns, len(votes.workers), labels),
         **coefficients_found,
         "cohen_kappa": cohen,
         "icc": icc_report(votes, category, patterns, values),
     }
 
 
-def counts_report(patterns, workers, known):
+def counts_report(patterns, workers, labels):
     """How much there is: items, and of them those with two votes; votes, workers, categories."""
     n = np.repeat(patterns.votes, patterns.weight)
     return {
@@ -60,7 +60,7 @@ def counts_report(patterns, workers, known):
             "median": float(np.median(n)),
             "max": int(n.max()),
         },
-        "categories": list(known),
+        "categories": list(labels),
     }
 
 
@@ -70,7 +70,7 @@ def coefficients(patterns, level="nominal", values=None, resamples=RESAMPLES, se
     ``values`` are the categories' numbers from ordinal level on. With ``resamples`` the kappas
     carry their percentile interval over items as ``bootstrap`` beside the analytic one.
     """
-    found = {
+    coefficients = {
         "percent_agreement": kappas.percent_agreement(patterns),
         "fleiss_kappa": kappas.fleiss_kappa(patterns),
         "symmetric_kappa": kappas.symmetric_kappa(patterns),
@@ -79,8 +79,8 @@ def coefficients(patterns, level="nominal", values=None, resamples=RESAMPLES, se
     }
     levels = kappas.LEVELS[: kappas.LEVELS.index(level) + 1]
     drawn = _drawn(patterns, levels, values, resamples, seed)
-    out = {name: coefficient.as_json() for name, coefficient in found.items()}
-    for name, coefficient in found.items():
+    out = {name: coefficient.as_json() for name, coefficient in coefficients.items()}
+    for name, coefficient in coefficients.items():
         if drawn and coefficient.value is not None:
             limits = with_resamples(coefficient.value, drawn[name])
             out[name]["bootstrap"] = {
@@ -108,11 +108,11 @@ def _drawn(patterns, levels, values, resamples, seed):
     return resampled(patterns, compute, resamples, seed)
 
 
-def cohen_report(votes, category, known, values):
+def cohen_report(votes, category, labels, values):
     """Cohen's kappa of all annotator pairs with shared items, as lists a column, and their mean."""
     try:
         tables = cohen.confusions(
-            votes.task, votes.worker, category, len(votes.workers), len(known)
+            votes.task, votes.worker, category, len(votes.workers), len(labels)
         )
     except ValueError as error:
         return {"pairs": [], "mean": None, "reason": str(error)}
@@ -136,11 +136,11 @@ def icc_report(votes, category, patterns, values):
     if len(votes) == len(votes.tasks) * len(votes.workers) and len(votes.workers) > 1:
         raters = kappas.count_votes(votes.worker, category, len(votes.workers), len(values))
     sums = icc.sums_of_patterns(patterns, values, raters)
-    return {name: found.as_json() for name, found in icc.icc(sums).items()}
+    return {name: coefficient.as_json() for name, coefficient in icc.icc(sums).items()}
 
 
 class PairRows:
-    """Rows of the Cohen report, kept as columns: there can be tens of thousands."""
+    """Rows of the Cohen report, stored as columns: there can be tens of thousands."""
 
     FIELDS = ("a", "b", "n", "value", "se", "linear", "quadratic")
 

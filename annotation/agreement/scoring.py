@@ -32,17 +32,17 @@ def scores(study) -> dict[tuple[str, str], dict]:
     Imported scores have the source they were imported with; people's are the mean of those who
     judged the answer, and each feedback task is a source.
     """
-    found = defaultdict(dict)
+    scores = defaultdict(dict)
     fields = ("source", "aspect", "candidate_id", "score")
     imported = AspectScore.objects.filter(candidate__study=study).order_by(*fields[:2])
     for source, aspect, candidate, score in imported.values_list(*fields).iterator(20_000):
-        found[source or _("imported"), aspect][candidate] = score
-    given = people_scores(study).values_list(
+        scores[source or _("imported"), aspect][candidate] = score
+    of_people = people_scores(study).values_list(
         "feedback__slot__item__batch__task__name", "criterion", "option__candidate_id"
     )
-    for task, criterion, candidate, score in given.annotate(mean=Avg("score")).order_by():
-        found[_("people (%(task)s)") % {"task": task}, criterion][candidate] = score
-    return dict(sorted(found.items()))
+    for task, criterion, candidate, score in of_people.annotate(mean=Avg("score")).order_by():
+        scores[_("people (%(task)s)") % {"task": task}, criterion][candidate] = score
+    return dict(sorted(scores.items()))
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Pairs:
     chosen: list
     other: list
 
-    def differences(self, given: dict) -> tuple[np.ndarray, np.ndarray]:
+    def differences(self, scores: dict) -> tuple[np.ndarray, np.ndarray]:
         """Places of the pairs whose two answers have a score in ``given``; chosen minus other."""
-        known = [
-            (n, given[one] - given[two])
-            for n, (one, two) in enumerate(zip(self.chosen, self.other, strict=True))
-            if one in given and two in given
+        rows = [
+            (n, scores[first] - scores[second])
+            for n, (first, second) in enumerate(zip(self.chosen, self.other, strict=True))
+            if first in scores and second in scores
         ]
-        places, difference = np.array(known, dtype=float).reshape(-1, 2).T
+        places, difference = np.array(rows, dtype=float).reshape(-1, 2).T
         return places.astype(int), difference
 
 
@@ -79,13 +79,15 @@ def decided_pairs(study, task: str) -> Pairs:
     rows = options.values_list("item_id", "number", "candidate_id")
     for item, number, candidate in rows.order_by("item__position", "number").iterator(20_000):
         answers[item][number] = candidate
-    found = [
+    rows_of_pairs = [
         (n, tiers[item][0], shown[tiers[item][1]], candidate)
         for n, (item, shown) in enumerate(answers.items())
         for number, candidate in shown.items()
         if number != tiers[item][1]
     ]
-    item, tier, chosen, other = zip(*found, strict=True) if found else ((), (), (), ())
+    item, tier, chosen, other = (
+        zip(*rows_of_pairs, strict=True) if rows_of_pairs else ((), (), (), ())
+    )
     return Pairs(np.array(item, dtype=int), np.array(tier, dtype=str), list(chosen), list(other))
 
 
@@ -102,22 +104,22 @@ class Rated:
     @property
     def sources(self) -> dict[str, list[str]]:
         """Aspects of every source, in order."""
-        found = {}
+        aspects = {}
         for source, aspect, tier in self.table:
             if tier == ALL:
-                found.setdefault(source, []).append(aspect)
-        return found
+                aspects.setdefault(source, []).append(aspect)
+        return aspects
 
     def as_json(self) -> dict:
         """The contract's style: numbers and coefficients, undefined ones null with the reason."""
         return {
             "ratings": [
-                {"source": source, "aspect": aspect, "tier": tier, **rating.as_json()}
-                for (source, aspect, tier), rating in self.table.items()
+                {"source": source, "aspect": name, "tier": tier, **rating.as_json()}
+                for (source, name, tier), rating in self.table.items()
             ],
             "correlations": [
-                {"source": source, "a": one, "b": other, **found.as_json()}
-                for (source, one, other), found in self.matrix.items()
+                {"source": source, "a": aspect, "b": other, **correlation.as_json()}
+                for (source, aspect, other), correlation in self.matrix.items()
             ],
         }
 
@@ -127,53 +129,53 @@ def rated(study, task: str) -> Rated:
 
     Computed once for each recomputation and each change of the scores.
     """
-    given = AspectScore.objects.filter(candidate__study=study)
+    aspect_scores = AspectScore.objects.filter(candidate__study=study)
     people = people_scores(study).aggregate(n=Count("pk"), last=Max("pk"))
     result = study.agreement_results.filter(task=task).values_list("digest", flat=True).first()
-    imported = given.aggregate(n=Count("pk"), last=Max("pk"))
+    imported = aspect_scores.aggregate(n=Count("pk"), last=Max("pk"))
     state = (result, imported, people, get_language())
     key = f"ratings/{study.pk}/{task}"
-    known = cache.get(key)
-    if known is None or known[0] != state:
-        known = (state, _rated(decided_pairs(study, task), scores(study)))
-        cache.set(key, known, CACHED_SECONDS)
-    return known[1]
+    cached = cache.get(key)
+    if cached is None or cached[0] != state:
+        cached = (state, _rated(decided_pairs(study, task), scores(study)))
+        cache.set(key, cached, CACHED_SECONDS)
+    return cached[1]
 
 
-def _rated(pairs: Pairs, given: dict) -> Rated:
+def _rated(pairs: Pairs, scores: dict) -> Rated:
     table, differences = {}, {}
-    for (source, aspect), of_answers in given.items():
+    for (source, aspect), of_answers in scores.items():
         places, difference = differences[source, aspect] = pairs.differences(of_answers)
         if not len(places):
             continue
         item, tier = pairs.item[places], pairs.tier[places]
         for name in (ALL, *TIERS):
-            mine = np.ones(len(tier), dtype=bool) if name == ALL else tier == name
-            if mine.any():
-                rating = ratings.rate(item[mine], difference[mine])
+            in_tier = np.ones(len(tier), dtype=bool) if name == ALL else tier == name
+            if in_tier.any():
+                rating = ratings.rate(item[in_tier], difference[in_tier])
                 table[source, aspect, name] = rating
     return Rated(table, _matrix(table, differences))
 
 
 def _matrix(table, differences) -> dict:
-    found = {}
+    matrix = {}
     for source, aspect, tier in table:
         if tier != ALL:
             continue
-        found[source, CHOICE, aspect] = table[source, aspect, ALL].pearson
+        matrix[source, CHOICE, aspect] = table[source, aspect, ALL].pearson
         places, difference = differences[source, aspect]
-        for (whose, other), (others, theirs) in differences.items():
+        for (whose, other), (others, other_difference) in differences.items():
             if whose == source and other < aspect and len(others):
-                _both, mine, same = np.intersect1d(places, others, return_indices=True)
-                together = ratings.correlation(theirs[same], difference[mine])
-                found[source, other, aspect] = together
-    return found
+                _both, ours, same = np.intersect1d(places, others, return_indices=True)
+                together = ratings.correlation(other_difference[same], difference[ours])
+                matrix[source, other, aspect] = together
+    return matrix
 
 
 def spread(study, task: str) -> dict[str, list[int]]:
     """{criterion: how often it got 1, 2, …, 5} of a feedback task, in the task's order."""
-    given = people_scores(study).filter(feedback__slot__item__batch__task__name=task)
-    rows = given.values_list("criterion", "score").annotate(n=Count("pk")).order_by("criterion")
+    scores = people_scores(study).filter(feedback__slot__item__batch__task__name=task)
+    rows = scores.values_list("criterion", "score").annotate(n=Count("pk")).order_by("criterion")
     counts = defaultdict(lambda: [0] * len(SCALE))
     for criterion, score, n in rows:
         counts[criterion][score - 1] = n

@@ -36,7 +36,7 @@ class Median(Aggregate):
 
 
 def _shown_at(place: int):
-    """The number of the answer shown at a place from 0; 0 where it is not known."""
+    """The number of the answer shown at a place from 0; 0 where it is missing."""
     return Coalesce(Cast(KeyTextTransform(place, "shown"), IntegerField()), 0)
 
 
@@ -46,8 +46,8 @@ class Rows:
 
     An item is its position in the study. ``category`` is the place of the vote's label among the
     task's, ``number`` the canonical number chosen (0 for none of them), ``place`` where that answer
-    was shown (0: not known), ``first`` the number shown first (0: not known), ``seconds`` the time
-    spent (NaN: not known).
+    was shown (0: missing), ``first`` the number shown first (0: missing), ``seconds`` the time
+    spent (NaN: missing).
     """
 
     items: list
@@ -73,9 +73,9 @@ class Rows:
     def unpack(cls, packed: bytes) -> "Rows":
         """The rows that were packed."""
         with np.load(io.BytesIO(packed), allow_pickle=False) as stored:
-            found = {one.name: stored[one.name] for one in fields(cls)}
-        lists = {name: found[name].tolist() for name in ("items", "workers")}
-        return cls(**(found | lists))
+            arrays = {field.name: stored[field.name] for field in fields(cls)}
+        lists = {name: arrays[name].tolist() for name in ("items", "workers")}
+        return cls(**(arrays | lists))
 
 
 class TaskVotes:
@@ -117,8 +117,8 @@ class TaskVotes:
     @cached_property
     def result(self) -> AgreementResult | None:
         """Agreement and tiers as last recomputed; None too where an older version did it."""
-        found = self.study.agreement_results.filter(task=self.task).first()
-        return found if found and found.current else None
+        result = self.study.agreement_results.filter(task=self.task).first()
+        return result if result and result.current else None
 
     @property
     def level(self) -> str:
@@ -142,27 +142,29 @@ class TaskVotes:
         """(votes by label, whether the item is complete, items) of every pattern there is."""
         names = (*self.counts, "given", "overlap")
         rows = self.items.filter(given__gt=0).values_list(*names)
-        found = rows.annotate(n=Count("pk")).order_by(*names)
-        return [(row[:-3], row[-3] >= row[-2], row[-1]) for row in found]
+        patterns = rows.annotate(n=Count("pk")).order_by(*names)
+        return [(row[:-3], row[-3] >= row[-2], row[-1]) for row in patterns]
 
     @cached_property
     def days(self) -> list[tuple[str, int]]:
         """(day in ISO 8601, judgments) of every day (UTC) with judgments, added up by SQL."""
         if self.stored:
             return [tuple(row) for row in self.stored.progress["days"]]
-        found = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
-        return [(day.isoformat(), n) for day, n in found.annotate(n=Count("pk")).order_by("day")]
+        judgments = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
+        return [
+            (day.isoformat(), n) for day, n in judgments.annotate(n=Count("pk")).order_by("day")
+        ]
 
     @cached_property
     def raters(self) -> list[tuple[str, int, float | None]]:
         """(annotator, judgments, median of their seconds), most judgments first, by SQL."""
         if self.stored:
             return [tuple(row) for row in self.stored.progress["raters"]]
-        found = self.judgments.values_list("annotator_id", "annotator__worker")
-        found = found.annotate(n=Count("pk"), median=Median("seconds"))
+        judgments = self.judgments.values_list("annotator_id", "annotator__worker")
+        judgments = judgments.annotate(n=Count("pk"), median=Median("seconds"))
         return [
             (reading.worker_name(user, worker), n, median)
-            for user, worker, n, median in found.order_by("-n", "annotator_id")
+            for user, worker, n, median in judgments.order_by("-n", "annotator_id")
         ]
 
     def store(self, result) -> None:
@@ -181,14 +183,14 @@ class TaskVotes:
         return Rows.unpack(self.stored.rows) if self.stored else self._read_rows()
 
     def _read_rows(self) -> Rows:
-        found = self._choices().annotate(
+        choices = self._choices().annotate(
             first=_shown_at(0),
             second=_shown_at(1),
             time=Coalesce("seconds", -1.0),
         )
         fields = ("slot__item__position", "annotator_id", "number", "first", "second", "time")
-        found = found.order_by("submitted_at", "slot_id").values_list(*fields)
-        table = np.array(list(found.iterator(20_000)), dtype=float).reshape(-1, len(fields))
+        choices = choices.order_by("submitted_at", "slot_id").values_list(*fields)
+        table = np.array(list(choices.iterator(20_000)), dtype=float).reshape(-1, len(fields))
         position, user, number, first, second, time = table.T
         items, item = np.unique(position.astype(int), return_inverse=True)
         users, worker = np.unique(user.astype(int), return_inverse=True)
@@ -212,12 +214,12 @@ class TaskVotes:
     def _choices(self):
         """The votes that are read, with the ``number`` chosen: -1 for a tie, -2 for none."""
         code = Case(When(outcome="tie", then=-1), When(outcome="none", then=-2), default=0)
-        found = reading.selections(self.study, self.task, self.last)
-        return found.annotate(number=Coalesce("choice__number", code))
+        choices = reading.selections(self.study, self.task, self.last)
+        return choices.annotate(number=Coalesce("choice__number", code))
 
     def _names(self, users) -> list[str]:
-        found = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))
-        return [reading.worker_name(user, found[user]) for user in users]
+        workers = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))
+        return [reading.worker_name(user, workers[user]) for user in users]
 
     @cached_property
     def busiest(self) -> np.ndarray:
@@ -231,11 +233,11 @@ class TaskVotes:
 
         The codes are (items, options), items as in ``rows``; -1 where an item has no such answer.
         """
-        found = ItemOption.objects.filter(item__in=self.items)
+        options = ItemOption.objects.filter(item__in=self.items)
         if self.last is not None:
-            found = found.filter(item__position__lte=self.last)
+            options = options.filter(item__position__lte=self.last)
         fields = ("item__position", "number", "candidate__strategy")
-        rows = found.values_list(*fields, "candidate__endpoint", "candidate__model")
+        rows = options.values_list(*fields, "candidate__endpoint", "candidate__model")
         place = {position: n for n, position in enumerate(self.rows.items)}
         shown = [row for row in rows.iterator(20_000) if row[0] in place]
         at = [place[row[0]] for row in shown], [row[1] - 1 for row in shown]
@@ -254,15 +256,15 @@ class TaskVotes:
 
     @cached_property
     def pace(self) -> np.ndarray:
-        """Seconds a thousand characters shown of each of ``rows``; NaN where not known."""
+        """Seconds a thousand characters shown of each of ``rows``; NaN where missing."""
         items = self.study.items.work().filter(batch__task__name=self.task)
         characters = reading.shown_characters(items)
         shown = np.array([characters[position] or np.nan for position in self.rows.items])
         return 1000 * self.rows.seconds / shown[self.rows.item]
 
-    def of_rows(self, **found) -> dict:
-        """``found`` with the votes and items that single votes were read of."""
-        return {"votes": len(self.rows), "items": len(self.rows.items), **found}
+    def of_rows(self, **figures) -> dict:
+        """``figures`` with the votes and items that single votes were read of."""
+        return {"votes": len(self.rows), "items": len(self.rows.items), **figures}
 
     def disputed(self, tier: str = ""):
         """Items with two votes or more, the most disputed first: lowest own kappa, most votes.
@@ -274,12 +276,12 @@ class TaskVotes:
             Cast(name, FloatField()) * (Cast(name, FloatField()) - 1) for name in self.counts
         )
         k = float(len(self.labels))
-        own = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
-        found = self.items.filter(given__gte=2)
+        kappa = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
+        items = self.items.filter(given__gte=2)
         if tier:
-            found = self.items.filter(given__gte=1, tier__tier=tier)
-        found = found.annotate(kappa=Case(When(given__gte=2, then=own)))
-        return found.select_related("tier").order_by("kappa", "-given", "position")
+            items = self.items.filter(given__gte=1, tier__tier=tier)
+        items = items.annotate(kappa=Case(When(given__gte=2, then=kappa)))
+        return items.select_related("tier").order_by("kappa", "-given", "position")
 
     def votes_of(self, item) -> str:
         """The votes of an item by label, as they stand in a table."""

@@ -1,4 +1,4 @@
-"""The study's pages of results: how far it is, how well people agree, what the votes say."""
+"""The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
 import csv
 
@@ -35,19 +35,19 @@ PAGE = 25
 @require_safe
 def study(request, slug):
     """The overview; htmx fetches its live part alone."""
-    found = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, READERS)
     context = {
-        "study": found,
-        "progress": reading.progress(found),
-        "held": Slot.objects.filter(study=found, status="held").count(),
+        "study": study,
+        "progress": reading.progress(study),
+        "held": Slot.objects.filter(study=study, status="held").count(),
         "results": [
             (result, tier_rows(result) if result.tiers else None)
-            for result in found.agreement_results.order_by("task")
+            for result in study.agreement_results.order_by("task")
         ],
         "worker_alive": worker_alive(),
         "audit_task": reading.AUDIT_TASK,
-        "has_triples": found.tasks.filter(kind__in=codes(COUNTED=True), config__options=3).exists(),
-        "has_scores": scoring.any_scores(found),
+        "has_triples": study.tasks.filter(kind__in=codes(COUNTED=True), config__options=3).exists(),
+        "has_scores": scoring.any_scores(study),
     }
     template = "agreement/study.html#live" if request.htmx else "agreement/study.html"
     return render(request, template, context)
@@ -58,32 +58,32 @@ def results(request, slug, task):
     """Every figure of one task, and its disputed items; one figure as CSV on request.
 
     htmx asks with the number of votes and the recomputation that the page shows, and gets the
-    figures anew where there are newer ones.
+    figures again where there are newer ones.
     """
-    found = study_for(request.user, slug, READERS)
-    board = _board(found, task)
+    study = study_for(request.user, slug, READERS)
+    board = _board(study, task)
     if request.GET.get("format") == "csv":
         key = request.GET.get("chart", "")
-        return _download(board.figure(key) if key in board.makers else None, found, task)
+        return _download(board.figure(key) if key in board.makers else None, study, task)
     digest = board.result.digest if board.result else ""
     seen = request.GET.get("votes"), request.GET.get("of")
     if request.htmx and seen == (str(board.totals["votes"]), digest):
         return HttpResponse(status=204)
     if isinstance(board, KindBoard):
-        return _other_results(request, found, board)
+        return _other_results(request, study, board)
     tier = request.GET.get("tier", "")
     tier = tier if tier in rules.TIERS else ""
     page = Paginator(board.disputed(tier), PAGE).get_page(request.GET.get("page"))
-    manages = found.role in MANAGERS or request.user.is_superuser
+    manages = study.role in MANAGERS or request.user.is_superuser
     context = {
-        "study": found,
+        "study": study,
         "board": board,
         "tier": tier,
-        "reserve": reserve.reserve(found, task).count() if tier == "borderline" and manages else 0,
+        "reserve": reserve.reserve(study, task).count() if tier == "borderline" and manages else 0,
         "top_up": rules.DEFAULT.top_up,
-        "early": early_stop.state(found, task) if manages else None,
+        "early": early_stop.state(study, task) if manages else None,
         "address": reverse("results", args=[slug, task]),
-        "has_scores": scoring.any_scores(found),
+        "has_scores": scoring.any_scores(study),
         "figures": [board.figure(key) for key in FIGURES],
         "capped": CAP if board.last is not None else None,
         "page": page,
@@ -102,10 +102,10 @@ def results(request, slug, task):
 @require_POST
 def top_up(request, slug, task):
     """Ask more people about every borderline item of the task."""
-    found = study_for(request.user, slug, MANAGERS)
-    _definition(found, task)
+    study = study_for(request.user, slug, MANAGERS)
+    _definition(study, task)
     try:
-        n = reserve.top_up(found, task, by=request.user)
+        n = reserve.top_up(study, task, by=request.user)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
     else:
@@ -119,10 +119,10 @@ def top_up(request, slug, task):
 @require_POST
 def stop_early(request, slug, task):
     """Choose whether items that can no longer reach a tier get no more votes."""
-    found = study_for(request.user, slug, MANAGERS)
-    _definition(found, task)
+    study = study_for(request.user, slug, MANAGERS)
+    _definition(study, task)
     try:
-        early_stop.choose(found, task, request.POST.get("below", ""), by=request.user)
+        early_stop.choose(study, task, request.POST.get("below", ""), by=request.user)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
     else:
@@ -133,9 +133,9 @@ def stop_early(request, slug, task):
 def _headline(board) -> list:
     """Groups of figures for the head of a task's page, from the most asked for on."""
     # Claims are one person's own.
-    found = summary.coefficients(board) if "agreement" in board.makers else []
+    agreement = summary.coefficients(board) if "agreement" in board.makers else []
     tiers_found = summary.tiers(board)
-    return [group for group in (summary.progress(board) + found, tiers_found) if group]
+    return [group for group in (summary.progress(board) + agreement, tiers_found) if group]
 
 
 def _other_results(request, study, board):
@@ -165,16 +165,16 @@ def _other_results(request, study, board):
 @require_safe
 def ratings(request, slug, task):
     """Scores of answers against the choices of a task; one figure as CSV, or all as JSON."""
-    found = study_for(request.user, slug, READERS)
-    rated = scoring.rated(found, _definition(found, task).name)
+    study = study_for(request.user, slug, READERS)
+    rated = scoring.rated(study, _definition(study, task).name)
     if request.GET.get("format") == "json":
         return JsonResponse({"study": slug, "task": task, **rated.as_json()})
     figures = rating_figures(rated)
     if request.GET.get("format") == "csv":
-        wanted = (one for one in figures if one.key == request.GET.get("chart"))
-        return _download(next(wanted, None), found, task)
+        wanted = (figure for figure in figures if figure.key == request.GET.get("chart"))
+        return _download(next(wanted, None), study, task)
     context = {
-        "study": found,
+        "study": study,
         "task": task,
         "figures": figures,
         "address": reverse("ratings", args=[slug, task]),
@@ -185,15 +185,15 @@ def ratings(request, slug, task):
 @require_safe
 def audit(request, slug):
     """The audit of the easy tier: which pairs are drawn, their votes, and the verdict."""
-    found = study_for(request.user, slug, READERS)
-    seen = easy_audit.audit_of(found)
+    study = study_for(request.user, slug, READERS)
+    seen = easy_audit.audit_of(study)
     context = {
-        "study": found,
+        "study": study,
         "audit": seen,
         "page": Paginator(seen.drawn, PAGE).get_page(request.GET.get("page")),
         "task": reading.AUDIT_TASK,
         "overlap": rules.DEFAULT.panel,
-        "manages": found.role in MANAGERS or request.user.is_superuser,
+        "manages": study.role in MANAGERS or request.user.is_superuser,
         "votes": sum(pair.truth + pair.against for pair in seen.drawn),
         "complete": sum(pair.complete for pair in seen.drawn),
     }
@@ -203,9 +203,9 @@ def audit(request, slug):
 @require_POST
 def open_audit(request, slug):
     """Draw the pairs that the audit still wants and open them."""
-    found = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, MANAGERS)
     try:
-        drawn = easy_audit.open_audit(found, by=request.user)
+        drawn = easy_audit.open_audit(study, by=request.user)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
     else:
@@ -216,22 +216,22 @@ def open_audit(request, slug):
 
 @require_safe
 def item(request, slug, task, pk):
-    """One item with all that was said about it."""
-    found = study_for(request.user, slug, READERS)
-    one = item_views.find(_board(found, task), pk)
-    if one is None:
+    """One item with its votes, rulings, comments and handbacks."""
+    study = study_for(request.user, slug, READERS)
+    item = item_views.find(_board(study, task), pk)
+    if item is None:
         raise Http404
-    votes = item_views.votes(found, one)
+    votes = item_views.votes(study, item)
     context = {
-        "study": found,
+        "study": study,
         "task": task,
-        "kind": kind_of(one.batch.task.kind),
-        "item": one,
-        "options": item_views.options(one, votes),
+        "kind": kind_of(item.batch.task.kind),
+        "item": item,
+        "options": item_views.options(item, votes),
         "votes": votes,
-        "rulings": rulings(one),
-        "comments": item_views.comments(found, one),
-        "handbacks": item_views.handbacks(found, one),
+        "rulings": rulings(item),
+        "comments": item_views.comments(study, item),
+        "handbacks": item_views.handbacks(study, item),
     }
     return render(request, "agreement/item.html", context)
 
@@ -239,23 +239,23 @@ def item(request, slug, task, pk):
 @require_safe
 def rule(request, slug, task):
     """What another tier rule would change; nothing is stored."""
-    found = study_for(request.user, slug, READERS)
-    definition = _definition(found, task)
-    votes = reading.voted_tasks(found).get(task)
+    study = study_for(request.user, slug, READERS)
+    definition = _definition(study, task)
+    votes = reading.voted_tasks(study).get(task)
     form = RuleForm(request.GET if "panel" in request.GET else None)
-    context = {"study": found, "task": task, "form": form, "votes": votes}
+    context = {"study": study, "task": task, "form": form, "votes": votes}
     if votes and form.is_valid():
-        last = reading.last_position(found, task, CAP)
-        known = reading.read(found, definition, last)
+        last = reading.last_position(study, task, CAP)
+        task_votes = reading.read(study, definition, last)
         seen = rules.preview(
-            known.votes,
-            len(known.declared),
+            task_votes.votes,
+            len(task_votes.declared),
             rules.DEFAULT,
             form.rule,
-            collecting=reserve.collecting(found, task),
-            topped=reserve.topped(found, task),
+            collecting=reserve.collecting(study, task),
+            topped=reserve.topped(study, task),
         )
-        context |= {"preview": seen, "sizes": _sizes(seen), "items": len(known.votes.tasks)}
+        context |= {"preview": seen, "sizes": _sizes(seen), "items": len(task_votes.votes.tasks)}
         context["capped"] = CAP if last is not None else None
     status = 400 if form.errors else 200
     return render(request, "agreement/rule.html", context, status=status)
@@ -264,15 +264,15 @@ def rule(request, slug, task):
 @require_safe
 def planner(request, slug):
     """How many items, judgments and hours an interval of a wanted width takes."""
-    found = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, READERS)
     # A link names the pilot alone: the rest is still to be filled in.
     asked = request.GET if "goal" in request.GET else None
     initial = {"pilot": request.GET.get("pilot")}
-    form = PlanForm(asked, initial=initial, tasks=reading.voted_tasks(found))
-    context = {"study": found, "form": form}
+    form = PlanForm(asked, initial=initial, tasks=reading.voted_tasks(study))
+    context = {"study": study, "form": form}
     if form.is_valid():
         pilot = form.cleaned_data["pilot"]
-        board = Board(found, _definition(found, pilot)) if pilot else None
+        board = Board(study, _definition(study, pilot)) if pilot else None
         try:
             context["plan"] = planning.plan(form.cleaned_data, board)
         except ValueError as error:

@@ -72,7 +72,7 @@ class Rater:
 
 @dataclass(frozen=True)
 class Votes:
-    """Judgments as columns, in order of time: codes of people and tasks, and what was said."""
+    """Judgments as columns, in order of time: codes of people and tasks, and the labels."""
 
     users: np.ndarray
     tasks: np.ndarray
@@ -84,7 +84,7 @@ class Votes:
     # Place chosen, from 1 (0 unknown), of how many places.
     place: np.ndarray
     places: np.ndarray
-    # Seconds a thousand characters; NaN where not known.
+    # Seconds a thousand characters; NaN where missing.
     pace: np.ndarray
 
 
@@ -95,19 +95,19 @@ def raters(study, also: User | None = None) -> list[Rater]:
     Computed from the newest CAP judgments that stand; those of ``also`` are looked at although
     they were taken out. People who withdrew are left out.
     """
-    found = _people(study)
+    people = _people(study)
     votes = _votes(study, also)
-    known = {user: code for code, user in enumerate(votes.users.tolist())}
-    _agreement(votes, found, known)
-    _pace(votes, found, known)
-    _sides(votes, found, known)
-    _vectors(study, found)
-    _checks(study, found)
-    _counts(study, found)
-    for rater in found.values():
+    code_of = {user: code for code, user in enumerate(votes.users.tolist())}
+    _agreement(votes, people, code_of)
+    _pace(votes, people, code_of)
+    _sides(votes, people, code_of)
+    _vectors(study, people)
+    _checks(study, people)
+    _counts(study, people)
+    for rater in people.values():
         rater.signs = _signs(rater)
-    order = {"key": lambda one: (not one.signs, -one.judgments, one.name)}
-    return sorted(found.values(), **order)
+    order = {"key": lambda rated: (not rated.signs, -rated.judgments, rated.name)}
+    return sorted(people.values(), **order)
 
 
 def person(study, pk: int) -> User | None:
@@ -178,23 +178,23 @@ def _place(shown, choice: str) -> tuple[int, int]:
     return (shown.index(number) + 1, len(shown)) if number in shown else (0, 0)
 
 
-def _agreement(votes: Votes, found: dict, known: dict) -> None:
+def _agreement(votes: Votes, people: dict, code_of: dict) -> None:
     """Agreement with the favourite of the others; each task's pool is its own."""
     n = len(votes.users)
     compared, agreed, expected = np.zeros(n), np.zeros(n), np.zeros(n)
     for task in range(len(votes.tasks)):
-        own = (votes.task == task) & (votes.category >= 0)
-        if not own.any():
+        in_task = (votes.task == task) & (votes.category >= 0)
+        if not in_task.any():
             continue
-        items, item = np.unique(votes.item[own], return_inverse=True)
-        codes, category = np.unique(votes.category[own], return_inverse=True)
+        items, item = np.unique(votes.item[in_task], return_inverse=True)
+        codes, category = np.unique(votes.category[in_task], return_inverse=True)
         shape = (len(items), n, len(codes))
-        flags = rater_signs.agreement_flags(item, votes.worker[own], category, shape)
+        flags = rater_signs.agreement_flags(item, votes.worker[in_task], category, shape)
         compared += flags["votes"]
         agreed += flags["agreed"]
         expected += flags["votes"] * (flags["pool_rate"] or 0)
-    for user, code in known.items():
-        rater = found.get(user)
+    for user, code in code_of.items():
+        rater = people.get(user)
         if rater is None or not compared[code]:
             continue
         rater.compared, rater.agreed = int(compared[code]), int(agreed[code])
@@ -202,31 +202,31 @@ def _agreement(votes: Votes, found: dict, known: dict) -> None:
         rater.p = float(bdtr(rater.agreed, rater.compared, rater.expected))
 
 
-def _pace(votes: Votes, found: dict, known: dict) -> None:
+def _pace(votes: Votes, people: dict, code_of: dict) -> None:
     timed = np.isfinite(votes.pace)
     if not timed.any():
         return
     worker, pace = votes.worker[timed], votes.pace[timed]
     speed = rater_signs.speed_flags(worker, pace, votes.task[timed], len(votes.users))
-    for user, code in known.items():
-        mine = pace[worker == code]
-        if user in found and mine.size:
-            rater = found[user]
-            rater.pace, rater.fast = float(np.median(mine)), float(speed["fast_share"][code])
+    for user, code in code_of.items():
+        paces = pace[worker == code]
+        if user in people and paces.size:
+            rater = people[user]
+            rater.pace, rater.fast = float(np.median(paces)), float(speed["fast_share"][code])
             z = float(speed["median_z"][code])
             rater.z = None if np.isnan(z) else z
 
 
-def _sides(votes: Votes, found: dict, known: dict) -> None:
+def _sides(votes: Votes, people: dict, code_of: dict) -> None:
     """The smallest p of "chooses one place too often", Holm over people and numbers of places."""
     cells = []
-    people = {code: user for user, code in known.items()}
+    user_of = {code: user for user, code in code_of.items()}
     for places in np.unique(votes.places[votes.place > 0]):
-        own = (votes.places == places) & (votes.place > 0)
-        p = side_p(votes.worker[own], votes.place[own], int(places), len(votes.users))
-        cells += [(people[code], p[code]) for code in np.unique(votes.worker[own])]
+        rows = (votes.places == places) & (votes.place > 0)
+        p = side_p(votes.worker[rows], votes.place[rows], int(places), len(votes.users))
+        cells += [(user_of[code], p[code]) for code in np.unique(votes.worker[rows])]
     for (user, _p), p in zip(cells, holm([p for _user, p in cells]), strict=True):
-        rater = found.get(user)
+        rater = people.get(user)
         if rater:
             rater.side_p = float(p) if rater.side_p is None else min(rater.side_p, float(p))
 
@@ -246,18 +246,18 @@ def side_p(worker, place, places: int, workers: int):
     return np.minimum(1.0, places * np.where(most > 0, tail, 1.0))
 
 
-def _vectors(study, found: dict) -> None:
+def _vectors(study, people: dict) -> None:
     """Share of the commonest vector of scores, of scored answers with the same criteria."""
-    given = defaultdict(list)
+    scores_of = defaultdict(list)
     rows = Score.objects.filter(feedback__in=reading.judgments(study, Feedback))
     for feedback, user, option, criterion, score in rows.order_by(
         "-feedback", "option", "criterion"
     ).values_list("feedback", "feedback__annotator", "option", "criterion", "score")[:CAP]:
-        given[feedback, user, option].append((criterion, score))
+        scores_of[feedback, user, option].append((criterion, score))
     by_criteria = defaultdict(list)
-    for (_feedback, user, _option), scores in given.items():
+    for (_feedback, user, _option), scores in scores_of.items():
         criteria, values = zip(*scores, strict=True)
-        if user in found:
+        if user in people:
             by_criteria[criteria].append((user, values))
     for answers in by_criteria.values():
         users, worker = np.unique([user for user, _values in answers], return_inverse=True)
@@ -266,88 +266,93 @@ def _vectors(study, found: dict) -> None:
         )
         for code, user in enumerate(users):
             if same["flagged"][code]:
-                found[int(user)].same = float(same["share"][code])
+                people[int(user)].same = float(same["share"][code])
 
 
-def _checks(study, found: dict) -> None:
+def _checks(study, people: dict) -> None:
     for purpose in (Purpose.GOLD, Purpose.REPEAT, Purpose.TRAINING):
         right, total = Counter(), Counter()
-        for one in hidden_checks.outcomes(study, purpose):
-            total[one.annotator] += 1
-            right[one.annotator] += one.right
-        for user in total.keys() & found.keys():
+        for outcome in hidden_checks.outcomes(study, purpose):
+            total[outcome.annotator] += 1
+            right[outcome.annotator] += outcome.right
+        for user in total.keys() & people.keys():
             share = wilson(right[user], total[user])
             if purpose == Purpose.GOLD:
-                found[user].gold, found[user].gold_n = share, total[user]
+                people[user].gold, people[user].gold_n = share, total[user]
             elif purpose == Purpose.REPEAT:
-                found[user].repeats, found[user].repeats_n = share, total[user]
+                people[user].repeats, people[user].repeats_n = share, total[user]
             else:
-                found[user].training = (right[user], total[user])
+                people[user].training = (right[user], total[user])
 
 
-def _counts(study, found: dict) -> None:
+def _counts(study, people: dict) -> None:
     work = Judgment.objects.filter(
         slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
     )
-    given = work.values("annotator").annotate(n=Count("pk"), said=Count("pk", filter=~Q(flags=[])))
-    for row in given.order_by():
-        if row["annotator"] in found:
-            rater = found[row["annotator"]]
+    counted = work.values("annotator").annotate(
+        n=Count("pk"), said=Count("pk", filter=~Q(flags=[]))
+    )
+    for row in counted.order_by():
+        if row["annotator"] in people:
+            rater = people[row["annotator"]]
             rater.judgments, rater.flagged = row["n"], row["said"]
     skipped = Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED)
     for row in skipped.values("annotator").annotate(n=Count("pk")).order_by():
-        if row["annotator"] in found:
-            found[row["annotator"]].skips = row["n"]
+        if row["annotator"] in people:
+            people[row["annotator"]].skips = row["n"]
 
 
-def _signs(one: Rater) -> list[Sign]:
+def _signs(rater: Rater) -> list[Sign]:
     tests = (_disagrees, _fast, _often_fast, _one_place, _same_scores)
-    return [sign for sign in (test(one) for test in tests) if sign]
+    return [sign for sign in (test(rater) for test in tests) if sign]
 
 
-def _disagrees(one: Rater) -> Sign | None:
-    if one.compared < rater_signs.LEAST_VOTES or one.p >= rater_signs.TAIL:
+def _disagrees(rater: Rater) -> Sign | None:
+    if rater.compared < rater_signs.LEAST_VOTES or rater.p >= rater_signs.TAIL:
         return None
-    told = _("%(agreed)d of %(n)d votes with the majority of the others, p = %(p).2g")
+    sentence = _("%(agreed)d of %(n)d votes with the majority of the others, p = %(p).2g")
     rule = _(
         "Lower tail of the binomial at everybody's rate (%(rate).2f) under 0.001, of 50 votes or "
         "more."
     )
-    numbers = {"agreed": one.agreed, "n": one.compared, "p": one.p, "rate": one.expected}
-    return Sign(_("disagrees"), told % numbers, rule % numbers)
+    numbers = {"agreed": rater.agreed, "n": rater.compared, "p": rater.p, "rate": rater.expected}
+    return Sign(_("disagrees"), sentence % numbers, rule % numbers)
 
 
-def _fast(one: Rater) -> Sign | None:
-    if one.z is None or one.z >= rater_signs.SLOW_Z:
+def _fast(rater: Rater) -> Sign | None:
+    if rater.z is None or rater.z >= rater_signs.SLOW_Z:
         return None
-    told = _("%(s).1f seconds a thousand characters, z = %(z).1f") % {"s": one.pace, "z": one.z}
+    sentence = _("%(s).1f seconds a thousand characters, z = %(z).1f") % {
+        "s": rater.pace,
+        "z": rater.z,
+    }
     rule = _("Median of the robust z of log time a thousand characters, within its task, under −3.")
-    return Sign(_("fast"), told, rule)
+    return Sign(_("fast"), sentence, rule)
 
 
-def _often_fast(one: Rater) -> Sign | None:
-    if one.fast <= rater_signs.FAST_SHARE:
+def _often_fast(rater: Rater) -> Sign | None:
+    if rater.fast <= rater_signs.FAST_SHARE:
         return None
-    told = _("%(n)d%% of the last 50 judgments") % {"n": round(100 * one.fast)}
+    sentence = _("%(n)d%% of the last 50 judgments") % {"n": round(100 * rater.fast)}
     rule = _(
         "More than 20%% of the last 50 with z under −3 and under %(s)d seconds a thousand "
         "characters."
     )
-    return Sign(_("often fast"), told, rule % {"s": rater_signs.FLOOR})
+    return Sign(_("often fast"), sentence, rule % {"s": rater_signs.FLOOR})
 
 
-def _one_place(one: Rater) -> Sign | None:
-    if one.side_p is None or one.side_p >= SIDE:
+def _one_place(rater: Rater) -> Sign | None:
+    if rater.side_p is None or rater.side_p >= SIDE:
         return None
     rule = _(
         "Exact test that each place is chosen equally often, Holm over annotators, under 0.05."
     )
-    return Sign(_("one place"), _("p = %(p).2g") % {"p": one.side_p}, rule)
+    return Sign(_("one place"), _("p = %(p).2g") % {"p": rater.side_p}, rule)
 
 
-def _same_scores(one: Rater) -> Sign | None:
-    if one.same is None:
+def _same_scores(rater: Rater) -> Sign | None:
+    if rater.same is None:
         return None
-    told = _("%(n)d%% of the scored answers") % {"n": round(100 * one.same)}
+    sentence = _("%(n)d%% of the scored answers") % {"n": round(100 * rater.same)}
     rule = _("The same scores on 90 percent or more of 20 answers or more.")
-    return Sign(_("same scores"), told, rule)
+    return Sign(_("same scores"), sentence, rule)

@@ -21,11 +21,11 @@ SHOWN = 50
 def overview(request, slug):
     """Everybody who annotates, those with signs first."""
     study = study_for(request.user, slug, READERS)
-    found = records.raters(study)
+    raters = records.raters(study)
     context = {
         "study": study,
-        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
-        "cap": records.CAP if sum(one.judgments for one in found) > records.CAP else None,
+        "page": Paginator(raters, PAGE).get_page(request.GET.get("page")),
+        "cap": records.CAP if sum(rater.judgments for rater in raters) > records.CAP else None,
     }
     return render(request, "agreement/raters.html", context)
 
@@ -37,13 +37,13 @@ def rater(request, slug, user):
     person = records.person(study, user)
     if person is None:
         raise Http404
-    one = next(one for one in records.raters(study, also=person) if one.user == person)
+    record = next(record for record in records.raters(study, also=person) if record.user == person)
     context = {
         "study": study,
-        "rater": one,
+        "rater": record,
         "manages": request.user.is_superuser or study.role in MANAGERS,
-        # Who has neither a desk nor a membership is known by imported votes alone.
-        "works_here": one.desk.pk or study.memberships.filter(user=person).exists(),
+        # Who has neither a desk nor a membership has imported votes only.
+        "works_here": record.desk.pk or study.memberships.filter(user=person).exists(),
         "gold": _answered(study, person, Batch.Purpose.GOLD),
         "training": _answered(study, person, Batch.Purpose.TRAINING),
         "repeats": _answered(study, person, Batch.Purpose.REPEAT),
@@ -54,7 +54,7 @@ def rater(request, slug, user):
         .select_related("item")
         .order_by("-at")[:SHOWN],
         "bonuses": study.bonus_notes.filter(annotator=person).select_related("by").order_by("-pk"),
-        "record": _record(one.desk),
+        "record": _record(record.desk),
     }
     return render(request, "agreement/rater.html", context)
 
@@ -66,7 +66,7 @@ def _answered(study, person, purpose) -> list[dict]:
     return [
         {
             "outcome": outcome,
-            # Copies have made-up names: what was copied says more.
+            # Copies have generated names: the name of the copied item is shown.
             "name": (outcome.item.repeats or outcome.item).external_id,
             "words": words[outcome.judgment.pk],
             "expected": labels.words(outcome.item, outcome.expected),

@@ -12,7 +12,7 @@ CHUNK_CELLS = 4_000_000
 def resampled_weights(weight, resamples, seed=0):
     """Yield blocks (rows, patterns) of item counts, each row one resample of all items.
 
-    ``weight`` says how many items each pattern has. Drawing N items with replacement is the
+    ``weight`` is the number of items of each pattern. Drawing N items with replacement is the
     multinomial over patterns; where nearly every item is a pattern of its own, drawing items is
     the faster way to the same law. The seed fixes the draws.
     """
@@ -48,11 +48,11 @@ def resampled_kappas(patterns, resamples=1000, seed=0):
 def weighted_kappas(patterns, weights):
     """The kappas of each row of item counts ``weights`` (rows, patterns), NaN where undefined."""
     k, paired = patterns.categories, patterns.votes >= 2
-    own = np.zeros((len(paired), 2 + k))
-    own[paired, 0] = kappas.item_agreement(patterns)
-    own[:, 1] = paired
-    own[:, 2:] = patterns.shares
-    sums = weights @ own
+    terms = np.zeros((len(paired), 2 + k))
+    terms[paired, 0] = kappas.item_agreement(patterns)
+    terms[:, 1] = paired
+    terms[:, 2:] = patterns.shares
+    sums = weights @ terms
     share = sums[:, 2:] / sums[:, 2:].sum(axis=1, keepdims=True)
     agreement = _ratio(sums[:, 0], sums[:, 1])
     squares = (share**2).sum(axis=1)

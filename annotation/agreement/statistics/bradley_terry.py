@@ -20,9 +20,9 @@ FARTHEST = 30.0
 class BradleyTerry:
     """Strengths (models,) on the logit scale with sum 0, their standard errors and limits.
 
-    ``regularised`` says that the wins did not connect the models (no finite maximum, Ford 1957), so
+    ``regularised``: the wins did not connect the models (no finite maximum, Ford 1957), so
     half a win and half a loss against a virtual opponent were added for each. ``order`` is the
-    advantage of being shown first. ``reason`` says why there are no values, which are then None.
+    advantage of being shown first. ``reason`` is why there are no values, which are then None.
     """
 
     strength: np.ndarray | None
@@ -50,9 +50,9 @@ def bradley_terry(first, second, score, models, *, item=None, order=False):
     if votes.trace():
         raise ValueError("a model cannot be compared with itself")
     regularised = not _connected(votes, wins)
-    theta, delta, found = _newton(votes, wins, regularised, order)
+    theta, delta, converged = _newton(votes, wins, regularised, order)
     none = undefined("order was not asked for")
-    if not found:
+    if not converged:
         reason = "no finite maximum: the side shown first explains the votes"
         return BradleyTerry(None, None, None, None, regularised, undefined(reason), reason)
     expected = expit(theta[:, None] - theta[None, :] + delta)
@@ -136,8 +136,8 @@ def _likelihood(votes, wins, at, regularised):
 def _information(votes, expected, theta, regularised, order):
     """Fisher information of strengths (a graph Laplacian) and, last, of the order effect.
 
-    Without virtual opponents strengths are known up to a constant; 1/models in every cell of the
-    Laplacian fixes it and changes nothing else.
+    Without virtual opponents strengths are determined up to a constant; 1/models in every cell
+    of the Laplacian fixes it and changes nothing else.
     """
     models = len(votes)
     weight = votes * expected * (1 - expected)

@@ -41,7 +41,7 @@ def with_t_interval(value, se, units, *, floor=-1.0, ceiling=1.0):
     if units < 2:
         return Coefficient(value, reason=ONE_ITEM)
     reach = float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * float(se)
-    # With unequal votes an item a kappa may lie below its usual floor: the interval holds it.
+    # With unequal votes an item a kappa may lie below its lower bound: the interval holds it.
     low, high = max(min(floor, value), value - reach), min(ceiling, value + reach)
     return Coefficient(value, float(se), low, high)
 
@@ -57,10 +57,10 @@ def with_resamples(value, resamples, reason="no resample had a value"):
 
     ``resamples`` may be empty: then there is a value and no interval.
     """
-    known = np.sort(resamples)
-    known = known[np.isfinite(known)]
-    if known.size < 2:
+    defined = np.sort(resamples)
+    defined = defined[np.isfinite(defined)]
+    if defined.size < 2:
         return Coefficient(float(value), reason=reason)
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.interp([tail, 1 - tail], np.linspace(0, 1, known.size), known)
-    return Coefficient(float(value), float(known.std(ddof=1)), float(low), float(high))
+    low, high = np.interp([tail, 1 - tail], np.linspace(0, 1, defined.size), defined)
+    return Coefficient(float(value), float(defined.std(ddof=1)), float(low), float(high))

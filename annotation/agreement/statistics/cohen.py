@@ -83,7 +83,7 @@ class Sparse(Pairs):
             np.bincount(self.pair * k + code, weights=self.votes, minlength=pairs * k)
             for code in (self.row, self.column)
         )
-        return tuple(one.reshape(pairs, k) for one in sums)
+        return tuple(counts.reshape(pairs, k) for counts in sums)
 
 
 def confusions(item, worker, category, workers, categories):
@@ -169,8 +169,8 @@ def _sparse(code, size, workers, categories):
 def _begins(size):
     """Where the rows of the items with n votes begin, and n, for every n from two on."""
     begin = np.cumsum(size) - size
-    found = np.flatnonzero(np.bincount(size)).tolist()
-    return [(begin[size == n], n) for n in found if n > 1]
+    sizes = np.flatnonzero(np.bincount(size)).tolist()
+    return [(begin[size == n], n) for n in sizes if n > 1]
 
 
 def _table(code, begin, n):

@@ -75,15 +75,15 @@ def item_bootstrap(item, x, y, shape, statistic, resamples=1000, seed=0):
     cell = np.multiply(x, shape[1], dtype=np.intp) + y
     items = int(np.max(item)) + 1
     per_item = patterns_of(contingency(item, cell, items, cells))
-    found = statistic(per_item.totals.reshape(shape))
-    if found.value is None:
-        return found
+    estimate = statistic(per_item.totals.reshape(shape))
+    if estimate.value is None:
+        return estimate
     draws = [
         statistic(row.reshape(shape)).value
         for block in resampled_weights(per_item.weight, resamples, seed)
         for row in block @ per_item.counts
     ]
-    return with_resamples(found.value, [np.nan if draw is None else draw for draw in draws])
+    return with_resamples(estimate.value, [np.nan if draw is None else draw for draw in draws])
 
 
 def _fault(table):

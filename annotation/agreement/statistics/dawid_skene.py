@@ -35,8 +35,8 @@ def dawid_skene(item, worker, category, shape, *, tolerance=1e-9, most=1000):
     """
     items, workers, k = shape
     column = np.multiply(worker, k, dtype=np.int64) + category
-    given = csr_array((np.ones(len(item)), (item, column)), shape=(items, workers * k))
-    by_worker = given.T.tocsr()
+    votes = csr_array((np.ones(len(item)), (item, column)), shape=(items, workers * k))
+    by_worker = votes.T.tocsr()
     of_category = np.multiply(item, k, dtype=np.int64) + category
     posterior = np.bincount(of_category, minlength=items * k).reshape(items, k).astype(float)
     posterior /= posterior.sum(axis=1, keepdims=True)
@@ -50,17 +50,17 @@ def dawid_skene(item, worker, category, shape, *, tolerance=1e-9, most=1000):
         confusion = (by_worker @ posterior).reshape(workers, k, k) + start
         total = confusion.sum(axis=1, keepdims=True)
         confusion = np.divide(confusion, total, out=np.full_like(confusion, 1 / k), where=total > 0)
-        posterior, likelihood = _expect(given, prior, confusion)
+        posterior, likelihood = _expect(votes, prior, confusion)
         done = likelihood - reached < tolerance * len(item)
         reached = likelihood
     return DawidSkene(posterior, prior, confusion, float(reached), iteration, bool(done))
 
 
-def _expect(given, prior, confusion):
+def _expect(votes, prior, confusion):
     """Posteriors and log-likelihood; a probability of zero counts as the smallest float."""
     least = np.finfo(float).tiny
     workers, k, _ = confusion.shape
-    log = given @ np.log(np.maximum(confusion, least)).reshape(workers * k, k)
+    log = votes @ np.log(np.maximum(confusion, least)).reshape(workers * k, k)
     log += np.log(np.maximum(prior, least))
     # Column by column: NumPy's reductions over a short last axis cost more than the products.
     top = log[:, 0].copy()

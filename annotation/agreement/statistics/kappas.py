@@ -96,11 +96,11 @@ def patterns_of(counts):
     key = counts @ powers
     if size <= max(4 * len(counts), 1 << 16):
         tally = np.bincount(key, minlength=size)
-        found = np.flatnonzero(tally)
-        weight = tally[found]
+        keys = np.flatnonzero(tally)
+        weight = tally[keys]
     else:
-        found, weight = np.unique(key, return_counts=True)
-    return _without_empty(found[:, None] // powers % radix, weight)
+        keys, weight = np.unique(key, return_counts=True)
+    return _without_empty(keys[:, None] // powers % radix, weight)
 
 
 def _without_empty(rows, weight):
@@ -223,10 +223,10 @@ def _chance_corrected(patterns, chance, chance_of_item, weights=None):
     pairs = patterns.paired
     agreement = item_agreement(patterns, weights)
     value = (pairs.weight @ agreement / pairs.items - chance) / (1 - chance)
-    own = np.zeros(len(patterns.weight))
+    terms = np.zeros(len(patterns.weight))
     factor = patterns.items / pairs.items
-    own[patterns.votes >= 2] = factor * (agreement - chance) / (1 - chance)
-    own -= 2 * (1 - value) * (chance_of_item - chance) / (1 - chance)
+    terms[patterns.votes >= 2] = factor * (agreement - chance) / (1 - chance)
+    terms -= 2 * (1 - value) * (chance_of_item - chance) / (1 - chance)
     count = patterns.items
-    variance = patterns.weight @ (own - value) ** 2 / (count * max(count - 1, 1))
+    variance = patterns.weight @ (terms - value) ** 2 / (count * max(count - 1, 1))
     return with_t_interval(value, np.sqrt(variance), count)

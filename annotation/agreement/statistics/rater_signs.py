@@ -18,8 +18,8 @@ def agreement_flags(item, worker, category, shape, pool_rate=None):
     """Annotators who agree with the majority of the *others* less often than the pool does.
 
     One row a vote; ``shape`` is (items, workers, categories). Votes on items where the others are
-    split evenly, or absent, say nothing and are left out. Returns arrays (workers,): ``votes``,
-    ``agreed``, ``p`` (binomial lower tail at the pool's rate) and ``flagged`` (p under 0.001, never
+    split evenly, or absent, carry no information and are left out. Returns arrays (workers,):
+    ``votes``, ``agreed``, ``p`` (binomial lower tail at the pool's rate) and ``flagged`` (p under 0.001, never
     under 50 votes); and the ``pool_rate``, None where no vote could be compared.
     """
     items, workers, k = shape
@@ -50,16 +50,16 @@ def robust_z(seconds, kind):
     log = np.log(np.asarray(seconds, dtype=float))
     z = np.full(len(log), np.nan)
     for code in np.unique(kind):
-        own = np.asarray(kind) == code
-        middle = np.median(log[own])
-        spread = 1.4826 * np.median(np.abs(log[own] - middle))
+        rows = np.asarray(kind) == code
+        middle = np.median(log[rows])
+        spread = 1.4826 * np.median(np.abs(log[rows] - middle))
         if spread > 0:
-            z[own] = (log[own] - middle) / spread
+            z[rows] = (log[rows] - middle) / spread
     return z
 
 
 def speed_flags(worker, pace, kind, workers):
-    """Annotators whose usual time, or whose recent times, are far below everybody's.
+    """Annotators whose median time, or whose recent times, are far below everybody's.
 
     Rows are votes in order of submission, ``pace`` (votes,) their seconds a thousand characters
     shown; below FLOOR the text cannot have been read. Returns arrays (workers,): ``median_z``,
@@ -71,11 +71,11 @@ def speed_flags(worker, pace, kind, workers):
     fast = (z < SLOW_Z) & (pace < FLOOR)
     median, share = np.full(workers, np.nan), np.zeros(workers)
     for code in np.unique(worker):
-        own = worker == code
-        known = z[own][np.isfinite(z[own])]
-        if known.size:
-            median[code] = np.median(known)
-        share[code] = fast[own][-LAST_VOTES:].mean()
+        rows = worker == code
+        defined = z[rows][np.isfinite(z[rows])]
+        if defined.size:
+            median[code] = np.median(defined)
+        share[code] = fast[rows][-LAST_VOTES:].mean()
     flagged = (median < SLOW_Z) | (share > FAST_SHARE)
     return {"median_z": median, "fast_share": share, "flagged": flagged}
 

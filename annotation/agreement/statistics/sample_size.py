@@ -14,9 +14,9 @@ def kappa_spread(patterns):
     pairs, k = patterns.paired, patterns.categories
     if pairs.items < 2 or k < 2:
         return None
-    own = (k * item_agreement(patterns) - 1) / (k - 1)
-    mean = pairs.weight @ own / pairs.items
-    return float(np.sqrt(pairs.weight @ (own - mean) ** 2 / (pairs.items - 1)))
+    item_kappa = (k * item_agreement(patterns) - 1) / (k - 1)
+    mean = pairs.weight @ item_kappa / pairs.items
+    return float(np.sqrt(pairs.weight @ (item_kappa - mean) ** 2 / (pairs.items - 1)))
 
 
 def assumed_kappa_spread(kappa, votes, options):
@@ -40,8 +40,8 @@ def assumed_kappa_spread(kappa, votes, options):
     log = log + (gammaln(counts + a) - gammaln(counts + 1) - gammaln(a)).sum(axis=1)
     probability = np.exp(log) * repeats
     agreement = (counts * (counts - 1)).sum(axis=1) / (votes * (votes - 1))
-    own = (options * agreement - 1) / (options - 1)
-    return float(np.sqrt(probability @ own**2 - (probability @ own) ** 2))
+    item_kappa = (options * agreement - 1) / (options - 1)
+    return float(np.sqrt(probability @ item_kappa**2 - (probability @ item_kappa) ** 2))
 
 
 def _partitions(votes, options, most=None):

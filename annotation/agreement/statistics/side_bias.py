@@ -28,8 +28,8 @@ def side_bias(item, chose_first):
         return undefined("every item leans to the same side by the same number of votes"), None
     z = excess.sum() / math.sqrt(spread)
     share = 0.5 + excess.sum() / (2 * votes)
-    found = with_normal_interval(share, math.sqrt(spread) / (2 * votes))
-    return found, float(2 * ndtr(-abs(z)))
+    bias = with_normal_interval(share, math.sqrt(spread) / (2 * votes))
+    return bias, float(2 * ndtr(-abs(z)))
 
 
 def annotator_side_bias(worker, chose_first, workers):

@@ -44,8 +44,8 @@ def state(study, task: str) -> dict:
     """``{"below", "items", "saved"}``: what is chosen, items stopped, votes saved so far."""
     chosen = EarlyStop.objects.filter(study=study, task=task, active=True)
     below = chosen.values_list("below", flat=True).first()
-    found = StoppedItem.objects.filter(item__study=study, item__batch__task__name=task)
-    totals = found.aggregate(items=Count("pk"), saved=Sum("saved", default=0))
+    stopped = StoppedItem.objects.filter(item__study=study, item__batch__task__name=task)
+    totals = stopped.aggregate(items=Count("pk"), saved=Sum("saved", default=0))
     return {"below": below or "", **totals}
 
 
@@ -53,22 +53,22 @@ def state(study, task: str) -> dict:
 def stop(study, task: str, judged: list[dict], options: int) -> int:
     """Ask nobody more about those of ``judged`` (``Judged.as_json``) that may stop; how many.
 
-    Slots that somebody holds stay theirs. Run again it stops the same items.
+    Held slots stay with their holders. Run again it stops the same items.
     """
     rule = rules_of(study).get(task, DEFAULT)
     chosen = EarlyStop.objects.filter(study=study, task=task, active=True).exists()
     if not chosen or study.status != Study.Status.OPEN:
         return 0
-    names = [one["task"] for one in judged if _may_stop(one, options, rule)]
+    names = [item["task"] for item in judged if _may_stop(item, options, rule)]
     stopped = 0
     for start in range(0, len(names), CHUNK):
         stopped += _stop_some(study, task, names[start : start + CHUNK])
     return stopped
 
 
-def _may_stop(one: dict, options: int, rule: TierRule) -> bool:
-    counts = list(one["votes"].values())
-    return 2 <= one["n"] < rule.panel and may_stop(counts, options, rule)
+def _may_stop(item: dict, options: int, rule: TierRule) -> bool:
+    counts = list(item["votes"].values())
+    return 2 <= item["n"] < rule.panel and may_stop(counts, options, rule)
 
 
 def _stop_some(study, task: str, names: list[str]) -> int:
@@ -97,18 +97,18 @@ def replay(sequences: list[list[int]], options: int, rule: TierRule) -> dict:
     ``{"items", "votes", "saved", "stopped", "different"}``: ``different`` counts items whose
     released tier (medium or hard, by the rule without stopping) is another with it.
     """
-    found = {"items": len(sequences), "votes": 0, "saved": 0, "stopped": 0, "different": 0}
+    totals = {"items": len(sequences), "votes": 0, "saved": 0, "stopped": 0, "different": 0}
     for sequence in sequences:
         panel = sequence[: rule.panel]
         used = _until_stop(panel, options, rule)
         full = tier_of(_counts(panel, options), options, replace(rule, stop_below=None))
         early = tier_of(_counts(panel[:used], options), options, rule)
-        found["votes"] += len(panel)
-        found["saved"] += len(panel) - used
-        found["stopped"] += used < len(panel)
+        totals["votes"] += len(panel)
+        totals["saved"] += len(panel) - used
+        totals["stopped"] += used < len(panel)
         released = ("medium", "hard")
-        found["different"] += (full in released or early in released) and full != early
-    return found
+        totals["different"] += (full in released or early in released) and full != early
+    return totals
 
 
 def _until_stop(panel: list[int], options: int, rule: TierRule) -> int:

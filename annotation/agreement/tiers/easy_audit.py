@@ -45,15 +45,17 @@ def easy_tier(study) -> dict:
 def _triples(study) -> list:
     """The newest definition of each task with three options that has votes."""
     voted = reading.newest(study, reading.voted_tasks(study))
-    return [one for one in voted if one.config["options"] == 3]
+    return [definition for definition in voted if definition.config["options"] == 3]
 
 
 def _count(study, definition) -> int:
     """Easy pairs of a task, from its votes as they are now."""
-    known = reading.read(study, definition)
+    task_votes = reading.read(study, definition)
     waiting = reserve.collecting(study, definition.name)
     topped = reserve.topped(study, definition.name)
-    judged = rules.judge(known.votes, len(known.declared), collecting=waiting, topped=topped)
+    judged = rules.judge(
+        task_votes.votes, len(task_votes.declared), collecting=waiting, topped=topped
+    )
     won = {item.task: int(item.winner) for item in judged if (item.winner or "").isdigit()}
     generic = ItemOption.objects.filter(
         item__study=study, item__external_id__in=won, candidate__strategy=QUESTION_ALONE
@@ -81,8 +83,8 @@ class EasyPair:
     @property
     def name(self) -> str:
         """Id of the audit's item of this pair; another ground truth makes another pair."""
-        said = f"{self.item.pk}/{self.chosen}/{self.generic}"
-        return f"{AUDIT_TASK}-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+        parts = f"{self.item.pk}/{self.chosen}/{self.generic}"
+        return f"{AUDIT_TASK}-{hashlib.sha256(parts.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class Audit:
 
 
 def audit_of(study) -> Audit:
-    """How far the audit is and what it says, by the tiers as last recomputed."""
+    """The audit's progress and verdict, by the tiers as last recomputed."""
     pairs = _with_votes(study, _pairs(study))
     drawn = [pair for pair in pairs if pair.audited]
     done = {p.item.external_id: (p.truth, p.against) for p in drawn if p.complete}
@@ -127,12 +129,12 @@ def open_audit(study, by=None) -> int:
     DomainError where there is no easy pair, Conflict where a task of the audit's name is another.
     """
     Study.objects.select_for_update().get(pk=study.pk)
-    found = audit_of(study)
-    if not found.size:
+    audit = audit_of(study)
+    if not audit.size:
         raise DomainError(_("There are no easy pairs to audit yet."), code="no_easy_pairs")
-    drawn = {pair.name for pair in found.drawn}
+    drawn = {pair.name for pair in audit.drawn}
     waiting = [pair for pair in _pairs(study) if pair.name not in drawn]
-    fresh = sorted(waiting, key=lambda pair: pair.name)[: found.missing]
+    fresh = sorted(waiting, key=lambda pair: pair.name)[: audit.missing]
     if fresh:
         add_items(study, _task(study, by), [_row(pair) for pair in fresh], by=by)
     return len(fresh)
@@ -144,18 +146,20 @@ def _pairs(study) -> list[EasyPair]:
     winner = dict(won.values_list("item", "winner"))
     options = ItemOption.objects.filter(item__in=won.values("item")).order_by("number")
     answers = {}
-    for item, number, candidate, strategy in options.values_list(
+    for item, number, answer, strategy in options.values_list(
         "item", "number", "candidate", "candidate__strategy"
     ).iterator(20_000):
-        answers.setdefault(item, {})[number] = (candidate, strategy)
-    found = {}
+        answers.setdefault(item, {})[number] = (answer, strategy)
+    pairs = {}
     for item, shown in answers.items():
-        generic = [one for one, strategy in shown.values() if strategy == QUESTION_ALONE]
+        generic = [
+            candidate for candidate, strategy in shown.values() if strategy == QUESTION_ALONE
+        ]
         chosen = shown[winner[item]][0]
         if len(shown) == 3 and generic and chosen != generic[0]:
-            found[item] = (chosen, generic[0])
-    items = Item.objects.filter(pk__in=found).select_related("query").order_by("position")
-    return [EasyPair(item, *found[item.pk]) for item in items]
+            pairs[item] = (chosen, generic[0])
+    items = Item.objects.filter(pk__in=pairs).select_related("query").order_by("position")
+    return [EasyPair(item, *pairs[item.pk]) for item in items]
 
 
 def _with_votes(study, pairs: list[EasyPair]) -> list[EasyPair]:
@@ -169,7 +173,9 @@ def _with_votes(study, pairs: list[EasyPair]) -> list[EasyPair]:
 def _voted(pair: EasyPair, item, closed) -> EasyPair:
     if item is None:
         return pair
-    truth = next(one.number for one in item.options.all() if one.candidate_id == pair.chosen)
+    truth = next(
+        option.number for option in item.options.all() if option.candidate_id == pair.chosen
+    )
     votes = {1: item.given_1, 2: item.given_2}[truth]
     ended = rules.is_closed(item.given, item.overlap, item.batch_id in closed)
     complete = ended and item.given >= rules.DEFAULT.minimum
@@ -177,10 +183,10 @@ def _voted(pair: EasyPair, item, closed) -> EasyPair:
 
 
 def _row(pair: EasyPair) -> dict:
-    # By the hash: the place of the ground truth must not tell which it is.
+    # By the hash: the place of the ground truth must not reveal it.
     answers = sorted(
         (pair.chosen, pair.generic),
-        key=lambda one: hashlib.sha256(f"{pair.name}/{one}".encode()).digest(),
+        key=lambda candidate: hashlib.sha256(f"{pair.name}/{candidate}".encode()).digest(),
     )
     return {
         "external_id": pair.name,
@@ -192,16 +198,16 @@ def _row(pair: EasyPair) -> dict:
 
 def _task(study, by) -> TaskDefinition:
     """The audit's task, made where missing, with the guideline of the task of three."""
-    known = study.tasks.filter(name=AUDIT_TASK).order_by("-version").first()
-    if known:
-        if known.kind != "selection" or known.config["options"] != 2:
+    task = study.tasks.filter(name=AUDIT_TASK).order_by("-version").first()
+    if task:
+        if task.kind != "selection" or task.config["options"] != 2:
             raise Conflict(
                 _("The task “%(task)s” is not one of two answers: the audit needs its name.")
                 % {"task": AUDIT_TASK}
             )
-        return known
-    asked = max(_triples(study), key=lambda one: one.pk, default=None)
-    task = TaskDefinition.objects.create(
+        return task
+    asked = max(_triples(study), key=lambda definition: definition.pk, default=None)
+    created = TaskDefinition.objects.create(
         study=study,
         name=AUDIT_TASK,
         kind="selection",
@@ -210,5 +216,5 @@ def _task(study, by) -> TaskDefinition:
         translations=asked.translations if asked else {},
         config=kind_of("selection").check_config({"options": 2}),
     )
-    audit.record(by, "task.define", task, version=task.version)
-    return task
+    audit.record(by, "task.define", created, version=created.version)
+    return created

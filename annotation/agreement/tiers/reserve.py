@@ -31,14 +31,14 @@ def collecting(study, task: str) -> frozenset[str]:
 
 def topped(study, task: str) -> frozenset[str]:
     """The task's items that were topped up, by their own ids."""
-    found = TopUp.objects.filter(item__study=study, item__batch__task__name=task)
-    return frozenset(found.values_list("item__external_id", flat=True))
+    top_ups = TopUp.objects.filter(item__study=study, item__batch__task__name=task)
+    return frozenset(top_ups.values_list("item__external_id", flat=True))
 
 
 def counts(study) -> Counter:
     """How many items of each task were topped up; it never falls."""
-    found = TopUp.objects.filter(item__study=study).values_list("item__batch__task__name")
-    return Counter(dict(found.annotate(n=Count("pk")).order_by()))
+    names = TopUp.objects.filter(item__study=study).values_list("item__batch__task__name")
+    return Counter(dict(names.annotate(n=Count("pk")).order_by()))
 
 
 def reserve(study, task: str):
@@ -46,8 +46,8 @@ def reserve(study, task: str):
     if task == AUDIT_TASK or study.status != Study.Status.OPEN:
         return Item.objects.none()
     work = {"batch__purpose": Batch.Purpose.WORK, "batch__closed_at": None}
-    found = Item.objects.filter(study=study, batch__task__name=task, **work)
-    return found.filter(tier__tier="borderline", top_up=None, done__gte=DEFAULT.panel)
+    items = Item.objects.filter(study=study, batch__task__name=task, **work)
+    return items.filter(tier__tier="borderline", top_up=None, done__gte=DEFAULT.panel)
 
 
 @transaction.atomic
@@ -73,15 +73,15 @@ def top_up(study, task: str, by=None) -> int:
 
 
 def _slots(item) -> list[Slot]:
-    # Some other slot says whose item it is not for.
-    known = item.slots.order_by("ordinal").first()
+    # Another slot of the item names who it is withheld from.
+    first = item.slots.order_by("ordinal").first()
     return [
         Slot(
             study_id=item.study_id,
             item=item,
             ordinal=ordinal,
             position=item.position,
-            withheld_from_id=known.withheld_from_id,
+            withheld_from_id=first.withheld_from_id,
             returned=True,
         )
         for ordinal in range(item.overlap, DEFAULT.top_up)

@@ -187,7 +187,7 @@ def judge(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), topped=f
 
     ``options`` K defaults to the number of labels seen; ``collecting`` names the tasks that still
     wait for votes, ``topped`` those that were topped up. Raises VotesError with the line of a vote
-    for one label more than there are options, and where only one option is known.
+    for one label more than there are options, and where there is only one option.
     """
     options = options or len(votes.labels)
     if options < 2:
@@ -195,11 +195,11 @@ def judge(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), topped=f
             f"{votes.where(0)}: only one label was voted for: say how many options there are"
         )
     items = _judged_by(rule.panel, votes, options, rule, collecting)
-    given = np.bincount(votes.task, minlength=len(items))
+    counts = np.bincount(votes.task, minlength=len(items))
     longer = [
         task
         for task, item in enumerate(items)
-        if item.task in topped and is_topped_up(item.tier, given[task], rule)
+        if item.task in topped and is_topped_up(item.tier, counts[task], rule)
     ]
     if not longer:
         return items
@@ -404,7 +404,7 @@ def tier_report(name, items, options, pool=None, table=None):
 
 
 def group_report(items, options, table=None):
-    """What is said of every group of items: votes an item, and agreement by several coefficients.
+    """Figures of a group of items: votes an item, and agreement by several coefficients.
 
     ``table`` as in ``tier_report``. The interval of alpha is of resamples, the others' of t.
     """
@@ -421,15 +421,18 @@ def group_report(items, options, table=None):
     of_labels = dict.fromkeys(COEFFICIENTS[2:], undefined(NO_CATEGORIES))
     if table is not None:
         labelled = kappas.patterns_of(table)
-        found = kappas.fleiss_kappa(labelled), kappas.gwet_ac1(labelled), alpha(labelled)
-        of_labels = dict(zip(COEFFICIENTS[2:], found, strict=True))
-    found = {
+        coefficients = kappas.fleiss_kappa(labelled), kappas.gwet_ac1(labelled), alpha(labelled)
+        of_labels = dict(zip(COEFFICIENTS[2:], coefficients, strict=True))
+    coefficients = {
         "percent_agreement": kappas.percent_agreement(patterns),
         "symmetric_kappa": kappas.symmetric_kappa(patterns, options),
         **of_labels,
     }
     per_item = {"min": min(n), "median": float(np.median(n)), "max": max(n)}
-    return {"votes_per_item": per_item, **{name: one.as_json() for name, one in found.items()}}
+    return {
+        "votes_per_item": per_item,
+        **{name: coefficient.as_json() for name, coefficient in coefficients.items()},
+    }
 
 
 def _count_table(items, labels, options):
@@ -449,9 +452,9 @@ def preview(votes, options, current, other, *, collecting=frozenset(), topped=fr
 
     Hard with the borderline items that a release by the rule would take.
     """
-    known = {"collecting": collecting, "topped": topped}
-    before = judge(votes, options, current, **known)
-    after = judge(votes, options, other, **known)
+    state = {"collecting": collecting, "topped": topped}
+    before = judge(votes, options, current, **state)
+    after = judge(votes, options, other, **state)
     moves = Counter((a.tier, b.tier) for a, b in zip(before, after, strict=True))
     return {
         "current": _sizes(before, options, current, pool_kappa(votes, options, current)),

@@ -90,7 +90,7 @@ def votes_from_columns(columns, where="vote {}".format):
 def read_votes(path, *, timed=False):
     """Read a votes file; ``timed`` also reads submitted_at and seconds where the file has them.
 
-    The first character tells JSON lines from CSV. Raises VotesError with file and line for
+    The first character distinguishes JSON lines from CSV. Raises VotesError with file and line for
     anything that is not a vote: no UTF-8, columns missing, a broken line, an empty name, a rater
     twice on one item.
     """
@@ -285,7 +285,7 @@ def _text(column):
 def _codes(column):
     """Names in alphabetical order, blanks around them cut, and each row's int32 code.
 
-    Files are mostly grouped by task: equal neighbours are found first, which is cheaper than
+    Files are mostly grouped by task: equal neighbours are merged first, which is cheaper than
     looking every name up.
     """
     column = _text(column)
@@ -304,17 +304,17 @@ def _begins(column):
 
 
 def _encoded(column):
-    known, codes = _distinct(column)
-    trimmed = pc.utf8_trim_whitespace(known)
-    if not trimmed.equals(known):
+    texts, codes = _distinct(column)
+    trimmed = pc.utf8_trim_whitespace(texts)
+    if not trimmed.equals(texts):
         again = trimmed.dictionary_encode()
-        known, codes = again.dictionary, to_numpy(again.indices)[codes]
-    if _rising(known):
-        return Names(known), codes
-    order = to_numpy(pc.array_sort_indices(known)).astype(np.int64)
+        texts, codes = again.dictionary, to_numpy(again.indices)[codes]
+    if _rising(texts):
+        return Names(texts), codes
+    order = to_numpy(pc.array_sort_indices(texts)).astype(np.int64)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return Names(known.take(from_numpy(order))), rank[codes]
+    return Names(texts.take(from_numpy(order))), rank[codes]
 
 
 def _rising(column):
@@ -338,13 +338,13 @@ def _distinct(column):
     kind = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}[width]
     texts = column.buffers()[2][int(ends[0]) : int(ends[-1])]
     if width <= 2:
-        known, codes = _looked_up(np.frombuffer(texts, np.dtype(str(kind))))
+        distinct, codes = _looked_up(np.frombuffer(texts, np.dtype(str(kind))))
     else:
         coded = pa.Array.from_buffers(kind, len(column), [None, texts]).dictionary_encode()
-        known, codes = to_numpy(coded.dictionary), to_numpy(coded.indices)
-    places = pa.py_buffer(np.arange(len(known) + 1, dtype=np.int32) * np.int32(width))
-    buffers = [None, places, pa.py_buffer(known)]
-    return pa.Array.from_buffers(pa.string(), len(known), buffers), codes
+        distinct, codes = to_numpy(coded.dictionary), to_numpy(coded.indices)
+    places = pa.py_buffer(np.arange(len(distinct) + 1, dtype=np.int32) * np.int32(width))
+    buffers = [None, places, pa.py_buffer(distinct)]
+    return pa.Array.from_buffers(pa.string(), len(distinct), buffers), codes
 
 
 def _looked_up(numbers):
@@ -352,9 +352,9 @@ def _looked_up(numbers):
     place = numbers.astype(np.intp)
     table = np.zeros(np.iinfo(numbers.dtype).max + 1, dtype=np.int32)
     table[place] = 1
-    known = np.flatnonzero(table).astype(numbers.dtype)
-    table[known] = np.arange(len(known), dtype=np.int32)
-    return known, table.take(place)
+    distinct = np.flatnonzero(table).astype(numbers.dtype)
+    table[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, table.take(place)
 
 
 def _second_vote(tasks, task, workers, worker):
@@ -391,9 +391,9 @@ def _all_differ_in_runs(tasks, task, worker):
     return False
 
 
-def _refuse_second_vote(votes, found):
-    if found:
-        first, second = found
+def _refuse_second_vote(votes, rows):
+    if rows:
+        first, second = rows
         raise VotesError(
             f"{votes.where(second)}: {votes.workers[votes.worker[second]]} has voted on "
             f"{votes.tasks[votes.task[second]]} before ({votes.where(first)})"
@@ -441,7 +441,7 @@ def categories(votes, level="nominal", declared=None):
     the line for a label that was not declared, or is not a number where one must be.
     """
     if level == "nominal":
-        known = list(declared) if declared else list(votes.labels)
+        labels = list(declared) if declared else list(votes.labels)
         keys = list(votes.labels)
         fault = "is not one of the declared labels"
     else:
@@ -450,20 +450,20 @@ def categories(votes, level="nominal", declared=None):
         unreadable = next((x for x in declared or () if math.isnan(number(x))), None)
         if unreadable is not None:
             raise VotesError(f"the declared label {unreadable!r} is not a number ({level} level)")
-        known = sorted({number(label) for label in declared or votes.labels})
+        labels = sorted({number(label) for label in declared or votes.labels})
         fault = "is not one of the declared labels"
-        if len(known) > MAX_VALUES:
+        if len(labels) > MAX_VALUES:
             raise VotesError(
-                f"{votes.where(0)}: {len(known):,} different numbers are too many ({MAX_VALUES:,} "
+                f"{votes.where(0)}: {len(labels):,} different numbers are too many ({MAX_VALUES:,} "
                 "at most): round them"
             )
-    place = {key: code for code, key in enumerate(known)}
+    place = {key: code for code, key in enumerate(labels)}
     _refuse(votes, [key not in place for key in keys], fault)
     remap = np.array([place[key] for key in keys], dtype=np.int32)
     if level != "nominal":
-        known = [int(x) if x % 1 == 0 and abs(x) < 2**53 else x for x in known]
-    same = np.array_equal(remap, np.arange(len(known)))
-    return votes.label if same else remap[votes.label], known
+        labels = [int(x) if x % 1 == 0 and abs(x) < 2**53 else x for x in labels]
+    same = np.array_equal(remap, np.arange(len(labels)))
+    return votes.label if same else remap[votes.label], labels
 
 
 def _refuse(votes, wrong, fault):

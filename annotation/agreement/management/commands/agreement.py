@@ -77,7 +77,7 @@ def readable(report):
     names = ("percent_agreement", "fleiss_kappa", "symmetric_kappa", "brennan_prediger")
     rows = [_row(name, report[name]) for name in (*names, "gwet_ac1", "gwet_ac2")]
     rows += [_row(f"alpha {level}", a) for level, a in report["krippendorff_alpha"].items()]
-    rows += [_row(name, found) for name, found in report["icc"].items()]
+    rows += [_row(name, coefficient) for name, coefficient in report["icc"].items()]
     cohen = report["cohen_kappa"]
     pairs = f"Cohen's kappa, mean of {len(cohen['pairs']):,} pairs: {shown(cohen['mean'])}"
     if cohen["mean"] is None:
@@ -88,6 +88,6 @@ def readable(report):
     return "\n".join(part for part in (head, body, "", pairs, notes) if part or part == "")
 
 
-def _row(name, found):
-    numbers = [shown(found.get(key)) for key in ("value", "se", "low", "high")]
-    return (name, *numbers, found.get("reason") or "")
+def _row(name, coefficient):
+    numbers = [shown(coefficient.get(key)) for key in ("value", "se", "low", "high")]
+    return (name, *numbers, coefficient.get("reason") or "")

@@ -44,14 +44,14 @@ class Command(VotesCommand):
         return [readable(report)]
 
 
-def of_study(known, options):
+def of_study(task_votes, options):
     """The report of a study's task: items that still wait for votes are pending in it."""
     from annotation.agreement.tiers import easy_audit, reserve
 
-    waiting = reserve.collecting(known.study, known.task)
-    topped = reserve.topped(known.study, known.task)
-    report = tiers_report(known.votes, options, collecting=waiting, topped=topped)
-    report["tiers"]["easy"] = easy_audit.easy_tier(known.study)
+    waiting = reserve.collecting(task_votes.study, task_votes.task)
+    topped = reserve.topped(task_votes.study, task_votes.task)
+    report = tiers_report(task_votes.votes, options, collecting=waiting, topped=topped)
+    report["tiers"]["easy"] = easy_audit.easy_tier(task_votes.study)
     return report
 
 
