@@ -13,6 +13,7 @@ from annotation.agreement import ratings, reading
 from annotation.agreement.models import ItemTier
 from annotation.agreement.tiers.rules import TIERS
 from annotation.candidates.models import AspectScore
+from annotation.judging.kinds import codes
 from annotation.judging.models import Feedback, ItemOption, Score
 
 SCALE = (1, 2, 3, 4, 5)
@@ -179,7 +180,9 @@ def spread(study, task: str) -> dict[str, list[int]]:
     counts = defaultdict(lambda: [0] * len(SCALE))
     for criterion, score, n in rows:
         counts[criterion][score - 1] = n
-    newest = study.tasks.filter(name=task, kind="feedback").order_by("-version").first()
+    newest = (
+        study.tasks.filter(name=task, kind__in=codes(SHAPE="scores")).order_by("-version").first()
+    )
     named = newest.config.get("criteria", []) if newest else []
     order = [name for name in named if name in counts]
     return {name: counts[name] for name in (*order, *sorted(counts.keys() - set(order)))}

@@ -9,7 +9,7 @@ from rest_framework.permissions import SAFE_METHODS
 from annotation.accounts.models import ApiToken
 from annotation.core.errors import DomainError
 
-# Calls that say nothing of a study.
+# Calls that are not about a study.
 ANY_STUDY = {"api-root", "api-schema"}
 
 

@@ -1,4 +1,4 @@
-"""What the API's views of a study have in common: known parameters, rows in bulk, lists by key."""
+"""Shared code of the API's views of a study: allowed parameters, rows in bulk, lists by key."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ class StudyView(APIView):
     parameters: tuple[str, ...] = ()
 
     def initial(self, request, *args, **kwargs) -> None:
-        """Refuse parameters that nobody reads, after the caller is known."""
+        """Refuse unknown query parameters, after the caller is authenticated."""
         super().initial(request, *args, **kwargs)
         unknown = sorted(set(request.query_params) - set(self.parameters))
         if unknown:

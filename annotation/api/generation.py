@@ -139,7 +139,7 @@ def _checked(step: str, options: dict) -> dict:
 
 def _texts(name: str, options: dict) -> list[str]:
     values = options.get(name, [])
-    fits = isinstance(values, list) and all(isinstance(one, str) for one in values)
+    fits = isinstance(values, list) and all(isinstance(entry, str) for entry in values)
     if not fits or sum(map(len, values)) > TEXTS_LIMIT:
         raise DomainError(f"The option {name} is a list of texts, 5 MB at most.", code="option")
     return values

@@ -111,7 +111,7 @@ class History(APIView):
 
     @extend_schema(responses=UploadStatus, operation_id="history_status")
     def get(self, request, pk):
-        """How an upload stands, and what was found in it."""
+        """The state of an upload, and its contents."""
         upload = get_object_or_404(Upload, owner=request.user, pk=pk)
         return Response(UploadStatus(upload).data)
 
@@ -122,7 +122,7 @@ class History(APIView):
         operation_id="history_piece",
     )
     def patch(self, request, pk):
-        """Add the piece that begins at ``Upload-Offset``; 409 tells where to go on instead."""
+        """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
         upload = get_object_or_404(Upload, owner=request.user, pk=pk)
         data = request.data
         offset = request.headers.get("Upload-Offset", "")

@@ -1,4 +1,4 @@
-"""Imports over HTTP: send a file, say what its columns hold, start it, see what came in."""
+"""Imports over HTTP: send a file, map its columns, start the import, read its report."""
 
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -141,7 +141,7 @@ class Import(StudyView):
         operation_id="import_piece",
     )
     def patch(self, request, slug, pk):
-        """Add the piece that begins at ``Upload-Offset``; 409 tells where to go on instead."""
+        """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)
         data = request.data

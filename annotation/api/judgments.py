@@ -10,7 +10,7 @@ from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
 
-OWN = (
+OF_JUDGMENT = (
     *("pk", "shown", "reason", "flags", "chips", "marks", "seconds", "submitted_at", "imported"),
     *("revision", "replaces_id", "annotator_id"),
 )
@@ -36,7 +36,7 @@ def long_form(study, *, every: bool) -> QuerySet:
     rows = Judgment.objects.all() if every else Judgment.objects.standing()
     rows = rows.filter(slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK)
     rows = rows.exclude(annotator__in=withdrawn_from(study))
-    return rows.values(*OWN, **NAMED)
+    return rows.values(*OF_JUDGMENT, **NAMED)
 
 
 def with_answers(rows: list[dict]) -> list[dict]:
@@ -73,7 +73,7 @@ def acknowledged(judgment: Judgment) -> dict:
     item = Item.objects.select_related("batch__task", "gold").get(slots=judgment.slot_id)
     task = item.batch.task
     kind = kind_of(task.kind)
-    # Read anew: a new row does not know its time before the database has it.
+    # Read again: only the database sets the time of a new row.
     stored = kind.MODEL.objects.get(pk=judgment.pk)
     answer = kind.answer_of(stored)
     ids = {option.number: str(option.candidate_id) for option in item.options.all()}

@@ -34,5 +34,5 @@ def _check(value, depth=0):
         raise ParseError("The body holds a character that cannot be stored.")
     inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value
     if isinstance(inner, list):
-        for one in inner:
-            _check(one, depth + 1)
+        for entry in inner:
+            _check(entry, depth + 1)

@@ -84,7 +84,7 @@ class TrainingSerializer(serializers.Serializer):
 
 
 class StoredSerializer(serializers.Serializer):
-    """An acknowledged judgment; ``answer`` has what would be sent to say the same again.
+    """An acknowledged judgment; ``answer`` is the body that would submit the same answer.
 
     ``training`` explains a training item, and is null otherwise.
     """

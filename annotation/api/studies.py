@@ -92,7 +92,7 @@ class Tasks(StudyView):
 
     @extend_schema(parameters=[KEY], request=TaskBody, responses={201: dict})
     def post(self, request, slug):
-        """Define a task; one that says something else than the newest of its name is a version."""
+        """Define a task; one that differs from the newest of its name is a new version."""
         study = study_for(request.user, slug, MANAGERS)
         body = TaskBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -135,7 +135,7 @@ class Invitations(StudyView):
 
     @extend_schema(request=InvitationBody, responses={201: dict})
     def post(self, request, slug):
-        """Make a link that lets one person join; it is told this once."""
+        """Make a link that lets one person join; it is shown only once."""
         study = study_for(request.user, slug, ADMINISTRATORS)
         body = InvitationBody(data=request.data)
         body.is_valid(raise_exception=True)

@@ -113,7 +113,7 @@ class SubmitJudgment(APIView):
             request.user,
             request.data,
             key=key,
-            said=request.data,
+            body=request.data,
             seconds=request.data.get("seconds"),
         )
         stored = serializers.StoredSerializer(judgments.acknowledged(done.judgment))

@@ -150,7 +150,7 @@ class _Import:
         return slot
 
     def _sessions(self) -> int:
-        """Sessions as they were published, kept, and agreed to be published again."""
+        """Store published sessions as accepted ones, with consent to publish them again."""
         by_user = defaultdict(list)
         for user, kind, name, text in self.release.sessions:
             by_user[user].append((kind, name, text))

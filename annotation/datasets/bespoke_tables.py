@@ -54,7 +54,7 @@ def read(folder: Path) -> BespokeRelease:
     for name, kind in HISTORIES.items():
         _each(folder, name, release, _session, kind)
     if not release.queries:
-        first = next((one for one in release.faults if QUERIES in one["file"]), None)
+        first = next((fault for fault in release.faults if QUERIES in fault["file"]), None)
         reason = f"row {first['line']}: {first['reason']}" if first else "the table is empty"
         raise DomainError(f"{folder / QUERIES}: there is no query to import ({reason}).")
     return release

@@ -116,12 +116,12 @@ def _agreement(agreement):
     yield ""
 
 
-def _coefficient(found) -> str:
-    if not found or found["value"] is None:
+def _coefficient(coefficient) -> str:
+    if not coefficient or coefficient["value"] is None:
         return "–"
-    if found["low"] is None:
-        return f"{found['value']:.3f}"
-    return f"{found['value']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+    if coefficient["low"] is None:
+        return f"{coefficient['value']:.3f}"
+    return f"{coefficient['value']:.3f} ({coefficient['low']:.3f} to {coefficient['high']:.3f})"
 
 
 def _opening(tables):
@@ -148,7 +148,7 @@ def _harnesses(manifest):
 
 def _remarks(remarks):
     for name, queries in remarks.items():
-        listed = ", ".join(f"{one['user']}/{one['query-id']}" for one in queries[:REMARKS])
+        listed = ", ".join(f"{query['user']}/{query['query-id']}" for query in queries[:REMARKS])
         more = f" and {len(queries) - REMARKS} more" if len(queries) > REMARKS else ""
         yield f"- {REMARK_WORDS[name]}: {len(queries)} queries ({listed}{more})."
 

@@ -16,7 +16,7 @@ BLOCK = 1 << 20
 
 
 def check(folder: Path) -> list[dict]:
-    """Return [{"path", "reason"}] of everything that is not as the manifest says; [] if all is.
+    """Return [{"path", "reason"}] of everything that differs from the manifest; [] if nothing does.
 
     Files that changed, are missing or were added, and wrong numbers of rows. Raises DomainError
     where there is no folder, or its manifest is none.
@@ -121,8 +121,8 @@ def _blocks(path: Path):
 
 
 def _present(folder: Path) -> set[str]:
-    found = set()
+    paths = set()
     for where, folders, files in os.walk(folder):
         links = [name for name in folders if (Path(where) / name).is_symlink()]
-        found |= {(Path(where) / name).relative_to(folder).as_posix() for name in files + links}
-    return found
+        paths |= {(Path(where) / name).relative_to(folder).as_posix() for name in files + links}
+    return paths

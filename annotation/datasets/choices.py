@@ -1,4 +1,4 @@
-"""What whoever asks for a release may choose besides layout and format. Pure."""
+"""The options of a release apart from layout and format. Pure."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -68,7 +68,7 @@ class Choices:
         return replace(RULE, hard_fill=self.hard_fill)
 
     def rules(self) -> dict:
-        """What the manifest's rules say of the pairs."""
+        """The manifest's description of the rules of pairs."""
         if not self.by_majority:
             return {"name": self.rule}
         return {

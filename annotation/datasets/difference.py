@@ -69,7 +69,7 @@ def _without_fresh(value):
     if isinstance(value, list):
         return [_without_fresh(entry) for entry in value]
     if isinstance(value, dict):
-        return {key: _without_fresh(one) for key, one in value.items() if key not in FRESH}
+        return {key: _without_fresh(inner) for key, inner in value.items() if key not in FRESH}
     return value
 
 

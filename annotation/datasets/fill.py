@@ -39,28 +39,28 @@ class _Task:
     judged: list[rules.Judged] = field(default_factory=list)
     votes: list[tuple[int, str, int]] = field(default_factory=list)
 
-    def add(self, item: Item, found) -> None:
-        if not found.n:
+    def add(self, item: Item, verdict) -> None:
+        if not verdict.n:
             return
         place = {label: code for code, label in enumerate(item.labels)}
-        used = item.votes[: found.n]
+        used = item.votes[: verdict.n]
         self.votes += [(len(self.judged), vote.worker, place[vote.label]) for vote in used]
-        counts = {str(code): count for code, count in enumerate(found.counts) if count}
-        winner = None if found.winner is None else str(place[found.winner])
-        share = Fraction(max(found.counts), found.n)
-        self.judged.append(rules.Judged(item.id, counts, found.n, winner, share, found.tier))
+        counts = {str(code): count for code, count in enumerate(verdict.counts) if count}
+        winner = None if verdict.winner is None else str(place[verdict.winner])
+        share = Fraction(max(verdict.counts), verdict.n)
+        self.judged.append(rules.Judged(item.id, counts, verdict.n, winner, share, verdict.tier))
 
     def filled(self, rule: rules.TierRule) -> Iterator[str]:
-        if not any(one.tier == "borderline" for one in self.judged):
+        if not any(judged_item.tier == "borderline" for judged_item in self.judged):
             return
         item, worker, category = zip(*self.votes, strict=True)
         names, code = np.unique(np.array(worker), return_inverse=True)
         shape = (len(self.judged), len(names), self.options)
         posterior = dawid_skene(np.array(item), code, np.array(category), shape).posterior
         sure = {
-            one.task: float(posterior[row, int(one.winner)])
-            for row, one in enumerate(self.judged)
-            if one.tier == "borderline"
+            judged_item.task: float(posterior[row, int(judged_item.winner)])
+            for row, judged_item in enumerate(self.judged)
+            if judged_item.tier == "borderline"
         }
         joined, _reserve = rules.fill_hard(self.judged, self.options, rule, sure)
-        yield from (one.task for one in joined)
+        yield from (judged_item.task for judged_item in joined)

@@ -43,7 +43,7 @@ def publish(release, write: Callable[[Path], dict], still_mine: Callable[[], Non
         zip_folder(work / target.name, work / "zip", f"{target.parent.name}-{target.name}")
         still_mine()
         (work / "zip").replace(zip_of(release))
-        delete(target)  # of an attempt that was killed before it could say that it was done
+        delete(target)  # of an attempt that was killed before it had finished
         (work / target.name).rename(target)
         _sync(target.parent)
     finally:

@@ -19,7 +19,7 @@ class ReleaseUploadForm(forms.Form):
 
 
 class ReleaseForm(forms.Form):
-    """What a release is to be. Whether layout and format go together, ``freeze.request`` says."""
+    """The options of a new release. ``freeze.request`` checks that layout and format match."""
 
     layout = forms.ChoiceField(label=_("Layout"), choices=[(name, name) for name in LAYOUTS])
     format = forms.ChoiceField(

@@ -154,10 +154,10 @@ def _frozen(study, judgment: int) -> dict:
 
 def _persona_versions(study) -> list[int]:
     """One version a persona: the newest that an item shows, else the newest."""
-    versions = PersonaVersion.objects.filter(persona__study=study)
-    kept = versions.filter(Q(persona__dropped_at=None) | Q(items__isnull=False))
+    of_study = PersonaVersion.objects.filter(persona__study=study)
+    versions = of_study.filter(Q(persona__dropped_at=None) | Q(items__isnull=False))
     rows = (
-        kept.annotate(shown=Max("items__position"))
+        versions.annotate(shown=Max("items__position"))
         .order_by("persona_id", F("shown").asc(nulls_first=True), "version")
         .values_list("persona_id", "pk")
     )
@@ -221,7 +221,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     layout = layouts.layout_of(release.layout)
     choices = Choices.from_json(release.frozen)
     tiered = layout.TIERED and choices.by_tiers
-    # None: no audit has decided yet, which a release says and does not hide.
+    # None: no audit has decided yet; the release states it.
     if tiered and release.frozen.get("audit", {}).get("accepted") is False:
         raise DomainError(
             "The audit of the easy tier failed: its pairs are not as clear as easy ones must be.",

@@ -53,7 +53,7 @@ def _configs(tables: list[Table]) -> dict:
 
 def _feature(name: str, kind: str | list) -> dict:
     if isinstance(kind, list):
-        return {"name": name, "list": [_feature(key, one) for key, one in kind[0].items()]}
+        return {"name": name, "list": [_feature(key, entry) for key, entry in kind[0].items()]}
     if kind in LISTS:
         return {"name": name, "list": LISTS[kind]}
     return {"name": name, "dtype": DTYPES[kind]}

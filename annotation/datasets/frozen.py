@@ -95,13 +95,13 @@ class Reading:
 
     def items(self) -> Iterator[records.Item]:
         """All items in the order of hand-out, each with its answers and votes."""
-        found = (
+        rows = (
             self._items()
             .select_related("query", "persona_version", "attribute", "gold")
             .order_by("position")
             .iterator(chunk_size=CHUNK)
         )
-        while chunk := list(islice(found, CHUNK)):
+        while chunk := list(islice(rows, CHUNK)):
             self.alive()
             shown, votes, rulings = self._answers(chunk), self._votes(chunk), self._rulings(chunk)
             pairs = self._imported(chunk)
@@ -114,17 +114,17 @@ class Reading:
         batches = defaultdict(list)
         for batch, task in self._tasks.items():
             batches[task.kind].append(batch)
-        for code, theirs in batches.items():
+        for code, batch_ids in batches.items():
             kind = kind_of(code)
             if kind.SHAPE != "label":
                 continue
             places = {
                 batch: {label: place for place, label in enumerate(_labels(self._tasks[batch]))}
-                for batch in theirs
+                for batch in batch_ids
             }
             rows = (
                 self._judgments()
-                .filter(slot__item__batch__in=theirs, slot__item__in=self._items())
+                .filter(slot__item__batch__in=batch_ids, slot__item__in=self._items())
                 .exclude(annotator__in=self.withdrawn)
                 .annotate(given_label=kind.label_column())
                 .order_by("pk")
@@ -148,34 +148,38 @@ class Reading:
     def attributes(self) -> Iterator[records.Attribute]:
         """Every attribute that an item of the release shows, with its conversations."""
         shown = self._items().filter(attribute=OuterRef("pk"))
-        found = Attribute.objects.filter(Exists(shown)).order_by("pk").prefetch_related("evidence")
-        for number, one in enumerate(found.iterator(chunk_size=CHUNK)):
+        attributes = (
+            Attribute.objects.filter(Exists(shown)).order_by("pk").prefetch_related("evidence")
+        )
+        for number, attribute in enumerate(attributes.iterator(chunk_size=CHUNK)):
             if number % CHUNK == 0:
                 self.alive()
-            yield self._attribute(one, [evidence.messages for evidence in one.evidence.all()])
+            yield self._attribute(
+                attribute, [evidence.messages for evidence in attribute.evidence.all()]
+            )
 
     def candidates(self) -> Iterator[records.Candidate]:
         """Every answer that an item of the release shows."""
         shown = ItemOption.objects.filter(candidate=OuterRef("pk"), item__in=self._items())
-        found = (
+        candidates = (
             Candidate.objects.filter(Exists(shown), study=self.release.study_id)
             .select_related("query")
             .order_by("query_id", "pk")
         )
-        for number, one in enumerate(found.iterator(chunk_size=CHUNK)):
+        for number, candidate in enumerate(candidates.iterator(chunk_size=CHUNK)):
             if number % CHUNK == 0:
                 self.alive()
             yield records.Candidate(
-                id=one.external_id,
-                query_id=one.query.external_id,
-                query_version=one.query.version,
-                text=one.text,
-                urls=one.urls,
-                strategy=one.strategy,
-                model=one.model,
-                template=one.template,
-                prompt_digest=one.prompt_digest,
-                parameters=_public(one.parameters),
+                id=candidate.external_id,
+                query_id=candidate.query.external_id,
+                query_version=candidate.query.version,
+                text=candidate.text,
+                urls=candidate.urls,
+                strategy=candidate.strategy,
+                model=candidate.model,
+                template=candidate.template,
+                prompt_digest=candidate.prompt_digest,
+                parameters=_public(candidate.parameters),
             )
 
     def _items(self):
@@ -235,13 +239,13 @@ class Reading:
         )
         return dict(rulings.order_by("pk").values_list("item_id", "label"))
 
-    def _attribute(self, one, conversations=()) -> records.Attribute:
+    def _attribute(self, attribute, conversations=()) -> records.Attribute:
         return records.Attribute(
-            id=one.external_id,
-            user_id=self._users.get(one.persona_id, ""),
-            text=one.text,
-            confidence=one.confidence,
-            model=one.model,
+            id=attribute.external_id,
+            user_id=self._users.get(attribute.persona_id, ""),
+            text=attribute.text,
+            confidence=attribute.confidence,
+            model=attribute.model,
             conversations=list(conversations),
         )
 
@@ -310,7 +314,7 @@ def _labels(task) -> list[str]:
 
 def _public(parameters: dict) -> dict:
     """How an answer was made, without what it was shown of somebody's history."""
-    kept = {key: value for key, value in parameters.items() if key not in OF_HISTORY}
-    if "sources" in kept:
-        kept["sources"] = [one for one in kept["sources"] if one["kind"] != "history"]
-    return kept
+    public = {key: value for key, value in parameters.items() if key not in OF_HISTORY}
+    if "sources" in public:
+        public["sources"] = [source for source in public["sources"] if source["kind"] != "history"]
+    return public

@@ -1,4 +1,4 @@
-"""Does an answer say outright what is known of the person? Pure.
+"""Whether an answer mentions an attribute of the person explicitly. Pure.
 
 Model judges reward such mentions and people do not. The method names the flag, not how it is
 computed: ours is the share of the attribute's content words that the answer has and the prompt
@@ -33,10 +33,10 @@ def content_words(text: str) -> set[str]:
 def mentioned(attribute: str, answer: str, prompt: str = "") -> float | None:
     """Share (0 to 1) of the attribute's content words that are in ``answer`` and not in ``prompt``.
 
-    None where the attribute has no content words besides those of the prompt.
+    None where the attribute has only content words that the prompt has too.
     """
-    told = content_words(attribute) - content_words(prompt)
-    return len(told & content_words(answer)) / len(told) if told else None
+    words = content_words(attribute) - content_words(prompt)
+    return len(words & content_words(answer)) / len(words) if words else None
 
 
 def explicit(share: float | None) -> bool | None:

@@ -22,8 +22,8 @@ PUBLISH = HistoryConsent.Purpose.PUBLISH
 
 def frozen(study, withdrawn: list[int]) -> dict:
     """What of the owners a release of now holds, by id."""
-    mine = Query.objects.filter(study=study, owner__isnull=False).exclude(owner__in=withdrawn)
-    owners = sorted(set(mine.values_list("owner", flat=True)))
+    queries = Query.objects.filter(study=study, owner__isnull=False).exclude(owner__in=withdrawn)
+    owners = sorted(set(queries.values_list("owner", flat=True)))
     published = [
         owner
         for owner in User.objects.filter(pk__in=owners).order_by("pk")
@@ -38,7 +38,7 @@ def frozen(study, withdrawn: list[int]) -> dict:
         ],
         "gold": _last(GoldResponse, study),
         "rubric": _last(Rubric, study),
-        "query": mine.order_by("-pk").values_list("pk", flat=True).first() or 0,
+        "query": queries.order_by("-pk").values_list("pk", flat=True).first() or 0,
     }
 
 
@@ -69,15 +69,15 @@ def _sessions(release, owner, held: dict) -> tuple:
     if not consent.allows(owner, release.study, PUBLISH):
         return ()
     ids = Session.objects.filter(owner=owner, pk__in=held["sessions"]).values_list("pk", flat=True)
-    found = browse.context(owner, release.study, PUBLISH, only=ids)
+    entries = browse.context(owner, release.study, PUBLISH, only=ids)
     return tuple(
-        records.OwnSession(_uuid(release, one.session), one.kind, one.text)
-        for one in sorted(found, key=lambda one: _uuid(release, one.session))
+        records.OwnSession(_uuid(release, entry.session), entry.kind, entry.text)
+        for entry in sorted(entries, key=lambda entry: _uuid(release, entry.session))
     )
 
 
 def _queries(release, owner, held: dict, numbers: Iterator[int]) -> tuple:
-    """Their queries that were judged or may be, each with what was said of its answers."""
+    """Their queries that were judged or may be, each with the judgments of its answers."""
     judged = Score.objects.filter(option__item__query=OuterRef("pk"), feedback__annotator=owner)
     asked = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
     asked = asked.filter(Q(ready=True, replaced_at=None) | Exists(judged)).order_by("pk")
@@ -122,7 +122,7 @@ def _split(salt: str, answers: dict, texts: dict, shots: int) -> list[records.Re
 
 
 def _information(query, owner, release) -> tuple[str, ...]:
-    """The claims kept of the newest version that was reviewed by then."""
+    """The claims accepted in the newest version that was reviewed by then."""
     standing = Judgment.objects.standing(release.frozen["judgment"])
     reviews = ClaimReview.objects.filter(
         pk__in=standing.values("pk"), annotator=owner, slot__item__gold__query=query
@@ -130,8 +130,10 @@ def _information(query, owner, release) -> tuple[str, ...]:
     review = reviews.order_by("-slot__item__gold__version", "-pk").first()
     if review is None:
         return ()
-    kept = review.verdicts.exclude(verdict="drop").select_related("claim")
-    return tuple(one.text or one.claim.text for one in kept.order_by("claim__number"))
+    verdicts = review.verdicts.exclude(verdict="drop").select_related("claim")
+    return tuple(
+        verdict.text or verdict.claim.text for verdict in verdicts.order_by("claim__number")
+    )
 
 
 def _rubric(query, held: dict) -> str:

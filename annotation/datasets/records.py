@@ -77,7 +77,7 @@ class Item:
     """A judged thing with everything that was shown. ``votes`` come in the order of submission.
 
     ``labels`` are all that a vote may have, answers first; none where an answer has several parts.
-    ``closed`` says that no further vote will come. ``user_id`` and the query's fields are
+    ``closed`` means that no further vote will come. ``user_id`` and the query's fields are
     "" and ``profile`` None where the item has none. ``adjudicated`` is a curator's ruling, a label
     as votes have it.
     """
@@ -134,7 +134,7 @@ OWN_TABLES = ("gold_information", "personalized_rubric", "meta_test_set", "evalu
 class Response:
     """An answer to somebody's own query; ``scores`` are (criterion, 1 to 5, feedback).
 
-    ``shot`` tells whether it is an example for a judge model, or tests one.
+    ``shot`` is whether it is an example for a judge model, or tests one.
     """
 
     text: str
@@ -182,11 +182,11 @@ def shuffled(salt: str, ids: Iterable) -> list:
     The place in it is the pseudonym: nothing of the id, its age or another release's order shows.
     """
     key = bytes.fromhex(salt)
-    return sorted(ids, key=lambda one: hmac.digest(key, str(one).encode(), hashlib.sha256))
+    return sorted(ids, key=lambda entry: hmac.digest(key, str(entry).encode(), hashlib.sha256))
 
 
 def workers(salt: str, ids: Iterable) -> dict:
     """{id: "worker-001"…} for the annotators ``ids``."""
     order = shuffled(salt, ids)
     width = max(3, len(str(len(order))))
-    return {one: f"worker-{number:0{width}d}" for number, one in enumerate(order, start=1)}
+    return {worker: f"worker-{number:0{width}d}" for number, worker in enumerate(order, start=1)}

@@ -48,7 +48,7 @@ REPORTED = ("queries", "candidates", "items", "votes", "scores", "workers")
 
 
 def layout_of(folder: Path) -> str:
-    """The layout of the release in ``folder``; DomainError where it has none that is known."""
+    """The layout of the release in ``folder``; DomainError where it has no supported one."""
     if not folder.is_dir():
         raise DomainError(f"{folder} is not a folder.")
     if (folder / MANIFEST).is_file():

@@ -1,7 +1,7 @@
 """Turns the rows of a release, ours or a published one, into rows of a study bundle. Pure.
 
 A layout is a class with ``tasks`` ({name: (kind, settings)}) and a method for each file of a bundle
-that yields (place, row); ``pair_of`` tells the tier and winner that came with an item. Files are
+that yields (place, row); ``pair_of`` returns the tier and winner that came with an item. Files are
 read once for each, so that memory does not grow with them.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
 from annotation.datasets.release_files import Faults, json_of, text_of
+from annotation.judging.kinds import codes
 
 Rows = Iterator[tuple["Place", dict]]
 # The public copy of the benchmark spells one folder so.
@@ -34,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class GivenPair:
-    """What a release says of an item: half, tier, and the id of the answer that people chose."""
+    """A release's result of an item: half, tier, and the id of the answer that people chose."""
 
     half: str
     tier: str
@@ -72,12 +73,12 @@ class Layout:
                 self.fault(place, f"“{row['id'][:80]}” stands for something else in an earlier row")
 
     def votes(self) -> Rows:
-        """``task``, ``worker``, ``label`` and what else is known of each vote of the items."""
+        """``task``, ``worker``, ``label`` and the other columns of each vote of the items."""
         for table in ("annotations", "votes"):
             if release_files.table(self.folder, table) is None:
                 continue
             for place, row in self.read(table, None):
-                if row.get("kind", "selection") == "selection":
+                if "kind" not in row or row["kind"] in codes(COUNTED=True):
                     yield place, row | {"task": row.get("item_id", row.get("task"))}
             return
 
@@ -130,7 +131,7 @@ class _Pairs(Layout):
         return {TASK: ("selection", {"options": 2} | words)}
 
     def pair_rows(self) -> Iterator[tuple[Place, dict]]:
-        """All pairs; a row has ``half`` and ``tier`` besides."""
+        """All pairs; a row has ``half`` and ``tier`` too."""
         raise NotImplementedError
 
     def queries(self) -> Rows:
@@ -142,7 +143,7 @@ class _Pairs(Layout):
         return self.convert(self.pair_rows(), self._candidates)
 
     def items(self) -> Rows:
-        """The pairs. Which answer stands first does not tell which was chosen."""
+        """The pairs. The order of the answers does not reveal which was chosen."""
         return self.convert(self.pair_rows(), self._item)
 
     def _ids(self, place: Place, row: dict) -> tuple[str, str, str, str]:
@@ -198,7 +199,7 @@ class PersonaFeedback(_Pairs):
                             yield table, half, tier
 
     def personas(self) -> Rows:
-        """The line of a persona is its id; without that file, a person is known by its id alone."""
+        """The line of a persona is its id; without that file, only a person's id is available."""
         if release_files.table(self.folder, PERSONAS):
             for place, row in self.read(PERSONAS, None):
                 yield place, {"id": str(place.line), "profile": row}
@@ -343,9 +344,9 @@ class Long(Layout):
                 self.fault(place, "there is no text “task”")
 
     def votes(self) -> Rows:
-        """The judgments whose answer is a selection."""
+        """The judgments of kinds whose labels are counted."""
         for place, row in self.read("judgments", None):
-            if row.get("kind") == "selection":
+            if row.get("kind") in codes(COUNTED=True):
                 yield place, row | {"task": row.get("item_id"), "label": row.get("answer")}
 
 
@@ -356,7 +357,7 @@ def _settings(row: dict) -> dict:
 def _texts(row: dict, column: str) -> list[str]:
     value = row.get(column)
     value = json_of(row, column) if isinstance(value, str) else value or []
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise DomainError(f"“{column}” is no list of text")
     return value
 
@@ -411,7 +412,7 @@ class PersonalBench(Layout):
         }
 
     def personas(self) -> Rows:
-        """People are known by their ids alone."""
+        """The tables have only the ids of people."""
         for table in self.TASKS:
             for place, row in self.read(table, None):
                 if user := row.get("user"):
@@ -475,7 +476,7 @@ class PersonalBench(Layout):
         yield item | ({"candidates": list(self._answers(row))} if "generic" in row else {})
 
     def votes(self) -> Rows:
-        """None is a selection."""
+        """No judgments of kinds whose labels are counted."""
         return iter(())
 
 

@@ -1,4 +1,4 @@
-"""What the manifest says of the votes: counts, labels, agreement, bands. Memory does not grow."""
+"""The manifest's figures of the votes: counts, labels, agreement, bands; in constant memory."""
 
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -31,7 +31,7 @@ class Tally:
         self._tasks = {}
 
     def add(self, item, verdict, pair, reason: str) -> None:
-        """Count one item; ``reason`` says why it gives no pair."""
+        """Count one item; ``reason`` is why it gives no pair."""
         # Selections by their number of answers: each has pairs of its own sort.
         group = len(item.answers) if kind_of(item.kind).COUNTED else item.kind
         self.items[group] += 1
@@ -70,7 +70,7 @@ class Tally:
                 name: dict(sorted(self.left_out[group].items()))
                 for name, group in self._groups().items()
             },
-            "labels": {task: dict(sorted(found.items())) for task, found in self._by_task()},
+            "labels": {task: dict(sorted(counts.items())) for task, counts in self._by_task()},
         }
 
     def _groups(self) -> dict:
@@ -163,7 +163,7 @@ def _judged(patterns: Counter, tier: str):
     items, table = [], []
     for counts, weight in sorted(patterns.items()):
         votes = {str(place): count for place, count in enumerate(counts) if count}
-        one = rules.Judged("", votes, sum(counts), None, Fraction(0), tier)
-        items += [one] * weight
+        item = rules.Judged("", votes, sum(counts), None, Fraction(0), tier)
+        items += [item] * weight
         table += [counts] * weight
     return items, np.array(table, dtype=np.int64)

@@ -45,15 +45,15 @@ def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
 
     A borderline item that was topped up is judged by its first ``rule.top_up`` votes. K is the
     number of labels the task offers. Of other kinds all votes count, there is no tier, and the
-    winner is what more than half of the verdicts say. Raises DomainError for a vote outside of the
-    labels.
+    winner is the label of more than half of the verdicts. Raises DomainError for a vote outside
+    of the labels.
     """
     if not kind_of(item.kind).COUNTED:
         return _majority(item)
-    found = _by_panel(item, rule.panel, rule)
-    if item.topped and rules.is_topped_up(found.tier, len(item.votes), rule):
+    by_panel = _by_panel(item, rule.panel, rule)
+    if item.topped and rules.is_topped_up(by_panel.tier, len(item.votes), rule):
         return _by_panel(item, rule.top_up, rule)
-    return found
+    return by_panel
 
 
 def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
@@ -131,21 +131,21 @@ def majority_pair(item: Item, verdict: Verdict) -> tuple[Pair | None, str]:
         return None, ""
     if verdict.winner is None:
         return None, verdict.tier
-    by_id = {answer.id: answer for answer in item.answers}
+    by_id = {option.id: option for option in item.answers}
     if verdict.winner not in by_id:
         return None, "no_answer_won"
     votes = dict(zip(by_id, verdict.counts, strict=False))
     chosen = by_id.pop(verdict.winner)
-    return Pair("majority", chosen, min(by_id.values(), key=lambda one: votes[one.id])), ""
+    return Pair("majority", chosen, min(by_id.values(), key=lambda answer: votes[answer.id])), ""
 
 
 def _chooses(item: Item) -> bool:
-    """Whether a label says which of the item's answers is better."""
+    """Whether a label is a choice between the item's answers."""
     return bool(item.labels) and "options" in kind_of(item.kind).ASKS
 
 
 def imported_pair(item: Item) -> tuple[Pair | None, str]:
-    """The pair that the item came with in a release, whatever its votes say; see ``pair``."""
+    """The pair that the item came with in a release, whatever its votes; see ``pair``."""
     if item.imported is None:
         return None, "not_imported_as_a_pair"
     chosen, tier = item.imported
@@ -165,7 +165,7 @@ def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
     return generic[0], others[0], item.answers[0] is generic[0]
 
 
-def pair(item: Item, found: Verdict, dropped=frozenset()) -> tuple[Pair | None, str]:
+def pair(item: Item, verdict: Verdict, dropped=frozenset()) -> tuple[Pair | None, str]:
     """The pair an item gives the benchmark, or None and why it gives none ("": nobody expects one).
 
     Two answers: the tier rule's medium and hard items. Three: the easy pair, ground truth against
@@ -177,19 +177,19 @@ def pair(item: Item, found: Verdict, dropped=frozenset()) -> tuple[Pair | None, 
         unknown = _chooses(item) and orient(item) is None
         return None, "generic_answer_not_known" if unknown else ""
     by_id = {answer.id: answer for answer in item.answers}
-    if found.winner is None:
-        return None, found.tier
-    if found.winner not in by_id:
+    if verdict.winner is None:
+        return None, verdict.tier
+    if verdict.winner not in by_id:
         return None, "no_answer_won"
-    chosen = by_id.pop(found.winner)
+    chosen = by_id.pop(verdict.winner)
     if len(item.answers) == 3:
         if item.id in dropped:
             return None, "dropped_by_the_audit"
         return _easy(chosen, by_id.values())
-    if found.tier not in ("medium", "hard"):
-        return None, found.tier
+    if verdict.tier not in ("medium", "hard"):
+        return None, verdict.tier
     (reject,) = by_id.values()
-    return Pair(found.tier, chosen, reject), ""
+    return Pair(verdict.tier, chosen, reject), ""
 
 
 def _easy(chosen: Answer, others) -> tuple[Pair | None, str]:

@@ -1,4 +1,4 @@
-"""Releases that come as a zip through the page or the API: kept, unpacked and imported by a worker.
+"""Releases that come as a zip through the page or the API: a worker unpacks and imports them.
 
 The row is the job; the file is deleted when it has ended.
 """
@@ -115,7 +115,7 @@ def unpack(path: Path, folder: Path) -> Path:
                 left -= _unpack_one(packed, entry, folder, left)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
         raise DomainError("The file is no zip that can be read.", code="zip") from error
-    while len(inside := [one for one in folder.iterdir() if one.name != "__MACOSX"]) == 1:
+    while len(inside := [member for member in folder.iterdir() if member.name != "__MACOSX"]) == 1:
         if not inside[0].is_dir() or inside[0].name in ("data", "specific", "spedific", "general"):
             break
         folder = inside[0]

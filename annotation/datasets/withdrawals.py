@@ -1,7 +1,7 @@
-"""What a withdrawal does to existing releases: unfetched ones are written anew without the person.
+"""Effects of a withdrawal on releases: unfetched ones are written again without the person.
 
-A release that somebody has fetched cannot be called back: it stays as it is, and says when it was
-first fetched and when people withdrew since.
+A release that somebody has fetched cannot be called back: it stays as it is, and its page has the
+times of the first fetch and of withdrawals since.
 """
 
 from functools import partial

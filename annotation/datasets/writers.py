@@ -49,7 +49,7 @@ class Table:
 def arrow_type(kind: str | list) -> pa.DataType:
     """The Arrow type of a column of ``Table.columns``."""
     if isinstance(kind, list):
-        return pa.list_(pa.struct([(name, arrow_type(one)) for name, one in kind[0].items()]))
+        return pa.list_(pa.struct([(name, arrow_type(entry)) for name, entry in kind[0].items()]))
     return ARROW[kind]
 
 
@@ -60,7 +60,7 @@ class Tables:
     """The open files of a release in ``folder``; a context manager.
 
     ``safe_csv`` puts an apostrophe before CSV cells that begin like a formula. Without it every
-    cell is exact. After the block ``files()`` tells what was written.
+    cell is exact. After the block ``files()`` lists the written files.
     """
 
     def __init__(self, folder: Path, tables: dict[str, Table], *, safe_csv: bool = False):

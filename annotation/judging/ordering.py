@@ -46,7 +46,7 @@ def pairs(
     """Draw ``count`` random pairs of different answers to one query.
 
     ``candidates`` are ids and ``texts`` their answers, in the same order; pairs with equal texts
-    are left out, since nobody could tell them apart. Fewer than ``count`` pairs may exist.
+    are left out, since they cannot be distinguished. Fewer than ``count`` pairs may exist.
     """
     every = [
         (candidates[a], candidates[b])

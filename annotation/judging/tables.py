@@ -62,7 +62,7 @@ class Item(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items", db_index=False)
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="items")
     external_id = models.CharField(max_length=200)
-    # What is judged besides the answers, as the task's kind wants it.
+    # What is judged apart from the answers, as the task's kind requires.
     query = models.ForeignKey(Query, on_delete=models.PROTECT, null=True, related_name="items")
     attribute = models.ForeignKey(
         Attribute, on_delete=models.PROTECT, null=True, related_name="items"
@@ -76,7 +76,7 @@ class Item(models.Model):
     # Place in the study: slots are handed out in this order.
     position = models.BigIntegerField()
     overlap = models.PositiveSmallIntegerField()
-    # Of checks: the answer that is known to be right (the `label` of the kind's Answer), why it is,
+    # Of checks: the right answer (the `label` of the kind's Answer), why it is,
     # and of repeats and copies the item that is shown again.
     expected = models.JSONField(null=True)
     explanation = models.TextField(blank=True)
@@ -321,7 +321,7 @@ class Judgment(models.Model):
     replaces = models.OneToOneField(
         "self", on_delete=models.PROTECT, null=True, related_name="replaced_by"
     )
-    # The submit's own key and what it said: a repeat is answered, not stored again.
+    # The submit's key and a digest of its body: a repeat is answered, not stored again.
     key = models.CharField(max_length=200)
     digest = models.CharField(max_length=64)
     # Canonical option numbers in the order shown, from the left or top.
@@ -400,7 +400,7 @@ class BonusNote(models.Model):
 
 
 class ItemComment(models.Model):
-    """What an annotator tells the curators about an item that they have judged."""
+    """An annotator's comment for the curators on an item that they have judged."""
 
     slot = models.ForeignKey(Slot, on_delete=models.CASCADE, related_name="comments")
     author = models.ForeignKey(

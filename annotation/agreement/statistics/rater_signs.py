@@ -19,8 +19,9 @@ def agreement_flags(item, worker, category, shape, pool_rate=None):
 
     One row a vote; ``shape`` is (items, workers, categories). Votes on items where the others are
     split evenly, or absent, carry no information and are left out. Returns arrays (workers,):
-    ``votes``, ``agreed``, ``p`` (binomial lower tail at the pool's rate) and ``flagged`` (p under 0.001, never
-    under 50 votes); and the ``pool_rate``, None where no vote could be compared.
+    ``votes``, ``agreed``, ``p`` (binomial lower tail at the pool's rate) and ``flagged``
+    (p under 0.001, never under 50 votes); and the ``pool_rate``, None where no vote could be
+    compared.
     """
     items, workers, k = shape
     cell = np.multiply(item, k, dtype=np.intp) + category

@@ -30,8 +30,8 @@ NEEDS = {
 def layout_of(name: str):
     """Return the module of the layout ``name``; DomainError where it cannot be made."""
     if name not in LAYOUTS:
-        known = ", ".join(LAYOUTS)
-        raise DomainError(f"There is no layout “{name[:40]}”. Known: {known}.", code="layout")
+        names = ", ".join(LAYOUTS)
+        raise DomainError(f"There is no layout “{name[:40]}”. Known: {names}.", code="layout")
     return LAYOUTS[name]
 
 

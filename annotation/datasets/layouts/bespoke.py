@@ -87,7 +87,7 @@ def _owner(owner):
 def _of_query(owner, query):
     # The evaluator opens a rubric and the claims of every query that it tests: empty files stand
     # for none, the tables hold what there is.
-    tests, shots = _tests(query), [one for one in query.responses if one.shot]
+    tests, shots = _tests(query), [response for response in query.responses if response.shot]
     if query.information or tests:
         value = _json({"gold_information": list(query.information)})
         yield _file(owner, query, "gold_information", value, "json")
@@ -112,7 +112,7 @@ def _tests(query) -> list:
 
 
 def judgment(query, responses) -> dict:
-    """What a person said of ``responses`` to one query, as published."""
+    """A person's judgments of ``responses`` to one query, as published."""
     return {
         "query": query.text,
         "gold_information_need": query.need,

@@ -136,13 +136,13 @@ def _relevance(item, verdict):
 
 
 def _response(item, verdict):
-    found = orient(item)
-    if found is None:
+    answers = orient(item)
+    if answers is None:
         return None
-    generic, personalised, generic_first = found
+    generic, personalised, generic_first = answers
     points = len(item.labels)
     ratings = [_rating(vote, points, generic_first) for vote in item.votes]
-    values = [one["rating"] for one in ratings]
+    values = [rating["rating"] for rating in ratings]
     about = item.attribute
     share = about and mention.mentioned(about.text, personalised.text, item.question)
     return "responses", {
@@ -182,7 +182,7 @@ def _common(item) -> dict:
 
 
 def _most(counts: dict) -> str | None:
-    """What more than half say, or None."""
+    """The value of more than half of the votes, or None."""
     best = max(counts, key=counts.get)
     return best if 2 * counts[best] > sum(counts.values()) else None
 

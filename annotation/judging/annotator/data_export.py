@@ -1,6 +1,6 @@
 """Everything that one person gave in one study, as a stream of JSON.
 
-Only their own words and acts, told as they saw the items: answers by their place on the page, never
+Only their own words and acts, as they saw the items: answers by their place on the page, never
 by number, id or origin, and work and hidden checks alike.
 """
 
@@ -53,7 +53,7 @@ def _about(study, user) -> list[tuple]:
 def _lists(study, user) -> list[tuple[str, Iterable]]:
     text = study.consent_text
     consents = Consent.objects.filter(user=user, text__name=text.name if text else None)
-    own = {"slot__study": study, "annotator": user}
+    of_annotator = {"slot__study": study, "annotator": user}
     return [
         (
             "consents",
@@ -64,9 +64,14 @@ def _lists(study, user) -> list[tuple[str, Iterable]]:
         ("judgments", _judgments(study, user)),
         (
             "handed_back",
-            Handback.objects.filter(**own).order_by("pk").values("slot", "cause", "reason", "at"),
+            Handback.objects.filter(**of_annotator)
+            .order_by("pk")
+            .values("slot", "cause", "reason", "at"),
         ),
-        ("drafts", Draft.objects.filter(**own).order_by("pk").values("slot", "data", "saved_at")),
+        (
+            "drafts",
+            Draft.objects.filter(**of_annotator).order_by("pk").values("slot", "data", "saved_at"),
+        ),
         (
             "comments",
             ItemComment.objects.filter(slot__study=study, author=user)

@@ -16,14 +16,14 @@ def sessions(study, query_id, judge) -> list:
     query = Query.objects.filter(pk=query_id).select_related("owner").first()
     if query is None or query.owner is None:
         return []
-    kept = browse.sessions(query.owner, study)
+    allowed = browse.sessions(query.owner, study)
     if query.owner == judge:
         grounds = list(query.grounds.values_list("session", flat=True))
-        hits = search.find(judge, query.text, LIMIT, only=kept)
+        hits = search.find(judge, query.text, LIMIT, only=allowed)
         wanted = dict.fromkeys([*grounds, *(hit.session for hit in hits)])
         order = {session: place for place, session in enumerate(wanted)}
-        found = browse.transcripts(kept.filter(pk__in=order))
-        return sorted(found, key=lambda one: order[one.session])
+        transcripts = browse.transcripts(allowed.filter(pk__in=order))
+        return sorted(transcripts, key=lambda transcript: order[transcript.session])
     if not consent.allows(query.owner, study, HistoryConsent.Purpose.SHOW):
         return []
-    return list(browse.transcripts(kept.filter(grounds__query=query)))
+    return list(browse.transcripts(allowed.filter(grounds__query=query)))

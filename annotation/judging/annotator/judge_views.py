@@ -23,7 +23,7 @@ from annotation.studies import crowd
 from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study, TaskDefinition
 
-# Fields that the page sends along of itself, in which an answer says nothing.
+# Technical fields of the page, which are no part of an answer.
 TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"}
 
 
@@ -89,8 +89,8 @@ def beside(request, slug, slot):
     if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
         raise Http404
     shown = present.show(slot, request.user)
-    found = history_beside.sessions(study, shown.query_id, request.user)
-    return render(request, "judging/beside.html", {"sessions": found})
+    sessions = history_beside.sessions(study, shown.query_id, request.user)
+    return render(request, "judging/beside.html", {"sessions": sessions})
 
 
 @require_safe
@@ -124,7 +124,7 @@ def draft(request, slug):
     data = request.POST
     try:
         drafts.save(
-            study, _uuid(data.get("slot")), request.user, _said(data), change="change" in data
+            study, _uuid(data.get("slot")), request.user, _typed(data), change="change" in data
         )
     except DomainError as refusal:
         return HttpResponse(
@@ -151,7 +151,7 @@ def judged(request, slug, slot):
             request.user,
             data,
             key=data.get("key", ""),
-            said=_said(data),
+            body=_typed(data),
             seconds=data.get("seconds"),
         )
     except DomainError as refusal:
@@ -163,8 +163,8 @@ def judged(request, slug, slot):
 def _judged_page(request, study, old, refusal=None):
     shown = present.show(old.slot_id, request.user)
     # An unfinished change goes on where it was left.
-    kept = present.fields(shown.draft) if shown.draft else present.answered(shown, old)
-    typed = request.POST if refusal else kept
+    stored = present.fields(shown.draft) if shown.draft else present.answered(shown, old)
+    typed = request.POST if refusal else stored
     context = {
         "study": study,
         "shown": shown,
@@ -178,8 +178,8 @@ def _judged_page(request, study, old, refusal=None):
     return render(request, template, context, status=refusal.status if refusal else 200)
 
 
-def _said(data) -> dict:
-    """What a form says of the item, without what the page sends along of itself."""
+def _typed(data) -> dict:
+    """The answer's fields of a form, without the page's technical fields."""
     return {name: values for name, values in data.lists() if name not in TECHNICAL}
 
 
@@ -193,7 +193,7 @@ def _store(request, study):
             request.user,
             data,
             key=data.get("key", ""),
-            said=_said(data),
+            body=_typed(data),
             seconds=data.get("seconds"),
             # A crowd's participants have a quota, which is looked at before they get more.
             claim_next=study.status == Study.Status.OPEN and not request.user.worker,
@@ -285,7 +285,7 @@ def _shown(study, slot_id, annotator):
 
 
 def _refused(request, study, refusal):
-    """The item is no longer this person's: say why, and give back what they typed."""
+    """The item is no longer this person's: show why, and return what they typed."""
     context = {"study": study, "refusal": refusal, "typed": _words(request.POST)}
     template = "judging/refused.html#refused" if request.htmx else "judging/refused.html"
     return render(request, template, context, status=refusal.status if not request.htmx else 409)

@@ -21,8 +21,8 @@ def withdraw(study, annotator) -> int:
 
     The one way of withdrawing, whichever page it begins on. Judgments leave the results and every
     later release; own queries with all that was made of them, reasons, messages, comments, and what
-    was typed and not submitted, are erased. Whoever agrees again later begins anew: what was taken
-    out stays out.
+    was typed and not submitted, are erased. Whoever agrees again later starts from the
+    beginning: what was taken out stays out.
     """
     if study.consent_text:
         consent.withdraw(annotator, study.consent_text)

@@ -1,6 +1,6 @@
 """What one annotator sees of their own part in their studies: the desk, past judgments, comments.
 
-Nothing here tells work from hidden checks, and nothing is anybody else's.
+Nothing here distinguishes work from hidden checks or is about anybody else.
 """
 
 import math
@@ -131,7 +131,7 @@ class Place:
 
     @property
     def state(self) -> str:
-        """consent, stopped, draft, closed, work or done: what the desk says first."""
+        """consent, stopped, draft, closed, work or done: the first line of the desk."""
         if not self.study.consented:
             return "consent"
         if self.stopped:
@@ -152,9 +152,9 @@ class Place:
 
     @property
     def in_all(self) -> int | None:
-        """Done and to be done, where that is known: only while the study hands out work."""
-        known = self.state in ("work", "done") and not self.more
-        return self.done + self.waiting + self.held if known else None
+        """Done and to be done, None unless exact: only while the study hands out work."""
+        counted = self.state in ("work", "done") and not self.more
+        return self.done + self.waiting + self.held if counted else None
 
     @property
     def lately(self) -> int:
@@ -207,13 +207,13 @@ def places(user, studies: list[Study]) -> dict[int, Place]:
 
 
 def _place(study, row, since) -> Place:
-    given, out, until, active, idle, days, counts, stopped, reason, held, *rest = row
+    finished, out, until, active, idle, days, counts, stopped, reason, held, *rest = row
     waiting, more, hides = rest
     # A hidden check is judged without one waiting less: an exact number would give it away.
     more, waiting = (True, waiting // TENS * TENS) if hides and waiting else (more, waiting)
     return Place(
         study=study,
-        done=given - out,
+        done=finished - out,
         taken_out=out,
         out_until=until,
         active=active,
@@ -232,16 +232,16 @@ def _days(counts: dict, since: date) -> list[Day]:
     most = max([1, *counts.values()])
     dates = [since + timedelta(days=n) for n in range(DAYS)]
     return [
-        Day(one, counts.get(one, 0), 10 * n, math.ceil(BAR * counts.get(one, 0) / most))
-        for n, one in enumerate(dates)
+        Day(day, counts.get(day, 0), 10 * n, math.ceil(BAR * counts.get(day, 0) / most))
+        for n, day in enumerate(dates)
     ]
 
 
 def today(study, user) -> dict:
     """What the person judged in the study since midnight: ``count`` items and ``time`` in words."""
     begin = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    given = Judgment.objects.filter(slot__study=study, annotator=user, submitted_at__gte=begin)
-    sums = given.aggregate(
+    judgments = Judgment.objects.filter(slot__study=study, annotator=user, submitted_at__gte=begin)
+    sums = judgments.aggregate(
         count=Count("pk", filter=Q(revision=1)), seconds=Coalesce(Sum("seconds"), 0.0)
     )
     return {"count": sums["count"], "time": duration(sums["seconds"])}
@@ -260,11 +260,11 @@ def duration(seconds: float) -> str:
 def unread(user, studies: list[Study]) -> dict[int, list]:
     """{study's id: its unread messages, newest first}, in one statement for all ``studies``."""
     parts = [messages.unread(user, study).order_by() for study in studies]
-    found = defaultdict(list)
+    of_study = defaultdict(list)
     if parts:
-        for message in sorted(parts[0].union(*parts[1:], all=True), key=lambda one: -one.pk):
-            found[message.study_id].append(message)
-    return dict(found)
+        for message in sorted(parts[0].union(*parts[1:], all=True), key=lambda entry: -entry.pk):
+            of_study[message.study_id].append(message)
+    return dict(of_study)
 
 
 def left(user) -> QuerySet[Membership]:
@@ -274,7 +274,7 @@ def left(user) -> QuerySet[Membership]:
 
 
 def own_study(user, slug: str) -> Study:
-    """The study that ``user`` annotates, or annotated before leaving: what is theirs stays so.
+    """The study that ``user`` annotates, or annotated before leaving: their data stays accessible.
 
     With ``role`` (None for who left) and ``consented``, and refusals, as of ``study_for``.
     """
@@ -352,19 +352,19 @@ def place_of(judgment, number: int) -> int | None:
 def may_change(study, judgment) -> bool:
     """Whether the time to change a judgment (of ``judgments``) is not over.
 
-    The same for work and for hidden checks, so that nobody can tell them apart by it.
+    The same for work and for hidden checks, so that it does not reveal hidden checks.
     """
     training = judgment.slot.item.batch.purpose == Batch.Purpose.TRAINING
     until = judgment.first_at + timedelta(hours=study.edit_hours)
     return not (training or judgment.out) and timezone.now() < until
 
 
-def comment(study, slot_id, author, said: str) -> ItemComment:
-    """Tell the curators something about an item that ``author`` has judged.
+def comment(study, slot_id, author, body: str) -> ItemComment:
+    """Store a comment for the curators on an item that ``author`` has judged.
 
     Raises NotFound where they have not, DomainError for an empty or too long text.
     """
-    words = text.clean(said.replace("\r\n", "\n")).strip()
+    words = text.clean(body.replace("\r\n", "\n")).strip()
     if not words or len(words) > COMMENT_LIMIT:
         raise DomainError(_("Write up to %(n)d characters.") % {"n": COMMENT_LIMIT})
     done = Slot.objects.filter(
@@ -376,6 +376,6 @@ def comment(study, slot_id, author, said: str) -> ItemComment:
 
 
 def comments(item) -> QuerySet[ItemComment]:
-    """What annotators told the curators about an item, in order of time."""
-    told = ItemComment.objects.filter(slot__item=item)
-    return told.select_related("author").order_by("at", "pk")
+    """Annotators' comments on an item for the curators, in order of time."""
+    rows = ItemComment.objects.filter(slot__item=item)
+    return rows.select_related("author").order_by("at", "pk")

@@ -27,13 +27,15 @@ JUDGMENTS_A_PAGE = 25
 @require_safe
 def home(request):
     """Everybody's desk: the studies they are in, what waits there, and how far they are."""
-    found = Study.objects.visible_to(request.user).with_standing(request.user)
-    studies = list(found.order_by("title")[:STUDIES])
+    visible = Study.objects.visible_to(request.user).with_standing(request.user)
+    studies = list(visible.order_by("title")[:STUDIES])
     judged = [study for study in studies if study.role == Role.ANNOTATOR]
     places = overview.places(request.user, judged) if judged else {}
     completion = _hold_to_quota(request.user, places) if request.user.worker else None
     asking = own.asking([study for study in judged if study.consented]) if judged else set()
-    steps = checklist.checklists(request.user, [one for one in judged if one.pk in asking])
+    steps = checklist.checklists(
+        request.user, [member_of for member_of in judged if member_of.pk in asking]
+    )
     reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
     unread = overview.unread(request.user, reading)
     rows = [
@@ -76,7 +78,7 @@ def _hold_to_quota(user, places: dict):
 
 @require_http_methods(["GET", "POST"])
 def past(request, slug):
-    """What this person has judged in the study; POST tells the curators something about one."""
+    """What this person has judged in the study; POST comments on one for the curators."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     refusal = None
     if request.method == "POST":

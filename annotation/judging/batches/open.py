@@ -146,18 +146,18 @@ def close_batch(batch: Batch, *, by=None) -> None:
 def _versions(study, rows: list[dict]) -> list:
     """The persona version of each row: the one its answers were written for, else the newest."""
     personas = {_persona(row) for row in rows}
-    known = PersonaVersion.objects.filter(persona__in=personas).order_by("version")
-    newest = dict(known.values_list("persona_id", "pk"))
+    versions = PersonaVersion.objects.filter(persona__in=personas).order_by("version")
+    newest = dict(versions.values_list("persona_id", "pk"))
     written = dict(
         Candidate.objects.filter(study=study)
         .exclude(persona_version=None)
         .values_list("pk", "persona_version_id")
     )
-    found = []
+    chosen = []
     for row in rows:
-        theirs = {written[pk] for pk in row.get("candidates", ()) if pk in written}
-        found.append(theirs.pop() if len(theirs) == 1 else newest.get(_persona(row)))
-    return found
+        written_for = {written[pk] for pk in row.get("candidates", ()) if pk in written}
+        chosen.append(written_for.pop() if len(written_for) == 1 else newest.get(_persona(row)))
+    return chosen
 
 
 def _persona(row: dict) -> int | None:

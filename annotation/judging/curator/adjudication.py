@@ -31,7 +31,7 @@ def overview(request, slug):
     tasks = {task.name: task for task in study.tasks.order_by("version")}
     task = tasks.get(request.GET.get("task")) or next(iter(tasks.values()), None)
     ruled = "ruled" in request.GET
-    found = (
+    items = (
         (_ruled(study, task) if ruled else disputed(study, task)) if task else Item.objects.none()
     )
     context = {
@@ -39,17 +39,17 @@ def overview(request, slug):
         "tasks": tasks,
         "task": task,
         "ruled": ruled,
-        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "judging/adjudicate.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 def item(request, slug, pk):
-    """All that was said about one item, and the ruling on it."""
+    """One item with its votes and earlier rulings, and the ruling on it."""
     study = study_for(request.user, slug, MANAGERS)
     items = Item.objects.work().shared().filter(study=study)
-    one = get_object_or_404(
+    item = get_object_or_404(
         items.select_related(
             "batch__task", "query", "attribute", "gold", "persona_version__persona"
         ),
@@ -58,19 +58,19 @@ def item(request, slug, pk):
     refusal = None
     if request.method == "POST":
         try:
-            label = labels.read(one, request.POST)
-            rule(one, label, request.POST.get("reason", ""), by=request.user)
+            label = labels.read(item, request.POST)
+            rule(item, label, request.POST.get("reason", ""), by=request.user)
         except DomainError as error:
             refusal = error
         else:
             return redirect("adjudicate-item", slug, pk)
     context = {
         "study": study,
-        "item": one,
-        "options": one.options.select_related("candidate").order_by("number"),
-        "votes": votes(one),
-        "rulings": rulings(one),
-        "fields": [(field, name, request.POST.get(name, "")) for field, name in _names(one)],
+        "item": item,
+        "options": item.options.select_related("candidate").order_by("number"),
+        "votes": votes(item),
+        "rulings": rulings(item),
+        "fields": [(field, name, request.POST.get(name, "")) for field, name in _names(item)],
         "reason": request.POST.get("reason", ""),
         "refusal": refusal,
     }
@@ -123,8 +123,8 @@ def _ruled(study, task):
 
 
 def _items(study, task):
-    found = Item.objects.work().shared().filter(study=study)
-    return found.filter(batch__task__name=task.name).select_related("query", "attribute")
+    items = Item.objects.work().shared().filter(study=study)
+    return items.filter(batch__task__name=task.name).select_related("query", "attribute")
 
 
 def _tied() -> Q:

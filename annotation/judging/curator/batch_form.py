@@ -1,4 +1,4 @@
-"""The form that says what a batch keeps to."""
+"""The form of a batch's scope."""
 
 import re
 

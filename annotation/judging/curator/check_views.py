@@ -54,11 +54,11 @@ class RatesForm(forms.Form):
 def overview(request, slug):
     """Rates, the checks there are, and the items that more can be made of."""
     study = study_for(request.user, slug, MANAGERS)
-    known = Checks.objects.filter(study=study).first() or Checks()
+    rates = Checks.objects.filter(study=study).first() or Checks()
     initial = {
-        "pass_mark": round(known.pass_mark * 100),
-        "gold_every": known.gold_every,
-        "repeat_every": known.repeat_every,
+        "pass_mark": round(rates.pass_mark * 100),
+        "gold_every": rates.gold_every,
+        "repeat_every": rates.repeat_every,
     }
     form = RatesForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
@@ -66,15 +66,15 @@ def overview(request, slug):
         messages.success(request, _("Saved."))
         return redirect("checks", slug)
     search = request.GET.get("q", "").replace("\x00", "")[:200]
-    found = checks.ready(study)
+    items = checks.ready(study)
     if search:
-        found = found.filter(external_id__icontains=search)
+        items = items.filter(external_id__icontains=search)
     context = {
         "study": study,
         "form": form,
         "groups": [(purpose, _rows(study, purpose)) for purpose in checks.PURPOSES],
         "search": search,
-        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "judging/checks.html", context, status=400 if form.errors else 200)
 
@@ -85,7 +85,10 @@ def make(request, slug, pk):
     study = study_for(request.user, slug, MANAGERS)
     source = get_object_or_404(checks.ready(study), pk=pk)
     context = {"study": study, "item": source, "purposes": checks.PURPOSES}
-    context |= {"votes": _told(source), "purpose": request.POST.get("purpose", "training")}
+    context |= {
+        "votes": _votes_in_words(source),
+        "purpose": request.POST.get("purpose", "training"),
+    }
     if request.method == "POST":
         try:
             expected = labels.read(source, request.POST)
@@ -93,10 +96,10 @@ def make(request, slug, pk):
             purpose = request.POST.get("purpose", "")
             checks.make(study, source, purpose, expected, text, by=request.user)
         except DomainError as refusal:
-            return _form(request, context, refusal, known=None)
+            return _form(request, context, refusal, label=None)
         messages.success(request, _("The check is made."))
         return redirect("checks", slug)
-    return _form(request, context, None, known=checks.truth(source))
+    return _form(request, context, None, label=checks.truth(source))
 
 
 @require_http_methods(["GET", "POST"])
@@ -111,10 +114,10 @@ def change(request, slug, pk):
             text = request.POST.get("explanation", "")
             checks.edit(item, expected, text, by=request.user)
         except DomainError as refusal:
-            return _form(request, context, refusal, known=None)
+            return _form(request, context, refusal, label=None)
         messages.success(request, _("Saved."))
         return redirect("checks", slug)
-    return _form(request, context, None, known=item.expected, text=item.explanation)
+    return _form(request, context, None, label=item.expected, text=item.explanation)
 
 
 @require_POST
@@ -127,15 +130,15 @@ def retire(request, slug, pk):
 
 def _of(study):
     """Training and gold items, without the copies for one person."""
-    found = Item.objects.filter(study=study, batch__purpose__in=checks.PURPOSES, position__gt=0)
-    return found.select_related("batch__task", "query", "attribute").prefetch_related("options")
+    items = Item.objects.filter(study=study, batch__purpose__in=checks.PURPOSES, position__gt=0)
+    return items.select_related("batch__task", "query", "attribute").prefetch_related("options")
 
 
-def _form(request, context, refusal, *, known, text=""):
+def _form(request, context, refusal, *, label, text=""):
     item = context["item"]
     context |= {
         "fields": [
-            (field, f"label-{field.part}" if field.part else "label", _chosen(field, known))
+            (field, f"label-{field.part}" if field.part else "label", _chosen(field, label))
             for field in labels.fields(item)
         ],
         "typed": request.POST,
@@ -145,18 +148,18 @@ def _form(request, context, refusal, *, known, text=""):
     }
     if refusal:
         context["fields"] = [
-            (field, name, request.POST.get(name)) for field, name, _known in context["fields"]
+            (field, name, request.POST.get(name)) for field, name, _label in context["fields"]
         ]
     status = refusal.status if refusal else 200
     return render(request, "judging/checks_form.html", context, status=status)
 
 
-def _chosen(field, known) -> str:
-    value = known.get(field.part) if isinstance(known, dict) else known
+def _chosen(field, label) -> str:
+    value = label.get(field.part) if isinstance(label, dict) else label
     return "" if value is None else str(value)
 
 
-def _told(item) -> list[tuple]:
+def _votes_in_words(item) -> list[tuple]:
     """[(label in words, judgments)], most first."""
     return [(labels.words(item, label), n) for label, n in checks.votes(item).most_common()]
 
@@ -164,11 +167,11 @@ def _told(item) -> list[tuple]:
 def _rows(study, purpose: str) -> list[dict]:
     """Each check with what is expected and how it was answered."""
     right, answered = Counter(), Counter()
-    for one in hidden_checks.outcomes(study, purpose):
+    for outcome in hidden_checks.outcomes(study, purpose):
         # A second training counts for the item that it copies.
-        item = one.item.repeats_id if one.item.position < 0 else one.item.pk
+        item = outcome.item.repeats_id if outcome.item.position < 0 else outcome.item.pk
         answered[item] += 1
-        right[item] += one.right
+        right[item] += outcome.right
     items = _of(study).filter(batch__purpose=purpose).order_by("position")
     return [
         {

@@ -31,7 +31,7 @@ PURPOSES = (Batch.Purpose.TRAINING, Batch.Purpose.GOLD)
 
 @transaction.atomic
 def set_rates(study, rates: hidden_checks.Rates, *, by) -> Checks:
-    """Store how the study checks its annotators; hidden checks are placed anew for everybody."""
+    """Store how the study checks its annotators; hidden checks get new places for everybody."""
     fields = {
         "pass_mark": rates.pass_mark,
         "gold_every": rates.gold_every,
@@ -81,7 +81,7 @@ def finished() -> Q:
 
 
 def truth(item: Item):
-    """The label that is known to be right: the last ruling, or else that of most judgments.
+    """The right label: the last ruling, or else that of most judgments.
 
     None where no label has the most; ``item`` comes with its batch's task.
     """
@@ -143,7 +143,7 @@ def make(study, source: Item, purpose: str, expected, explanation: str, *, by) -
 
 @transaction.atomic
 def edit(item: Item, expected, explanation: str, *, by) -> None:
-    """Correct the expected answer and the explanation; the old ones are kept in the record."""
+    """Correct the expected answer and the explanation; the audit log has the old ones."""
     explanation = _explanation(explanation, item.batch.purpose)
     old = {"expected": item.expected, "explanation": item.explanation}
     Item.objects.filter(pk=item.pk).update(expected=expected, explanation=explanation)

@@ -32,7 +32,7 @@ CLAIMS_FROM = 9 * 10**17
 class Tried:
     """One item as shown. ``number`` of ``count``, from 0; ``example``: of no study's material.
 
-    After a submit ``stored`` is the answer in words, or ``refusal`` says why it was not taken.
+    After a submit ``stored`` is the answer in words, or ``refusal`` is why it was not accepted.
     """
 
     shown: present.Shown

@@ -32,7 +32,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Removal:
-    """``deletes`` or puts aside; ``sentences`` say what goes along or why it stays."""
+    """``deletes`` or puts aside; ``sentences`` list what is removed with it, or why it stays."""
 
     what: str
     name: str

@@ -1,4 +1,4 @@
-"""One page that says what goes along before something is taken back."""
+"""The page that lists what is removed with an object, before it is removed."""
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError

@@ -15,7 +15,7 @@ from annotation.studies.models import Role
 
 
 def _acted(request, slug, user, act) -> object:
-    """Let ``act(study, person)`` do it and say so; back to the rater's page."""
+    """Let ``act(study, person)`` do it, show a message, and redirect to the rater's page."""
     study = study_for(request.user, slug, MANAGERS)
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)

@@ -108,7 +108,7 @@ def _servers(request) -> list:
 
 
 def _opened(request, study, task, **wanted) -> bool:
-    """Open the batch and say so; False where it is another than the one that was shown."""
+    """Open the batch and show a message; False where it is another than the one that was shown."""
     try:
         batch = open_batch(study, task, by=request.user, **wanted)
     except DomainError as refusal:

@@ -32,15 +32,17 @@ def scored(query, owner) -> list[dict]:
     """
     standing = Judgment.objects.standing().filter(annotator=owner, slot__item__query=query)
     rows = Score.objects.filter(feedback__in=standing).select_related("option__candidate")
-    found = {}
+    answers = {}
     for row in rows.order_by("pk"):
-        one = found.setdefault(
+        answer = answers.setdefault(
             row.option.candidate_id, {"candidate": row.option.candidate, "scores": []}
         )
-        one["scores"].append((row.criterion, row.score, row.text))
-    for one in found.values():
-        one["mean"] = sum(score for _criterion, score, _text in one["scores"]) / len(one["scores"])
-    return sorted(found.values(), key=lambda one: -one["mean"])
+        answer["scores"].append((row.criterion, row.score, row.text))
+    for answer in answers.values():
+        answer["mean"] = sum(score for _criterion, score, _text in answer["scores"]) / len(
+            answer["scores"]
+        )
+    return sorted(answers.values(), key=lambda answer: -answer["mean"])
 
 
 def request_claims(response: GoldResponse, *, endpoint: str = "", by=None) -> Candidate:
@@ -92,7 +94,7 @@ def request_rubric(query: Query, owner, *, endpoint: str = "", by=None) -> Candi
     judged = scored(query, owner)
     if not judged:
         raise DomainError(_("Judge at least one answer to this query first."), code="judged")
-    shown = [(one["candidate"].text, one["scores"]) for one in judged]
+    shown = [(answer["candidate"].text, answer["scores"]) for answer in judged]
     last = Judgment.objects.filter(annotator=owner, slot__item__query=query).latest("pk").pk
     prompt = prompts.rubric(query.text, query.need, shown)
     return generate.request_text(query, RUBRIC, str(last), prompt, endpoint=endpoint, by=by)
@@ -116,11 +118,11 @@ def reviewed(query, owner) -> ClaimReview | None:
 
 
 def information(review: ClaimReview | None) -> list[str]:
-    """The gold information: the claims that the owner kept, as edited; none before the review."""
+    """The gold information: the claims that the owner accepted, as edited; [] before the review."""
     if review is None:
         return []
     verdicts = review.verdicts.exclude(verdict="drop").select_related("claim")
-    return [one.text or one.claim.text for one in verdicts.order_by("claim__number")]
+    return [verdict.text or verdict.claim.text for verdict in verdicts.order_by("claim__number")]
 
 
 def lines(text: str) -> list[str]:
@@ -139,7 +141,7 @@ def _take_claims(row: Candidate) -> None:
 
 
 def _close_earlier(response: GoldResponse) -> None:
-    """Ask about the claims of earlier versions no more, but where their owner has begun to say."""
+    """Close the review of earlier versions' claims, unless their owner has started it."""
     begun = Draft.objects.filter(slot=OuterRef("pk"))
     earlier = Slot.objects.filter(
         ~Exists(begun),

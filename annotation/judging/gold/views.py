@@ -16,7 +16,7 @@ from annotation.studies.access import study_for
 from annotation.studies.models import Role
 
 
-def _own(request, slug, key):
+def _study_and_query(request, slug, key):
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not study.consented:
         raise PermissionDenied
@@ -26,7 +26,7 @@ def _own(request, slug, key):
 @require_http_methods(["GET", "POST"])
 def page(request, slug, key):
     """GET shows all of it; POST saves the gold response as its next version."""
-    study, query = _own(request, slug, key)
+    study, query = _study_and_query(request, slug, key)
     if request.htmx:
         # Only what is being written: the fields may hold what nobody has saved yet.
         context = {"study": study, "query": query, "asked": True} | _jobs(query)
@@ -46,7 +46,7 @@ def page(request, slug, key):
 @require_POST
 def split(request, slug, key):
     """Ask the chosen model server to split the newest gold response into claims, or once more."""
-    _study, query = _own(request, slug, key)
+    _study, query = _study_and_query(request, slug, key)
     response = gold.newest(query)
     endpoint = request.POST.get("endpoint", "")
     try:
@@ -66,7 +66,7 @@ def split(request, slug, key):
 @require_POST
 def rubric(request, slug, key):
     """Save the rubric as edited, or ask a model server to write one from the owner's judgments."""
-    _study, query = _own(request, slug, key)
+    _study, query = _study_and_query(request, slug, key)
     try:
         if "write" in request.POST:
             endpoint = request.POST.get("endpoint", "")

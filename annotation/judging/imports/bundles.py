@@ -29,8 +29,8 @@ CHUNK = 2_000
 # Items of one batch: bounds the memory that opening them takes.
 BATCH = 20_000
 STORED = ("text", "model", "strategy", "urls")
-# Where the fields of a bundle's item are kept.
-KEPT = {
+# The columns with the fields of a bundle's item.
+COMPARED = {
     "task": "batch__task__name",
     "purpose": "batch__purpose",
     "query": "query__external_id",
@@ -109,19 +109,21 @@ def _store_study(bundle: Bundle, by) -> Study:
 
 
 def store_task(study, task) -> None:
-    """Add ``task`` (bundle.Task), or a new version of it where it says something else."""
-    said = {name: getattr(task, name) for name in ("kind", "overlap", "guideline", "config")}
+    """Add ``task`` (bundle.Task), or a new version of it where it differs."""
+    fields = {name: getattr(task, name) for name in ("kind", "overlap", "guideline", "config")}
     if task.translations:
-        said["translations"] = task.translations
+        fields["translations"] = task.translations
     newest = study.tasks.filter(name=task.name).order_by("-version").first()
     if newest and newest.kind != task.kind:
         # Versions of a task are read together.
         words = f"the study has a task “{task.name}” of the kind {newest.kind}: choose another name"
         raise BundleError([f"study.json: {words}"])
-    if newest is None or any(getattr(newest, name) != value for name, value in said.items()):
+    if newest is None or any(getattr(newest, name) != value for name, value in fields.items()):
         version = newest.version + 1 if newest else 1
-        kept = {"translations": newest.translations} if newest else {}
-        TaskDefinition.objects.create(study=study, name=task.name, version=version, **kept | said)
+        translations = {"translations": newest.translations} if newest else {}
+        TaskDefinition.objects.create(
+            study=study, name=task.name, version=version, **translations | fields
+        )
 
 
 def _store_personas(study, rows, report, by) -> None:
@@ -134,11 +136,11 @@ def _store_memories(study, rows, report, by) -> None:
     for chunk in chunks(rows, CHUNK):
         wanted = {(personas[row["persona"]], row["text"]): None for _, row in chunk}
         there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
-        known = set(there.values_list("persona_id", "text"))
+        stored = set(there.values_list("persona_id", "text"))
         Memory.objects.bulk_create(
             Memory(persona_id=persona, text=text)
             for persona, text in wanted
-            if (persona, text) not in known
+            if (persona, text) not in stored
         )
 
 
@@ -155,22 +157,22 @@ def _store_candidates(study, rows, report, by) -> None:
             ).values_list("external_id", "pk")
         )
         there = study.candidates.filter(external_id__in=[row["id"] for _, row in chunk])
-        known = {
-            external_id: said
-            for external_id, *said in there.values_list(
+        stored = {
+            external_id: fields
+            for external_id, *fields in there.values_list(
                 "external_id", "query__external_id", *STORED
             )
         }
         new = []
         for line, row in chunk:
-            said = {name: row[name] for name in STORED}
-            if row["id"] not in known:
+            fields = {name: row[name] for name in STORED}
+            if row["id"] not in stored:
                 new.append(
                     Candidate(
-                        study=study, query_id=queries[row["query"]], external_id=row["id"], **said
+                        study=study, query_id=queries[row["query"]], external_id=row["id"], **fields
                     )
                 )
-            elif known[row["id"]] != [row["query"], *said.values()]:
+            elif stored[row["id"]] != [row["query"], *fields.values()]:
                 report.fault(
                     f"candidates.jsonl, line {line}",
                     f"the study has another candidate “{row['id']}”, and answers are never edited: "
@@ -218,7 +220,7 @@ def _store_items(study, rows, report, by) -> None:
 
 def _unknown_items(study, chunk, tasks, report) -> Iterator[tuple[int, dict]]:
     """Line and row of each item that the study does not have, its references read."""
-    known = _known_items(study, [row["id"] for _, row in chunk])
+    stored = _known_items(study, [row["id"] for _, row in chunk])
     named = {name: {row[name] for _, row in chunk} for name in ("query", "attribute")}
     queries = study.queries.filter(external_id__in=named["query"], replaced_at=None)
     queries = {query.external_id: query for query in queries}
@@ -233,10 +235,13 @@ def _unknown_items(study, chunk, tasks, report) -> Iterator[tuple[int, dict]]:
         .defer("text", "prompt", "parameters", "query__text", "query__need")
     }
     for line, row in chunk:
-        there = known.get(row["id"])
+        there = stored.get(row["id"])
         if there is None:
-            found = {"query": queries.get(row["query"]), "attribute": traits.get(row["attribute"])}
-            yield line, row | found | {"options": [candidates[id] for id in row["candidates"]]}
+            references = {
+                "query": queries.get(row["query"]),
+                "attribute": traits.get(row["attribute"]),
+            }
+            yield line, row | references | {"options": [candidates[id] for id in row["candidates"]]}
         elif not _same_item(there, row, tasks[row["task"]]):
             report.fault(
                 f"items.jsonl, line {line}",
@@ -266,21 +271,22 @@ def _row(line, row, task, report) -> dict | None:
 
 def _known_items(study, ids) -> dict[str, dict]:
     there = Item.objects.filter(study=study, external_id__in=ids)
-    known = {
-        row["external_id"]: {name: row[field] for name, field in KEPT.items()} | {"candidates": []}
-        for row in there.values("external_id", *KEPT.values())
+    stored = {
+        row["external_id"]: {name: row[field] for name, field in COMPARED.items()}
+        | {"candidates": []}
+        for row in there.values("external_id", *COMPARED.values())
     }
     options = ItemOption.objects.filter(item__in=there).order_by("item", "number")
     for item, candidate in options.values_list("item__external_id", "candidate__external_id"):
-        known[item]["candidates"].append(candidate)
-    return known
+        stored[item]["candidates"].append(candidate)
+    return stored
 
 
 def _same_item(there: dict, row: dict, task) -> bool:
-    said = {name: row[name] for name in there}
+    fields = {name: row[name] for name in there}
     # An item that names no overlap took the task's of its time.
     overlap = row["overlap"] or there["overlap"]
-    return there == said | {"overlap": overlap, "expected": item_rows.expected(task, row)}
+    return there == fields | {"overlap": overlap, "expected": item_rows.expected(task, row)}
 
 
 STEPS = {

@@ -52,7 +52,7 @@ class RowReport(format.Report):
         self.rows.append(Fault(int(place.rsplit(" ", 1)[1]), words))
 
     def unknown(self, name: str, place: str, key: str) -> None:
-        """A program that sends a key which is not read is told so."""
+        """Report each key that is not read."""
         self.fault(place, f"the key “{key[:80]}” is not part of the format")
 
     def finish(self) -> None:

@@ -16,6 +16,7 @@ from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
 from annotation.judging.imports import votes_file
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Desk, Item, ItemOption, Judgment, Selection, Slot
 from annotation.judging.work.submit import KEY_LIMIT
 from annotation.studies.models import Study
@@ -39,15 +40,15 @@ def import_votes(study, path, progress: Callable = silent) -> dict:
     rejected = []
     for chunk in chunks(progress(votes_file.rows(path), "votes", None), CHUNK):
         good = []
-        for line, row in chunk:
-            if isinstance(row, str):
-                rejected.append({"line": line, "reason": row})
+        for line, vote in chunk:
+            if isinstance(vote, str):
+                rejected.append({"line": line, "reason": vote})
             else:
-                good.append((line, row))
+                good.append((line, vote))
         rejected += votes.store(good)
     votes.count()
     sql.analyze(Slot, Judgment, Selection, Desk, User)
-    rejected.sort(key=lambda one: one["line"])
+    rejected.sort(key=lambda row: row["line"])
     items, workers = {item for item, _ in votes.stored}, {who for _, who in votes.stored}
     return {
         "votes": len(votes.stored),
@@ -72,7 +73,7 @@ class _Votes:
         self.workers = self._people({row.worker for _, row in rows})
         # Read after the slots were locked: whoever held them has finished.
         self.open = self._open_slots()
-        self.said = self._said()
+        self.votes_there = self._votes_there()
         taken, selections, rejected = [], [], []
         for line, row in rows:
             try:
@@ -125,8 +126,8 @@ class _Votes:
         wanted = {f"{self.study.slug}:{name}": name for name in names}
         long = {key for key in wanted if len(key) > WORKER_LIMIT}
         keys = wanted.keys() - long
-        known = User.objects.filter(worker__in=keys)
-        missing = keys - set(known.values_list("worker", flat=True))
+        accounts = User.objects.filter(worker__in=keys)
+        missing = keys - set(accounts.values_list("worker", flat=True))
         User.objects.bulk_create(
             [
                 User(worker=key, password=make_password(None), is_active=False)
@@ -135,21 +136,21 @@ class _Votes:
             # Another import may have made the same person a moment ago.
             ignore_conflicts=True,
         )
-        return {wanted[key]: pk for key, pk in known.all().values_list("worker", "pk")}
+        return {wanted[key]: pk for key, pk in accounts.all().values_list("worker", "pk")}
 
     def _open_slots(self) -> dict[object, list]:
-        found = defaultdict(list)
+        open_slots = defaultdict(list)
         rows = (
             Slot.objects.select_for_update()
             .filter(item__in=[item["pk"] for item in self.items.values()], status="open")
             .order_by("item", "-ordinal")
         )
         for item, slot in rows.values_list("item_id", "pk"):
-            found[item].append(slot)
-        return found
+            open_slots[item].append(slot)
+        return open_slots
 
-    def _said(self) -> dict[tuple, tuple]:
-        """What the chunk's workers have said about its items already."""
+    def _votes_there(self) -> dict[tuple, tuple]:
+        """Votes of the chunk's workers on its items that are stored already."""
         # The voided ones too: who was taken out of an item is never given it again.
         rows = Selection.objects.filter(
             replaced_by=None,
@@ -169,8 +170,8 @@ class _Votes:
         number, option = item["options"].get(row.label, (None, None))
         outcome = "choice" if option else row.label
         pair = (item["pk"], worker)
-        if pair in self.said:
-            if self.said[pair] != (outcome, option):
+        if pair in self.votes_there:
+            if self.votes_there[pair] != (outcome, option):
                 raise DomainError(f"{row.worker} has given another vote on this item before")
             self.stored.add(pair)
             return None
@@ -179,7 +180,7 @@ class _Votes:
                 f"none of the item's {item['overlap']} judgments is open: they are done, held or "
                 "closed"
             )
-        self.said[pair] = (outcome, option)
+        self.votes_there[pair] = (outcome, option)
         self.stored.add(pair)
         counter = {"tie": "ties", "none": "nones"}.get(outcome, f"votes_{number}")
         self.counters[item["pk"]][counter] += 1
@@ -188,7 +189,7 @@ class _Votes:
             annotator_id=worker,
             key=_key(row),
             digest=_sha256(json.dumps([row.task, row.worker, row.label])),
-            # Which order the worker saw is not known.
+            # A votes file has no order of presentation.
             shown=[],
             reason=row.reason,
             seconds=row.seconds,
@@ -203,7 +204,7 @@ class _Votes:
         item = self.items.get(row.task)
         if item is None:
             raise DomainError(f"the study has no item “{row.task[:80]}”")
-        if item["kind"] != "selection":
+        if kind_of(item["kind"]).MODEL is not Selection:
             raise DomainError(f"votes on a task of the kind {item['kind']} cannot be imported")
         if row.label in ("tie", "none"):
             if not item["config"][row.label]:
@@ -220,11 +221,11 @@ def _insert(selections: list[Selection]) -> None:
     columns = Judgment._meta.local_concrete_fields
     common = [column.attname for column in columns if not column.primary_key]
     parents = Judgment.objects.bulk_create(
-        Judgment(**{name: getattr(one, name) for name in common}) for one in selections
+        Judgment(**{name: getattr(selection, name) for name in common}) for selection in selections
     )
     rows = [
-        (parent.pk, one.outcome, one.choice_id)
-        for parent, one in zip(parents, selections, strict=True)
+        (parent.pk, selection.outcome, selection.choice_id)
+        for parent, selection in zip(parents, selections, strict=True)
     ]
     with connection.cursor() as cursor:
         cursor.executemany(

@@ -1,4 +1,4 @@
-"""Reads a votes file, CSV or JSON lines told apart by content, one row at a time."""
+"""Reads a votes file, CSV or JSON lines by its content, one row at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from annotation.judging.kinds.common import REASON_LIMIT
 from annotation.judging.work.submit import read_seconds
 
 REQUIRED = ("task", "worker", "label")
-KNOWN = (*REQUIRED, "submitted_at", "seconds", "reason")
+COLUMNS = (*REQUIRED, "submitted_at", "seconds", "reason")
 FIRST_YEAR = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -25,7 +25,7 @@ class VotesFileError(DomainError):
 
 @dataclass(frozen=True)
 class Vote:
-    """One row of the file; ``submitted_at`` is now where the file does not say."""
+    """One row of the file; ``submitted_at`` is now where the file has no time."""
 
     task: str
     worker: str
@@ -55,7 +55,7 @@ def rows(path) -> Iterator[tuple[int, Vote | str]]:
 
 
 def _check_header(header: list[str]) -> None:
-    for name in KNOWN:
+    for name in COLUMNS:
         if header.count(name) > 1:
             raise ValueError(f"two columns are called {name}")
         if name in REQUIRED and name not in header:

@@ -4,8 +4,8 @@ A kind is one folder: ``tables`` (its answers in the database), ``form`` (the fo
 task, the body of the API) and ``kind`` (a subclass of Kind). Generic code asks the kind of a task
 and never spells a kind's name. tests/judging/test_kinds.py checks every kind of ``KINDS``.
 
-An *answer* is what one judgment says, with options under their canonical numbers. Its *label* is
-what people agree on or not: a text where SHAPE is "label", else a dictionary of parts.
+An *answer* is the content of one judgment, with options under their canonical numbers. Its *label*
+is what people agree on or not: a text where SHAPE is "label", else a dictionary of parts.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -37,7 +37,7 @@ class Field:
 
 
 class Answer(Protocol):
-    """What one judgment says; ``detail`` is beside the label: how much better, or why not."""
+    """The content of one judgment; ``detail`` adds to the label: how much better, or why not."""
 
     @property
     def label(self) -> Label: ...
@@ -116,7 +116,7 @@ class Kind(Protocol):
         ...
 
     def columns(self, answer, held) -> dict[str, Any]:
-        """What the row of MODEL has besides a judgment's common columns."""
+        """The columns of MODEL's row apart from those of every judgment."""
         return {}
 
     def parts(self, answer, held, judgment: int) -> list[Model]:
@@ -154,7 +154,7 @@ class Kind(Protocol):
         ...
 
     def context(self, shown, typed) -> dict:
-        """What the template needs besides what is shown."""
+        """The template's variables apart from the shown item."""
         return {}
 
     def scale(self, config: dict) -> list[str]:
@@ -205,9 +205,9 @@ class Kind(Protocol):
         """Every value of ``choice``."""
         return self.labels(config)
 
-    def agrees(self, given: Label, expected: Label, config: dict) -> bool:
+    def agrees(self, label: Label, expected: Label, config: dict) -> bool:
         """Whether an answer counts as the expected one: by default, the same choice."""
-        return self.choice(given, config) == self.choice(expected, config)
+        return self.choice(label, config) == self.choice(expected, config)
 
     def label_words(self, label: Label, config: dict) -> str:
         """One label in words; options are called "Answer 1", "Answer 2", ..."""

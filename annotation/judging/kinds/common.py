@@ -112,7 +112,7 @@ def text_of(data, name: str, rule: str, least: int = 0) -> str:
 
 
 def choice_of(data, name: str, allowed, sentence: str) -> str:
-    """The value of a field that must be one of ``allowed``; DomainError says ``sentence``."""
+    """The value of a field that must be one of ``allowed``; DomainError has ``sentence``."""
     value = data.get(name)
     if not isinstance(value, str) or value not in allowed:
         raise DomainError(sentence, code=name)

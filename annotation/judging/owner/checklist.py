@@ -151,13 +151,13 @@ def _queries(user, studies: list[int]):
     reviews = ClaimReview.objects.standing().filter(
         slot__item__gold__query=OuterRef("pk"), annotator=user
     )
-    mine = Query.objects.filter(study__in=studies, owner=user, replaced_at=None).annotate(
+    queries = Query.objects.filter(study__in=studies, owner=user, replaced_at=None).annotate(
         is_judged=Exists(judged),
         has_gold=Exists(GoldResponse.objects.filter(query=OuterRef("pk"))),
         has_review=Exists(reviews),
         has_rubric=Exists(Rubric.objects.filter(query=OuterRef("pk"))),
     )
-    return mine.values("study").annotate(
+    return queries.values("study").annotate(
         drafts=Count("pk", Q(ready=False)),
         ready=Count("pk", Q(ready=True)),
         judged_queries=Count("pk", Q(is_judged=True)),
@@ -224,10 +224,10 @@ def _note_sent(p: Progress) -> str:
 
 
 def _note_decided(p: Progress) -> str:
-    kept, pending = p.history.get("kept", 0), p.history.get("pending", 0)
-    if not kept + pending:
+    n_kept, pending = p.history.get("kept", 0), p.history.get("pending", 0)
+    if not n_kept + pending:
         return ""
-    return _("%(kept)d kept, %(pending)d not decided.") % {"kept": kept, "pending": pending}
+    return _("%(kept)d kept, %(pending)d not decided.") % {"kept": n_kept, "pending": pending}
 
 
 def _note_allowed(p: Progress) -> str:

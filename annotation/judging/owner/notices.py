@@ -1,4 +1,4 @@
-"""Tells owners that answers to their own questions, or claims, are open for them to judge.
+"""Notifies owners that answers to their own questions, or claims, are open for them to judge.
 
 The message on the desk is written in the transaction that opens the items. A mail follows where a
 mail server is set; a mail that cannot be sent is logged, and the message stays.

@@ -1,6 +1,6 @@
 """How a person gets their history from each service, and how long that takes.
 
-Menus change: the names are those of autumn 2026, and each entry says what the service sends.
+Menus change: the names are those of autumn 2026, and each entry describes the service's file.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is typed and not yet submitted, kept on the server for its author."""
+"""What is typed and not yet submitted, stored on the server for its author."""
 
 import json
 from datetime import timedelta
@@ -18,7 +18,7 @@ SIZE_LIMIT = 400_000
 def save(study, slot_id, annotator, data: dict, *, change: bool = False) -> None:
     """Keep ``data`` (field: list of text) as this person's draft of a slot, over the earlier one.
 
-    Whoever types still works: a held slot's lease is renewed. ``change`` says that the draft is of
+    Whoever types still works: a held slot's lease is renewed. ``change``: the draft is of
     a change to an answer already given. Raises NotFound where the slot is not this person's,
     Conflict where the answer was given meanwhile (in another tab, or just before a late draft
     came in), DomainError where there is too much.
@@ -29,10 +29,10 @@ def save(study, slot_id, annotator, data: dict, *, change: bool = False) -> None
             _("A draft has at most %(n)d characters.") % {"n": SIZE_LIMIT}, code="too_long"
         )
     # Locked, so that a draft cannot come between a submit's rows.
-    mine = Slot.objects.select_for_update(no_key=True).filter(
+    slots = Slot.objects.select_for_update(no_key=True).filter(
         pk=slot_id, study=study, annotator=annotator, status__in=["held", "done"]
     )
-    slot = mine.first()
+    slot = slots.first()
     if slot is None:
         raise NotFound(_("You do not hold this item."))
     if (slot.status == Slot.Status.DONE) != change:

@@ -73,7 +73,7 @@ class Outcome:
 def next_slot(desk: Desk, rates: Rates, done: int):
     """Hand out the check that is due for a desk's person after ``done`` judgments, or None.
 
-    All training comes first, then each gold item and each repeat at a place drawn anew: one in
+    All training comes first, then each gold item and each repeat at a newly drawn place: one in
     ``gold_every`` (``repeat_every``) judgments on average, irregularly, so that nobody can count
     them off. Whoever fails the training is stopped. The caller holds the desk's lock and the person
     holds nothing.
@@ -106,11 +106,12 @@ def _hand_out(desk: Desk, item: Item):
 
 def _fresh(desk: Desk, purpose: str):
     """The study's checks that this person has neither answered nor handed back, in their order."""
-    mine = {"item": OuterRef("pk"), "annotator": desk.annotator_id}
-    found = active(desk.study_id, purpose).filter(
-        ~Exists(Slot.objects.filter(**mine)), ~Exists(Handback.objects.filter(**mine))
+    of_annotator = {"item": OuterRef("pk"), "annotator": desk.annotator_id}
+    items = active(desk.study_id, purpose).filter(
+        ~Exists(Slot.objects.filter(**of_annotator)),
+        ~Exists(Handback.objects.filter(**of_annotator)),
     )
-    return found.order_by("position")
+    return items.order_by("position")
 
 
 def active(study, purpose: str):
@@ -188,8 +189,8 @@ def copied(old: Item, batch: Batch, **fields) -> Item:
         **fields,
     )
     ItemOption.objects.bulk_create(
-        ItemOption(item=item, number=one.number, candidate_id=one.candidate_id)
-        for one in old.options.all()
+        ItemOption(item=item, number=option.number, candidate_id=option.candidate_id)
+        for option in old.options.all()
     )
     return item
 
@@ -207,7 +208,7 @@ def _due(desk: Desk, name: str, every: int, done: int) -> bool:
 
 
 def _drawn(desk: Desk, *parts) -> random.Random:
-    # With the secret, so that nobody who knows the rule can compute the places.
+    # With the secret, so that the rule alone does not give the places.
     return random.Random(f"{settings.SECRET_KEY}/{desk.pk}/{parts}")  # noqa: S311 - reproducible
 
 
@@ -236,7 +237,7 @@ def trained(desk: Desk) -> tuple[int, int]:
     """(answered as expected, answered or skipped) of the training since the last reset."""
     since = {"claimed_at__gte": desk.training_since} if desk.training_since else {}
     slots = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, **since)
-    own = outcomes(desk.study_id, Purpose.TRAINING, slot__in=slots)
+    answered = outcomes(desk.study_id, Purpose.TRAINING, slot__in=slots)
     skipped = Handback.objects.filter(
         annotator=desk.annotator_id,
         cause=Handback.Cause.SKIPPED,
@@ -245,7 +246,7 @@ def trained(desk: Desk) -> tuple[int, int]:
     )
     if desk.training_since:
         skipped = skipped.filter(at__gte=desk.training_since)
-    return sum(one.right for one in own), len(own) + skipped.count()
+    return sum(outcome.right for outcome in answered), len(answered) + skipped.count()
 
 
 def outcomes(study, purpose: str, **only) -> list[Outcome]:

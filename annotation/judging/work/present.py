@@ -113,8 +113,8 @@ class Shown:
     @property
     def needs(self) -> list[tuple[str, str]]:
         """(name, text) of each part of the need; the name of what is wanted is empty."""
-        parts = [(own.NAMES.get(part, ""), self.guide.get(part)) for part in own.PARTS]
-        return [one for one in parts if one[1]] or [("", self.need)] * bool(self.need)
+        parts = [(own.NAMES.get(name, ""), self.guide.get(name)) for name in own.PARTS]
+        return [part for part in parts if part[1]] or [("", self.need)] * bool(self.need)
 
     @property
     def traits(self) -> dict | None:

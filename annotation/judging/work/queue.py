@@ -70,7 +70,7 @@ _FIELDS = (
 def lock_desk(study, annotator) -> Desk:
     """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing.
 
-    ``rates`` on it are those of the study's checks, None where it has none; ``exhausted`` tells
+    ``rates`` on it are those of the study's checks, None where it has none; ``exhausted`` means
     that a lap gave this person nothing a short while ago.
     """
     whose = {"study": study.pk, "annotator": annotator.pk}
@@ -78,8 +78,8 @@ def lock_desk(study, annotator) -> Desk:
     if row is None:
         Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
         row = sql.first(_DESK, whose)
-    own, rates = row[: len(_FIELDS)], row[len(_FIELDS) :]
-    fields = dict(zip(_FIELDS, own, strict=True))
+    values, rates = row[: len(_FIELDS)], row[len(_FIELDS) :]
+    fields = dict(zip(_FIELDS, values, strict=True))
     exhausted = fields.pop("exhausted")
     desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **fields)
     desk.exhausted = exhausted

@@ -35,10 +35,10 @@ _LOCK = """
 # One of these a way to count; a revision takes its old answer back with -1.
 _COUNT = {
     counter: f"""
-    UPDATE judging_item SET done = done + %(one)s, {counter} = {counter} + %(by)s
+    UPDATE judging_item SET done = done + %(step)s, {counter} = {counter} + %(by)s
     WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
     for counter in Item.COUNTERS.values()
-} | {"": "UPDATE judging_item SET done = done + %(one)s WHERE id = %(item)s RETURNING id"}
+} | {"": "UPDATE judging_item SET done = done + %(step)s WHERE id = %(item)s RETURNING id"}
 _FINISH = """
     WITH typed AS (
         DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s)
@@ -94,19 +94,19 @@ class Held:
 
 
 def submit(
-    study, slot_id, annotator, data, *, key: str, said=None, seconds=None, claim_next=False
+    study, slot_id, annotator, data, *, key: str, body=None, seconds=None, claim_next=False
 ) -> Submitted:
     """Store the annotator's answer to a slot of ``study``, once, and take the next if asked to.
 
     ``data`` is a form or an API body; ``key`` names the submit: the same key again is answered
-    without storing anything, as long as ``said`` (what was said, JSON; default ``data``) is the
+    without storing anything, as long as ``body`` (JSON; default ``data``) is the
     same. ``seconds`` is the active time. Raises NotFound where the slot is not this person's,
     Conflict where somebody else has it by now or the key carried other words, DomainError where the
     answer is incomplete. Whatever is raised, nothing was stored.
     """
     _check_key(key)
     seconds = read_seconds(seconds)
-    digest = _digest(slot_id, data if said is None else said)
+    digest = _digest(slot_id, data if body is None else body)
     try:
         with transaction.atomic():
             desk = queue.lock_desk(study, annotator)
@@ -125,15 +125,15 @@ def submit(
     return Submitted(judgment, held.done, next_slot, held.training)
 
 
-def revise(study, slot_id, annotator, data, *, key: str, said=None, seconds=None) -> Submitted:
-    """Store a new answer in place of the annotator's own to ``slot_id``; the old one is kept.
+def revise(study, slot_id, annotator, data, *, key: str, body=None, seconds=None) -> Submitted:
+    """Store a new answer in place of the annotator's own to ``slot_id``; the old one stays stored.
 
     Arguments and idempotency as of ``submit``. Raises NotFound where this person has not judged the
     slot, Conflict where the study's window for edits is over, DomainError for a wrong answer.
     """
     _check_key(key)
     seconds = read_seconds(seconds)
-    digest = _digest(slot_id, data if said is None else said)
+    digest = _digest(slot_id, data if body is None else body)
     try:
         with transaction.atomic():
             queue.lock_desk(study, annotator)
@@ -151,10 +151,10 @@ def revise(study, slot_id, annotator, data, *, key: str, said=None, seconds=None
 
 def own_judgment(study, slot_id, annotator) -> Judgment:
     """The standing judgment of this person on a slot, of its kind's class; NotFound for none."""
-    mine = Judgment.objects.filter(
+    judgments = Judgment.objects.filter(
         slot=slot_id, slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
     ).select_related("slot__item__batch__task")
-    newest = mine.order_by("-revision").first()
+    newest = judgments.order_by("-revision").first()
     if newest is None:
         raise NotFound(_("You have not judged this item."))
     kind = kind_of(newest.slot.item.batch.task.kind)
@@ -163,17 +163,17 @@ def own_judgment(study, slot_id, annotator) -> Judgment:
 
 def last_answered(study, annotator):
     """The slot of this person's last judgment in ``study`` while it may be changed, or None."""
-    mine = Judgment.objects.filter(
+    judgments = Judgment.objects.filter(
         slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
     ).select_related("slot__item__batch")
-    newest = mine.order_by("-pk").first() if study.edit_hours else None
+    newest = judgments.order_by("-pk").first() if study.edit_hours else None
     return newest.slot_id if newest and editable(study, newest) else None
 
 
 def editable(study, judgment) -> bool:
     """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer.
 
-    Hidden checks like work, so that nobody can tell them apart by it; their first answer counts.
+    Hidden checks like work, so that it does not reveal them; their first answer counts.
     """
     if judgment.slot.item.batch.purpose == Batch.Purpose.TRAINING:
         return False
@@ -207,8 +207,8 @@ def _check_key(key: str) -> None:
         )
 
 
-def _digest(slot_id, said) -> str:
-    text = json.dumps([str(slot_id), said], sort_keys=True, ensure_ascii=True)
+def _digest(slot_id, body) -> str:
+    text = json.dumps([str(slot_id), body], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -273,19 +273,19 @@ def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgme
     )
     if held.counts:
         if replaces:
-            _count(held, held.kind.answer_of(replaces).label, one=-1)
-        _count(held, answer.label, one=1)
+            _count(held, held.kind.answer_of(replaces).label, step=-1)
+        _count(held, answer.label, step=1)
     sql.first(_FINISH, {"slot": held.slot, "me": annotator.pk})
     return judgment
 
 
-def _count(held, label, *, one: int) -> None:
+def _count(held, label, *, step: int) -> None:
     counter = Item.COUNTERS[label] if held.kind.COUNTED else ""
-    sql.first(_COUNT[counter], {"item": held.item, "one": one, "by": one})
+    sql.first(_COUNT[counter], {"item": held.item, "step": step, "by": step})
 
 
 def _repeat(held, key, digest) -> Judgment | None:
-    """What this very submit stored before, or None; Conflict where it said something else then."""
+    """The judgment that this submit stored before, or None; Conflict where its body differed."""
     judgment = held.kind.MODEL.objects.filter(slot=held.slot, key=key).first()
     if judgment and judgment.digest != digest:
         raise Conflict(
@@ -298,10 +298,10 @@ def _repeat(held, key, digest) -> Judgment | None:
 def _advance(desk, held, claim_next: bool):
     """Count what was done, and where asked to, hand out the next slot."""
     # What was finished is what was in hand, but for a repeated or a late answer.
-    kept = queue.renew(desk) if claim_next and (held.done or held.lapsed) else None
-    if claim_next and kept is None:
+    renewed = queue.renew(desk) if claim_next and (held.done or held.lapsed) else None
+    if claim_next and renewed is None:
         return queue.take(desk, finished=0 if held.done else 1)
     if not held.done:
         desk.done += 1
         desk.save(update_fields=["done"])
-    return kept
+    return renewed

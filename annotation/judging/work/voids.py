@@ -25,18 +25,18 @@ def void(study, annotator, *, cause: str, by=None) -> int:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     desk = queue.lock_desk(study, annotator)
     # Locks in the order of a submit and of the reaper: slots, items, batches.
-    mine = Slot.objects.select_for_update().filter(study=study, annotator=annotator)
-    slots = list(mine.filter(status__in=["held", "done"]).order_by("item_id"))
+    of_annotator = Slot.objects.select_for_update().filter(study=study, annotator=annotator)
+    slots = list(of_annotator.filter(status__in=["held", "done"]).order_by("item_id"))
     purposes = dict(Item.objects.filter(slots__in=slots).values_list("pk", "batch__purpose"))
-    held = [one for one in slots if one.status == Slot.Status.HELD]
+    held = [slot for slot in slots if slot.status == Slot.Status.HELD]
     gone = [
-        one
-        for one in slots
-        if one.status == Slot.Status.DONE and purposes[one.item_id] == Batch.Purpose.WORK
+        slot
+        for slot in slots
+        if slot.status == Slot.Status.DONE and purposes[slot.item_id] == Batch.Purpose.WORK
     ]
     if gone:
         _uncount(gone)
-        Slot.objects.filter(pk__in=[one.pk for one in gone]).update(status=Slot.Status.VOID)
+        Slot.objects.filter(pk__in=[slot.pk for slot in gone]).update(status=Slot.Status.VOID)
         _open_anew(study, gone, annotator)
     if held:
         queue.reopen(held, Handback.Cause.RELEASED, cause)
@@ -51,7 +51,7 @@ def _uncount(gone: list[Slot]) -> None:
     locked = Item.objects.select_for_update(no_key=True).filter(pk__in=items.values())
     list(locked.order_by("pk").values_list("pk"))
     by_counter = defaultdict(list)
-    # The other kinds have no counter of their own besides `done`.
+    # The other kinds have no counter apart from `done`.
     counted = Judgment.objects.standing().filter(
         slot__in=items, slot__item__batch__task__kind__in=codes(COUNTED=True)
     )

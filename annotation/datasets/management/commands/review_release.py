@@ -30,9 +30,9 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps({"passages": passages}, ensure_ascii=False))
             return
-        for one in passages:
-            place = f"{one['file']}, row {one['line']}, {one['field']}"
-            around = " ".join(one["around"].split())
-            self.stdout.write(f"{place}: {one['kind']} “{one['text']}” in “{around}”")
+        for passage in passages:
+            place = f"{passage['file']}, row {passage['line']}, {passage['field']}"
+            around = " ".join(passage["around"].split())
+            self.stdout.write(f"{place}: {passage['kind']} “{passage['text']}” in “{around}”")
         kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(p["kind"] for p in passages).items())
         self.stdout.write(f"{len(passages)} passages to read" + (f": {kinds}" if kinds else ""))

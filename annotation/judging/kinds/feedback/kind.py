@@ -23,7 +23,7 @@ SCALE = range(1, 6)
 
 @dataclass(frozen=True)
 class Part:
-    """The score of one criterion of one answer, by the answer's number (None: not known)."""
+    """The score of one criterion of one answer, by the answer's number (None: missing)."""
 
     number: int | None
     criterion: str
@@ -170,9 +170,9 @@ class FeedbackKind(base.Kind):
         shown = [replace(part, number=places.get(part.number)) for part in answer.scores]
         return Answer(tuple(sorted(shown, key=lambda part: part.number or 0)))
 
-    def agrees(self, given: dict, expected: dict, config: dict) -> bool:
+    def agrees(self, label: dict, expected: dict, config: dict) -> bool:
         """Each expected score within 1."""
-        return all(name in given and abs(given[name] - n) <= 1 for name, n in expected.items())
+        return all(name in label and abs(label[name] - n) <= 1 for name, n in expected.items())
 
     def label_words(self, label: str, config: dict) -> str:
         return label

@@ -17,7 +17,7 @@ SPECIAL = ("tie", "none")
 
 @dataclass(frozen=True)
 class Answer:
-    """An outcome and, where it is a choice, the option's number (None: not known)."""
+    """An outcome and, where it is a choice, the option's number (None: missing)."""
 
     outcome: str
     number: int | None = None

@@ -28,11 +28,11 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, file, **options):
         """Store what fits, print the counts and what was rejected."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
+        target = Study.objects.filter(slug=study).first()
+        if target is None:
             raise CommandError(f"There is no study “{study}”.")
         try:
-            result = import_votes(found, file, progress=bar)
+            result = import_votes(target, file, progress=bar)
         except VotesFileError as error:
             raise CommandError(error.sentence) from error
         if options["json"]:
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             f"{result['votes']:,} votes by {result['workers']:,} workers on "
             f"{result['items']:,} items; {len(rejected):,} rejected"
         )
-        for one in rejected[:SHOWN]:
-            self.stderr.write(f"{file}, line {one['line']}: {one['reason']}")
+        for row in rejected[:SHOWN]:
+            self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
         if len(rejected) > SHOWN:
             self.stderr.write(f"… and {len(rejected) - SHOWN:,} more: --json lists all of them")

@@ -46,12 +46,12 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, task, overlap, **options):
         """Open, and print how many items and slots are new."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
+        target = Study.objects.filter(slug=study).first()
+        if target is None:
             raise CommandError(f"There is no study “{study}”.")
-        newest = found.tasks.filter(name=task).order_by("-version").first()
+        newest = target.tasks.filter(name=task).order_by("-version").first()
         if newest is None:
-            names = ", ".join(sorted(set(found.tasks.values_list("name", flat=True)))) or "none"
+            names = ", ".join(sorted(set(target.tasks.values_list("name", flat=True)))) or "none"
             raise CommandError(f"The study “{study}” has no task “{task}”. Its tasks: {names}.")
         scope = Scope(
             queries=tuple(options["query"]),
@@ -61,17 +61,17 @@ class Command(BaseCommand):
             number=options["number"],
         )
         if options["dry_run"]:
-            self._dry_run(summary_of(found, newest, overlap=overlap, scope=scope), options["json"])
+            self._dry_run(summary_of(target, newest, overlap=overlap, scope=scope), options["json"])
             return
         try:
-            batch = open_batch(found, newest, overlap=overlap, scope=scope)
+            batch = open_batch(target, newest, overlap=overlap, scope=scope)
         except DomainError as error:
             raise CommandError(error.sentence) from error
         slots = Slot.objects.filter(item__batch=batch).count() if batch else 0
         opened = {"items": batch.size if batch else 0, "slots": slots}
         words = f"{opened['items']:,} items and {opened['slots']:,} slots are open"
         self.stdout.write(json.dumps(opened) if options["json"] else words)
-        lacking = kind_of(newest.kind).lacking(found, newest, scope)
+        lacking = kind_of(newest.kind).lacking(target, newest, scope)
         if lacking:
             self.stderr.write(lacking.sentence)
         elif not batch:

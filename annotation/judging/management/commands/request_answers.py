@@ -35,15 +35,15 @@ class Command(BaseCommand):
 
     def handle(self, *, study, task, endpoint, limit, dry_run, **options):
         """Request, and print how many answers are new and what they are expected to take."""
-        found = Study.objects.filter(slug=study).first()
-        newest = found and found.tasks.filter(name=task).order_by("-version").first()
+        target = Study.objects.filter(slug=study).first()
+        newest = target and target.tasks.filter(name=task).order_by("-version").first()
         if newest is None:
             raise CommandError(f"There is no study “{study}” with a task “{task}”.")
         if limit is not None and limit < 1:
             raise CommandError("--limit is a number from 1 on.", returncode=2)
         try:
             with transaction.atomic():
-                rows = request_answers(found, newest, endpoint=endpoint, limit=limit)
+                rows = request_answers(target, newest, endpoint=endpoint, limit=limit)
                 transaction.set_rollback(dry_run)
         except DomainError as refusal:
             raise CommandError(refusal.sentence) from refusal
