@@ -38,10 +38,10 @@ def agreement_report(votes, level="nominal", declared=None, resamples=RESAMPLES,
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(of_counts)
         cohen = cohen_report(votes, category, labels, values)
-        patterns, coefficients_found = running.result()
+        patterns, coefficients_report = running.result()
     return {
         **counts_report(patterns, len(votes.workers), labels),
-        **coefficients_found,
+        **coefficients_report,
         "cohen_kappa": cohen,
         "icc": icc_report(votes, category, patterns, values),
     }

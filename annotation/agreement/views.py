@@ -134,8 +134,8 @@ def _headline(board) -> list:
     """Groups of figures for the head of a task's page, from the most asked for on."""
     # Claims are one person's own.
     agreement = summary.coefficients(board) if "agreement" in board.makers else []
-    tiers_found = summary.tiers(board)
-    return [group for group in (summary.progress(board) + agreement, tiers_found) if group]
+    tiers = summary.tiers(board)
+    return [group for group in (summary.progress(board) + agreement, tiers) if group]
 
 
 def _other_results(request, study, board):

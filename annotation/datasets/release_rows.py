@@ -9,12 +9,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
 from annotation.datasets.release_files import Faults, json_of, text_of
-from annotation.judging.kinds import codes
+from annotation.judging.kinds import codes, kind_of
 
 Rows = Iterator[tuple["Place", dict]]
 # The public copy of the benchmark spells one folder so.
@@ -335,7 +336,7 @@ class Long(Layout):
 
     def _items(self) -> Iterator[tuple[Place, dict]]:
         for place, row in self.read("items", None):
-            if row.get("kind") not in _SETTINGS:
+            if row.get("kind") not in codes(PUBLISHED=True):
                 self.fault(place, "items of this kind cannot be imported")
                 continue
             if isinstance(row.get("task"), str) and row["task"]:
@@ -351,7 +352,8 @@ class Long(Layout):
 
 
 def _settings(row: dict) -> dict:
-    return _SETTINGS[row["kind"]](row)
+    texts = partial(_texts, row)
+    return kind_of(row["kind"]).published_config(texts, bool(row.get("attribute_id")))
 
 
 def _texts(row: dict, column: str) -> list[str]:
@@ -360,28 +362,6 @@ def _texts(row: dict, column: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise DomainError(f"“{column}” is no list of text")
     return value
-
-
-def _selection(row: dict) -> dict:
-    labels = _texts(row, "labels")
-    options = len(_texts(row, "candidates"))
-    return {"options": options, "tie": "tie" in labels, "none": "none" in labels}
-
-
-# What the rows of a layout show of the settings of a task, by kind of judgment.
-_SETTINGS = {
-    "selection": _selection,
-    "preference": lambda row: {
-        "points": len(_texts(row, "labels")),
-        "attribute": bool(row.get("attribute_id")),
-    },
-    "feedback": lambda row: {
-        "criteria": _texts(row, "criteria"),
-        "options": len(_texts(row, "candidates")),
-    },
-    "attribute": lambda row: {},
-    "relevance": lambda row: {},
-}
 
 
 class PersonalBench(Layout):

@@ -220,7 +220,7 @@ def _store_items(study, rows, report, by) -> None:
 
 def _unknown_items(study, chunk, tasks, report) -> Iterator[tuple[int, dict]]:
     """Line and row of each item that the study does not have, its references read."""
-    stored = _known_items(study, [row["id"] for _, row in chunk])
+    stored = _stored_items(study, [row["id"] for _, row in chunk])
     named = {name: {row[name] for _, row in chunk} for name in ("query", "attribute")}
     queries = study.queries.filter(external_id__in=named["query"], replaced_at=None)
     queries = {query.external_id: query for query in queries}
@@ -269,7 +269,7 @@ def _row(line, row, task, report) -> dict | None:
     }
 
 
-def _known_items(study, ids) -> dict[str, dict]:
+def _stored_items(study, ids) -> dict[str, dict]:
     there = Item.objects.filter(study=study, external_id__in=ids)
     stored = {
         row["external_id"]: {name: row[field] for name, field in COMPARED.items()}

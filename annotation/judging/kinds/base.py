@@ -8,7 +8,7 @@ An *answer* is the content of one judgment, with options under their canonical n
 is what people agree on or not: a text where SHAPE is "label", else a dictionary of parts.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -68,6 +68,9 @@ class Kind(Protocol):
     # Whether items count its labels (Item.COUNTERS); such items get tiers.
     COUNTED: ClassVar[bool] = False
 
+    # Whether the items of a published release can be imported as tasks of this kind.
+    PUBLISHED: ClassVar[bool] = True
+
     # The task
 
     @property
@@ -85,6 +88,16 @@ class Kind(Protocol):
     def form(self, data=None, *, study, task=None) -> TaskForm:
         """The form that defines a task of this kind, or the next version of ``task``."""
         return self.Form(data, kind=self, study=study, task=task)
+
+    def published_config(
+        self, texts: Callable[[str], list[str]], attribute: bool
+    ) -> dict[str, Any]:
+        """The settings that an item of a published release shows.
+
+        ``texts(column)`` is a list of its row: "labels", "candidates" or "criteria";
+        ``attribute`` is whether it has one. Only of kinds with PUBLISHED.
+        """
+        return {}
 
     def options_range(self, config: dict) -> tuple[int, int]:
         """The least and the greatest number of answers that an item shows."""

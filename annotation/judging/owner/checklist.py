@@ -224,10 +224,10 @@ def _note_sent(p: Progress) -> str:
 
 
 def _note_decided(p: Progress) -> str:
-    n_kept, pending = p.history.get("kept", 0), p.history.get("pending", 0)
-    if not n_kept + pending:
+    accepted, pending = p.history.get("kept", 0), p.history.get("pending", 0)
+    if not accepted + pending:
         return ""
-    return _("%(kept)d kept, %(pending)d not decided.") % {"kept": n_kept, "pending": pending}
+    return _("%(kept)d kept, %(pending)d not decided.") % {"kept": accepted, "pending": pending}
 
 
 def _note_allowed(p: Progress) -> str:

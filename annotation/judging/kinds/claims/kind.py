@@ -49,6 +49,7 @@ class ClaimsKind(base.Kind):
     Form = TaskForm
     Body = ClaimsBody
     ASKS = ("query", "gold")
+    PUBLISHED = False
     LEVEL = "none"
     SHAPE = "parts"
 

@@ -80,6 +80,9 @@ class FeedbackKind(base.Kind):
         common.check_whole("least", full["least"], 1, 1000)
         return full
 
+    def published_config(self, texts, attribute):
+        return {"criteria": texts("criteria"), "options": len(texts("candidates"))}
+
     def options_range(self, config: dict) -> tuple[int, int]:
         """The last answers of a query may be fewer than stand side by side."""
         return 1, config["options"]

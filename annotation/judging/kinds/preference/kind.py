@@ -68,6 +68,9 @@ class PreferenceKind(base.Kind):
         common.check_whole("pairs_per_query", full["pairs_per_query"], 1, 100)
         return full
 
+    def published_config(self, texts, attribute):
+        return {"points": len(texts("labels")), "attribute": attribute}
+
     def plan(self, study, task, scope=planning.EVERYTHING):
         if task.config.get("attribute"):
             return personalised.plan(study, task, scope)

@@ -34,6 +34,7 @@ class RankingKind(base.Kind):
     Form = RankingForm
     Body = RankingBody
     ASKS = ("query", "options")
+    PUBLISHED = False
     DEFAULTS = {"options": 4, "ties": False}
     LEVEL = "ranks"
     SHAPE = "ranks"

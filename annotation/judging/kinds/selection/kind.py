@@ -54,6 +54,10 @@ class SelectionKind(base.Kind):
         common.check_whole("pairs_per_query", full["pairs_per_query"], 1, 100)
         return full
 
+    def published_config(self, texts, attribute):
+        options, labels = len(texts("candidates")), texts("labels")
+        return {"options": options} | {name: name in labels for name in SPECIAL}
+
     def plan(self, study, task, scope=planning.EVERYTHING):
         return planning.compared(study, task, scope)
 
