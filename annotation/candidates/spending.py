@@ -61,10 +61,10 @@ def call(study_id: int, server: Endpoint, messages: list[dict], schema: dict | N
         answer = endpoints.call(server, messages, schema)
     except CallFailed as failure:
         if failure.code in FREE:
-            _settle(reservation, 0, Decimal(0))
+            settle(reservation, 0, Decimal(0))
         raise
     used = answer.tokens_in + answer.tokens_out
-    _settle(reservation, used, server.cost(answer.tokens_in, answer.tokens_out))
+    settle(reservation, used, server.cost(answer.tokens_in, answer.tokens_out))
     return answer, time.monotonic() - begin
 
 
@@ -148,7 +148,8 @@ def _until_tomorrow() -> float:
     return (tomorrow - now).total_seconds()
 
 
-def _settle(reservation: Reservation, tokens: int, cost: Decimal) -> None:
+def settle(reservation: Reservation, tokens: int, cost: Decimal) -> None:
+    """Put what a call used in the place of what was reserved for it."""
     Spending.objects.filter(pk=reservation.spending).update(
         tokens=F("tokens") + (tokens - reservation.tokens),
         cost=F("cost") + (cost - reservation.cost),

@@ -29,3 +29,22 @@ class EvaluationForm(forms.Form):
         self.fields["endpoint"].choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
+
+
+class RaterForm(forms.Form):
+    """Which model judges the items of which task; ``confirmed`` once the cost was shown."""
+
+    task = forms.ChoiceField(label=_("Task"))
+    endpoint = forms.ChoiceField(label=_("Endpoint"))
+    limit = forms.IntegerField(
+        label=_("Items at most"), min_value=1, max_value=2**31 - 1, required=False,
+        help_text=_("Empty: all of them."),
+    )  # fmt: skip
+    confirmed = forms.BooleanField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args, servers, tasks, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["task"].choices = [(name, name) for name in tasks]
+        self.fields["endpoint"].choices = [
+            (server.name, f"{server.name} ({server.model})") for server in servers
+        ]

@@ -6,6 +6,7 @@ from django.db import models
 from annotation.core.jobs import Job
 from annotation.datasets.models import Release
 from annotation.judging.models import Item
+from annotation.studies.models import Study
 
 
 class Verdict(models.Model):
@@ -51,16 +52,22 @@ class Benchmark(models.Model):
 
 
 class Run(Job):
-    """One model in one setting on one benchmark. The row is the job."""
+    """One model on one benchmark in one setting, or on a task's items. The row is the job."""
 
     class Kind(models.TextChoices):
         CHOICE = "choice"
         SCORES = "scores"
         LEARNED = "learned"
         JUDGE = "judge"
+        RATER = "rater"
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="runs")
+    benchmark = models.ForeignKey(
+        Benchmark, on_delete=models.CASCADE, null=True, related_name="runs"
+    )
+    # Of a rater: the study and the name of the task whose items it judges.
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, null=True, related_name="rater_runs")
+    task = models.CharField(max_length=60, blank=True)
     kind = models.CharField(max_length=10, choices=Kind)
     # What tables call it; ``group`` is a heading of tables, such as "chat" or "reward".
     model = models.CharField(max_length=200)
@@ -84,6 +91,12 @@ class Run(Job):
     outcomes = models.JSONField(null=True)
 
     class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(benchmark__isnull=False) ^ models.Q(study__isnull=False),
+                name="run_on_a_benchmark_or_in_a_study",
+            )
+        ]
         indexes = [
             models.Index(
                 fields=["lease_expires_at"],
@@ -93,7 +106,7 @@ class Run(Job):
         ]
 
     def __str__(self):
-        return f"{self.model} ({self.setting}) on {self.benchmark}"
+        return f"{self.model} ({self.setting or self.task}) on {self.benchmark or self.study}"
 
 
 class Reply(models.Model):

@@ -21,8 +21,9 @@ from annotation.core.rows import silent
 from annotation.datasets import folders
 from annotation.datasets.check import check
 from annotation.datasets.models import Release
-from annotation.evaluation import bespoke, choices, pairs, prompts, scores_file, training
+from annotation.evaluation import bespoke, choices, pairs, prompts, raters, scores_file, training
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
+from annotation.evaluation.budgeted import within_budget
 from annotation.evaluation.models import Benchmark, Reply, Run
 
 # Answers that a killed run asks for again: those of so many calls, or seconds.
@@ -78,16 +79,25 @@ def cost(endpoint: endpoints.Endpoint, estimate: dict) -> Decimal:
     return endpoint.cost(estimate["tokens_in"], estimate["tokens_out"])
 
 
-def request(benchmark: Benchmark, kind: str, *, by=None, start: bool = False, **fields) -> Run:
-    """A new run; with ``start`` this process holds it at once."""
+def request(
+    benchmark: Benchmark | None, kind: str, *, by=None, start: bool = False, **fields
+) -> Run:
+    """A new run; with ``start`` this process holds it at once. A rater's has no benchmark."""
     fields.setdefault("group", GROUPS.get(kind, ""))
     if start:
         fields |= {"status": Run.Status.RUNNING, "attempts": 1, **_lease()}
     run = Run.objects.create(benchmark=benchmark, kind=kind, created_by=by, **fields)
-    if benchmark.release:
-        audit.record(by, "evaluation.request", benchmark.release.study, run=str(run.public_id))
+    if study := study_of(run):
+        audit.record(by, "evaluation.request", study, run=str(run.public_id))
     run.refresh_from_db()
     return run
+
+
+def study_of(run: Run):
+    """The study that a run is about; None where a release came from elsewhere."""
+    if run.study:
+        return run.study
+    return run.benchmark.release.study if run.benchmark.release else None
 
 
 def _lease() -> dict:
@@ -95,7 +105,7 @@ def _lease() -> dict:
     return {"lease_expires_at": lease["lease_expires_at"]}
 
 
-def resume(public_id: str, benchmark: Benchmark, **expected) -> Run:
+def resume(public_id: str, benchmark: Benchmark | None, **expected) -> Run:
     """Take an unfinished run again, on the same release with the same settings.
 
     Answers that came are not asked for again; those that failed are. Raises DomainError.
@@ -106,7 +116,7 @@ def resume(public_id: str, benchmark: Benchmark, **expected) -> Run:
         run = None
     if run is None:
         raise NotFound(f"There is no run {public_id[:40]}.")
-    if run.benchmark_id != benchmark.pk:
+    if run.benchmark_id != (benchmark and benchmark.pk):
         raise DomainError("That run is about another release, or its files have changed since.")
     for name, value in expected.items():
         if getattr(run, name) != value:
@@ -204,7 +214,8 @@ def _ask(run: Run, questions: list[Question], lease, progress, name: str, end: f
     left = [question for question in questions if question.unit not in answered]
     if not left:
         return
-    outcomes = ask_all(endpoints.get(run.endpoint), left)
+    server = endpoints.get(run.endpoint)
+    outcomes = within_budget(run.study_id, server, left) if run.study_id else ask_all(server, left)
     _store(run, progress(outcomes, name, len(left)), lease, end)
 
 
@@ -356,6 +367,26 @@ class Judgments:
         return {**begin_result(run), **bespoke.summary(self.asked, replies), **spent(run)}, None
 
 
+class Ratings:
+    """A run in which a model judges the items of a task as people do.
+
+    Items with a verdict under the same name are left out; those of ``run`` itself stay.
+    """
+
+    def __init__(self, study, task: str, model: str, limit: int | None, run: Run | None = None):
+        asked = run.created_at if run else None
+        self.units = raters.units(study, task, model, asked)[:limit]
+
+    def phases(self, values):
+        """One: a question an item, two where it has sides."""
+        yield "items", list(raters.questions(self.units))
+
+    def result(self, run):
+        """Stores the verdicts; how many there are, unread ones, and both orders' agreement."""
+        return {**begin_result(run), **raters.store(run, self.units, values_of(run)),
+                **spent(run)}, None  # fmt: skip
+
+
 class Learned:
     """A trained reward model on the pairs of personas that it was not trained on.
 
@@ -404,9 +435,12 @@ def carry_on(run_id: int, seconds: float) -> Run | None:
     rows = Run.objects.filter(background=True)
     if not jobs.take(rows, run_id):
         return None
-    run = Run.objects.select_related("benchmark__release").get(pk=run_id)
+    run = Run.objects.select_related("benchmark__release", "study").get(pk=run_id)
     try:
-        plan = Choices(opened(Path(run.folder)), run.setting, run.limit)
+        if run.kind == Run.Kind.RATER:
+            plan = Ratings(run.study, run.task, run.model, run.limit, run=run)
+        else:
+            plan = Choices(opened(Path(run.folder)), run.setting, run.limit)
     except DomainError as refusal:
         _stop(run, refusal.sentence, refusal.code)
         raise
@@ -431,5 +465,5 @@ def again(run: Run, *, by) -> None:
     if not jobs.again(Run.objects.filter(pk=run.pk, status=FAILED, background=True)):
         raise DomainError(_("Only a run that stopped can go on."))
     run.replies.exclude(code="").delete()
-    if run.benchmark.release:
-        audit.record(by, "evaluation.again", run.benchmark.release.study, run=str(run.public_id))
+    if study := study_of(run):
+        audit.record(by, "evaluation.again", study, run=str(run.public_id))

@@ -6,6 +6,7 @@ release = "studies/<slug:slug>/releases/<int:version>/models/"
 
 urlpatterns = [
     path("studies/<slug:slug>/gap/", views.gap, name="gap"),
+    path("studies/<slug:slug>/gap/<uuid:run>/again/", views.rater_again, name="rater-again"),
     path(release, views.models, name="models"),
     path(f"{release}<uuid:run>/again/", views.again, name="models-again"),
     path(f"{release}<slug:name>.<slug:ending>", views.export, name="models-export"),

@@ -9,8 +9,8 @@ from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets.models import Release
-from annotation.evaluation import leaderboard, report, runs, tables, tasks
-from annotation.evaluation.forms import EvaluationForm
+from annotation.evaluation import leaderboard, rating, report, runs, tables, tasks
+from annotation.evaluation.forms import EvaluationForm, RaterForm
 from annotation.evaluation.models import Run
 from annotation.studies.access import MANAGERS, READERS, study_for
 
@@ -21,12 +21,61 @@ TYPES = {
 }
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def gap(request, slug):
-    """How people and models judge the same attributes, prompts and answers."""
-    study = study_for(request.user, slug, READERS)
-    context = {"study": study, "stages": report.stages(study)}
+    """How people and models judge the same items.
+
+    A POST shows what asking a model costs; a confirmed one has workers ask it.
+    """
+    study = study_for(request.user, slug, MANAGERS if request.method == "POST" else READERS)
+    form = RaterForm(
+        request.POST if request.method == "POST" else None,
+        servers=_servers(request),
+        tasks=rating.tasks_of(study),
+    )
+    expected = None
+    if form.is_valid():
+        try:
+            expected = _rated(study, form.cleaned_data, request.user)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+        else:
+            if expected is None:
+                messages.success(request, _("The model is being asked."))
+                return redirect("gap", slug)
+    context = {
+        "study": study,
+        "stages": report.stages(study),
+        "runs": rating.runs_of(study),
+        "form": form,
+        "expected": expected,
+        "may_ask": study.role in MANAGERS or request.user.is_superuser,
+    }
     return render(request, "evaluation/gap.html", context)
+
+
+def _rated(study, data: dict, user) -> dict | None:
+    """What asking the model costs; None once it was asked for."""
+    wanted = rating.wanted(study, data["task"], data["endpoint"], limit=data["limit"])
+    if not data["confirmed"]:
+        return wanted.expected
+    tasks.soon(rating.start(wanted, by=user, background=True).pk)
+    return None
+
+
+@require_POST
+def rater_again(request, slug, run):
+    """Go on with a model's run on a task that stopped."""
+    study = study_for(request.user, slug, MANAGERS)
+    row = get_object_or_404(Run, public_id=run, study=study)
+    try:
+        runs.again(row, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        tasks.soon(row.pk)
+        messages.success(request, _("The model is being asked."))
+    return redirect("gap", slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -115,6 +115,7 @@ class World:
             data_import=self._import(study),
             run=study.runs.create(step="persona", endpoint="none"),
             evaluated=self._stopped(release),
+            rated=study.rater_runs.create(task="t", kind="rater", status="failed", background=True),
             own=self._own_query(study, judge),
             history=self._history(judge),
         )

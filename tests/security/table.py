@@ -591,7 +591,16 @@ TABLE = {
     "study": page(READERS, GET=200, HEAD=200),
     "overview": page(READERS, GET=200, HEAD=200),
     "planner": page(READERS, GET=200, HEAD=200),
-    "gap": page(READERS, GET=200, HEAD=200),
+    # Without a task it shows the form again.
+    "gap": page(
+        READERS,
+        GET=200,
+        HEAD=200,
+        POST=200,
+        inert={"POST"},
+        but={("POST", "researcher"): 403},
+    ),
+    "rater-again": page(MANAGERS, **_thing(run="rated.public_id"), POST=302),
     "audit": page(READERS, GET=200, HEAD=200),
     "audit-open": page(MANAGERS, POST=302, inert={"POST"}),
     "ratings": page(READERS, **_results(), GET=200, HEAD=200),

@@ -1,0 +1,67 @@
+"""`manage.py judge_items STUDY --task NAME --endpoint NAME`"""
+
+import json
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.candidates import endpoints
+from annotation.core.errors import DomainError
+from annotation.core.jobs import TakenOver
+from annotation.core.rows import bar
+from annotation.evaluation import rating, runs
+from annotation.evaluation.models import Run
+from annotation.studies.models import Study
+
+
+class Command(BaseCommand):
+    """Let a model judge the items that people judge."""
+
+    help = (
+        "Ask a model about the items of a task, with the texts that people see, twice with the "
+        "answers in reverse where there are several. Its verdicts stand beside people's judgments."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY, --task, --endpoint and the rest."""
+        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
+        parser.add_argument("--endpoint", metavar="NAME", required=True)
+        parser.add_argument(
+            "--name", default="", help="what reports call it (default: the endpoint's model)"
+        )
+        parser.add_argument("--limit", metavar="N", type=int, help="the first N items")
+        parser.add_argument("--resume", metavar="ID", help="go on with a run that was stopped")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="print what it would take; ask nothing"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *, study, task, endpoint, name, limit, resume, dry_run, **options):
+        """Run to the end, and print the counts. Exit 1 with a sentence where it stopped."""
+        found = Study.objects.filter(slug=study).first()
+        if found is None:
+            raise CommandError(f"There is no study “{study}”.")
+        try:
+            wanted = rating.wanted(found, task, endpoint, name=name, limit=limit, resume=resume)
+            self.stderr.write(rating.words(wanted))
+            if dry_run:
+                self.stdout.write(json.dumps(wanted.expected))
+                return
+            run = rating.start(wanted)
+            if run.status != Run.Status.DONE:
+                self.stderr.write(f"Run {run.public_id}")
+                run = runs.work(run, wanted.plan, progress=bar)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        except TakenOver as error:
+            raise CommandError("Another process has taken this run over.") from error
+        except endpoints.EndpointsWrong as wrong:
+            raise CommandError(str(wrong)) from wrong
+        if run.status != Run.Status.DONE:
+            raise CommandError(runs.unfinished(run))
+        words = (
+            "{model}: {verdicts:,} verdicts on {items:,} items, {unread:,} unread, "
+            "{contradictory:,} contradictory"
+        )
+        result = run.result
+        self.stdout.write(json.dumps(result) if options["json"] else words.format(**result))

@@ -1,0 +1,76 @@
+"""Runs of models as raters: what one would cost, and its start by command or page."""
+
+from dataclasses import dataclass
+
+from annotation.candidates import endpoints
+from annotation.candidates.endpoints import Endpoint
+from annotation.core.errors import DomainError
+from annotation.evaluation import raters, runs
+from annotation.evaluation.models import Run
+from annotation.judging.kinds import codes
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A run that nothing is stored of yet; ``expected`` are calls, tokens and cost."""
+
+    study: object
+    task: str
+    model: str
+    server: Endpoint
+    limit: int | None
+    plan: runs.Ratings
+    expected: dict
+    run: Run | None = None
+
+
+def wanted(
+    study, task: str, endpoint: str, *, name: str = "", limit: int | None = None, resume: str = ""
+) -> Wanted:
+    """The run of ``endpoint`` on the items of ``task`` that have no verdict of that ``name``.
+
+    ``resume`` is the id of a stopped run, which is taken again. Raises DomainError where nothing
+    is left to rate, the task cannot be rated, or the endpoint is unknown.
+    """
+    runs.check_limit(limit)
+    server = endpoints.get(endpoint)
+    model, run = (name or server.model)[:200], None
+    if resume:
+        run = runs.resume(resume, None, study=study, endpoint=server.name, task=task, limit=limit)
+        model = run.model
+    plan = runs.Ratings(study, task, model, limit, run=run)
+    if not plan.units:
+        raise DomainError(f"“{model}” has judged every item of this task.", code="nothing_new")
+    expected = raters.estimate(plan.units)
+    expected |= {"items": len(plan.units), "cost": float(runs.cost(server, expected))}
+    return Wanted(study, task, model, server, limit, plan, expected, run)
+
+
+def start(wanted: Wanted, *, by=None, background: bool = False) -> Run:
+    """The row of the run: held by this process, or in the ``background`` for a worker."""
+    if wanted.run is not None:
+        return wanted.run
+    fields = runs.fields_of(wanted.server, "", wanted.limit, "", wanted.expected["calls"])
+    fields |= {"model": wanted.model, "prompt": raters.VERSION}
+    fields |= {"study": wanted.study, "task": wanted.task, "background": background}
+    return runs.request(None, Run.Kind.RATER, by=by, start=not background, **fields)
+
+
+def words(wanted: Wanted) -> str:
+    """What the run is expected to take."""
+    expected = wanted.expected
+    return (
+        f"{expected['items']:,} items, {expected['calls']:,} calls to {wanted.server.name}, about "
+        f"{expected['tokens_in'] + expected['tokens_out']:,} tokens, cost {expected['cost']:.4f}"
+    )
+
+
+def tasks_of(study) -> list[str]:
+    """The names of the tasks whose items models can judge."""
+    found = study.tasks.filter(kind__in=codes(SHAPE="label")).order_by("name", "-version")
+    return [task.name for task in found.distinct("name") if not task.config.get("owner_only")]
+
+
+def runs_of(study) -> list[Run]:
+    """The newest runs of models as raters in ``study``."""
+    return list(Run.objects.filter(study=study).order_by("-created_at")[:20])

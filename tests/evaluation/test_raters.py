@@ -1,0 +1,182 @@
+"""Models as raters: the items that people judge, both orders, verdicts beside the judgments."""
+
+import json
+import re
+from decimal import Decimal
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.candidates.models import Budget, Spending
+from annotation.evaluation import raters, rating, runs
+from annotation.evaluation.models import Reply, Run, Verdict
+from annotation.judging.imports import bundles
+from annotation.judging.models import Item, Judgment
+from annotation.studies.models import Study
+from benchmarks.scripted_endpoint import RATE_LIMIT, ScriptedEndpoint, prompt_of
+from tests import everykind
+
+pytestmark = pytest.mark.django_db
+
+
+class Says:
+    """A scripted rater: it ``prefers`` the answer with this text, or the FIRST place."""
+
+    prefers, plain = "Repot", "yes"
+
+    def __call__(self, request, number):
+        text = prompt_of(request)
+        if "<answer 1>" not in text:
+            return f'```json\n{{"label": "{self.plain}"}}\n```'
+        first = re.search(r"<answer 1>\n(.*)\n</answer 1>", text).group(1)
+        best = self.prefers == "FIRST" or self.prefers in first
+        return json.dumps({"label": "1" if best else "5"})
+
+
+@pytest.fixture
+def says():
+    return Says()
+
+
+@pytest.fixture
+def server(settings, says):
+    with ScriptedEndpoint(says) as endpoint:
+        settings.ENDPOINTS = [endpoint.config(concurrency=2, price_in=2, price_out=8)]
+        yield endpoint
+
+
+@pytest.fixture
+def mix(cast, tmp_path, server):
+    bundles.import_study(everykind.write(tmp_path / "mix"))
+    study = Study.objects.get(slug="mix")
+    for name, role in (("Ann", "annotator"), ("Carol", "curator"), ("Rui", "researcher")):
+        cast.member(name, study, role)
+    return study
+
+
+def judge(capsys, task, *options):
+    call_command("judge_items", "mix", "--task", task, "--endpoint", "scripted", *options, "--json")
+    return json.loads(capsys.readouterr().out)
+
+
+def label(study, item) -> str:
+    return Verdict.objects.get(item=study.items.get(external_id=item)).label
+
+
+def test_a_model_sees_the_texts_that_people_see_and_is_no_vote(mix, server, says, capsys):
+    result = judge(capsys, "matter", "--name", "judge-1")
+    assert (result["items"], result["verdicts"], result["unread"]) == (1, 1, 0)
+    assert (label(mix, "i-m1"), Verdict.objects.get().model) == ("yes", "judge-1")
+    assert not Judgment.objects.exists() and not Item.objects.filter(done__gt=0).exists()
+    (unit,) = raters.units(mix, "matter", "another")
+    (question,) = raters.questions([unit])
+    text = question.messages()[1]["content"]
+    for shown in ("What should I do this weekend?", "Grows ferns at home.", "change the response"):
+        assert shown in text
+    assert "generic" not in text and "m-1" not in text
+
+
+def test_both_orders_are_asked_and_turned_to_the_canonical_one(mix, server, capsys):
+    result = judge(capsys, "rate")
+    # The answer it prefers is the first candidate.
+    assert (server.calls, label(mix, "i-rate"), result["same_in_both_orders"]) == (2, "1", 100)
+
+
+def test_a_model_that_takes_the_first_place_ends_in_the_middle(mix, server, says, capsys):
+    says.prefers = "FIRST"
+    result = judge(capsys, "rate")
+    assert (label(mix, "i-rate"), result["same_in_both_orders"]) == ("3", 0)
+    # Of a choice there is no mean: a tie, where the task allows it.
+    assert judge(capsys, "better")["contradictory"] == 0
+    assert label(mix, "i-better") == "tie"
+
+
+def test_a_reply_that_names_no_label_is_counted_and_makes_no_verdict(mix, server, says, capsys):
+    says.plain = "perhaps"
+    result = judge(capsys, "matter")
+    assert (result["verdicts"], result["unread"], result["failures"]) == (0, 1, {})
+    assert not Verdict.objects.exists()
+
+
+def test_halves_go_towards_the_middle():
+    unit = raters.Unit(1, "preference", {"points": 5}, "", (), ("a", "b"))
+    pairs = {"12": "2", "45": "4", "15": "3", "24": "3", "23": "3", "34": "3", "11": "1"}
+    assert {two: raters.combined(unit, list(two)) for two in pairs} == pairs
+
+
+def test_an_item_with_a_verdict_is_not_asked_about_again(mix, server, capsys):
+    judge(capsys, "matter")
+    with pytest.raises(CommandError, match="has judged every item"):
+        judge(capsys, "matter")
+    assert server.calls == 1
+    assert judge(capsys, "matter", "--name", "again")["verdicts"] == 1
+
+
+def test_a_dry_run_says_what_it_would_take_and_asks_nothing(mix, server, capsys):
+    expected = judge(capsys, "rate", "--dry-run")
+    assert (expected["items"], expected["calls"]) == (1, 2)
+    assert expected["cost"] == float((2 * expected["tokens_in"] + 8 * 40) / Decimal(10**6))
+    assert (server.calls, Run.objects.count()) == (0, 0)
+
+
+def test_a_stopped_run_goes_on_with_what_is_missing(
+    mix, server, says, settings, capsys, monkeypatch
+):
+    monkeypatch.setattr("annotation.evaluation.asking.PAUSE_SECONDS", 0)
+    settings.ENDPOINTS = [server.config(concurrency=1)]
+    server.answer = lambda request, n: RATE_LIMIT if 1 <= n <= 3 else says(request, n)
+    with pytest.raises(CommandError, match="rate limit"):
+        judge(capsys, "rate")
+    run = Run.objects.get()
+    assert (run.status, Reply.objects.count(), Verdict.objects.count()) == ("failed", 1, 0)
+    assert judge(capsys, "rate", "--resume", str(run.public_id))["verdicts"] == 1
+    assert Reply.objects.count() == 2
+
+
+def test_a_budget_is_reserved_before_a_call_and_settled_after_it(mix, server, settings, capsys):
+    settings.ENDPOINTS = [server.config(max_tokens=50, price_in=2, price_out=8)]
+    budget = Budget.objects.create(study=mix, tokens=10_000)
+    result = judge(capsys, "matter")
+    assert Spending.objects.get().tokens == result["tokens"]
+    Budget.objects.filter(pk=budget.pk).update(tokens=result["tokens"] + 10)
+    with pytest.raises(CommandError, match="budget is used up"):
+        judge(capsys, "traits")
+    assert server.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [("feel", "one label"), ("order", "one label"), ("none", "no task “none”")],
+)
+def test_what_a_model_cannot_rate_is_refused_in_words(mix, capsys, task, words):
+    with pytest.raises(CommandError, match=words):
+        judge(capsys, task)
+
+
+def test_a_question_of_an_owner_is_shown_to_no_model(mix, cast):
+    mix.queries.update(owner=cast.person("Ann"), persona=None)
+    assert raters.units(mix, "matter", "m") == []
+
+
+def test_the_page_shows_the_cost_first_and_workers_do_the_rest(mix, server, cast, login):
+    client = login(cast.person("Carol"))
+    data = {"task": "matter", "endpoint": "scripted", "limit": ""}
+    page = client.post("/studies/mix/gap/", data)
+    assert "1 calls" in page.content.decode() and server.calls == 0
+    assert client.post("/studies/mix/gap/", data | {"confirmed": "1"}).status_code == 302
+    run = Run.objects.get()
+    runs.carry_on(run.pk, 60)
+    run.refresh_from_db()
+    assert (run.status, run.result["verdicts"]) == ("done", 1)
+    assert "1 verdict; 0 unread" in client.get("/studies/mix/gap/").content.decode()
+    again = client.post("/studies/mix/gap/", data)
+    assert "has judged every item" in again.content.decode()
+    assert client.post("/studies/mix/gap/", data | {"task": "\u0000"}).status_code == 200
+    client.logout()
+    researcher = login(cast.person("Rui"))
+    assert researcher.post("/studies/mix/gap/", data).status_code == 403
+    assert "Ask a model to judge" not in researcher.get("/studies/mix/gap/").content.decode()
+
+
+def test_only_tasks_with_one_label_are_offered(mix):
+    assert rating.tasks_of(mix) == ["better", "matter", "rate", "traits"]
