@@ -16,7 +16,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock require
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test bench chaos fuzz lint locks mutants proofs sbom clean dev
+.PHONY: help up test bench chaos fuzz lint lint-types locks mutants proofs sbom clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -27,7 +27,7 @@ help:
 	@echo "make proofs  what takes long: mutants, each test file alone, the kill run"
 	@echo "make fuzz    send broken requests to every route (EXAMPLES=1000 to each)"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
-	@echo "make lint    ruff and the import contracts"
+	@echo "make lint    ruff, the import contracts and mypy"
 	@echo "make dev     only install what the four above need"
 	@echo "make locks   pin what pyproject.toml names, with hashes and without addresses"
 	@echo "make clean   delete the virtual environment and caches; the data in var/ stays"
@@ -55,6 +55,11 @@ lint: $(INSTALLED_DEV)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports
+	$(MAKE) lint-types
+
+# Django's settings, which mypy's plugin reads, want a data folder.
+lint-types:
+	@data=$$(mktemp -d); ATTUNE_DATA=$$data $(VENV)/bin/mypy; code=$$?; rm -rf "$$data"; exit $$code
 
 # Pure modules alone: their tests need no database, so none is started.
 mutants: $(INSTALLED_DEV)
@@ -106,5 +111,5 @@ $(CHROMIUM):
 	DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium
 
 clean:
-	rm -rf $(VENV) .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .ruff_cache .mypy_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # methods are named after the types they return
 
+import builtins
 import json
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ REDIS_SCHEMES = ("redis", "rediss", "unix")
 class Environment(environ.FileAwareEnv):
     """Variables, or the files that NAME_FILE names. Raises ImproperlyConfigured with a sentence."""
 
-    def str(self, name: str, default: str = "") -> str:
+    def str(self, name: builtins.str, default: builtins.str = "") -> builtins.str:
         try:
             # Editors and secret stores end a file with a line end.
             return super().str(name, default).rstrip("\r\n") or default
@@ -24,7 +25,14 @@ class Environment(environ.FileAwareEnv):
             sentence = f"The file of {name}_FILE cannot be read: {reason}."
             raise ImproperlyConfigured(sentence) from error
 
-    def int(self, name: str, default: int, *, low: int = 0, high: int = 2**31) -> int:
+    def int(
+        self,
+        name: builtins.str,
+        default: builtins.int,
+        *,
+        low: builtins.int = 0,
+        high: builtins.int = 2**31,
+    ) -> builtins.int:
         """A whole number from ``low`` to ``high``."""
         text = self.str(name).strip()
         if not text:
@@ -35,7 +43,7 @@ class Environment(environ.FileAwareEnv):
             raise ImproperlyConfigured(f"{name} must be a number from {low} to {high}.")
         return int(text)
 
-    def bool(self, name: str, default: bool) -> bool:
+    def bool(self, name: builtins.str, default: builtins.bool) -> builtins.bool:
         """1, true, yes or on; 0, false, no or off."""
         text = self.str(name).strip().lower()
         if not text:
@@ -44,12 +52,12 @@ class Environment(environ.FileAwareEnv):
             raise ImproperlyConfigured(f"{name} must be 1 or 0, not “{text[:40]}”.")
         return text in TRUE
 
-    def list(self, name: str, default: list | None = None) -> list:
+    def list(self, name: builtins.str, default: builtins.list | None = None) -> builtins.list:
         """Values between commas."""
         values = [value.strip() for value in self.str(name).split(",")]
         return [value for value in values if value] or (default or [])
 
-    def objects(self, name: str) -> list[dict] | None:
+    def objects(self, name: builtins.str) -> builtins.list[dict] | None:
         """A JSON list of objects; None where the variable is not set."""
         text = self.str(name).strip()
         if not text:
@@ -62,7 +70,7 @@ class Environment(environ.FileAwareEnv):
             raise ImproperlyConfigured(f"{name} must be a JSON list of objects.")
         return value
 
-    def address(self, name: str, default: str) -> str:
+    def address(self, name: builtins.str, default: builtins.str) -> builtins.str:
         """An address that begins with http:// or https://, without a path's last stroke."""
         text = self.str(name, default).rstrip("/")
         try:
@@ -75,7 +83,7 @@ class Environment(environ.FileAwareEnv):
             raise ImproperlyConfigured(sentence)
         return text
 
-    def redis(self, name: str) -> str:
+    def redis(self, name: builtins.str) -> builtins.str:
         """An address of Redis, or an empty text."""
         text = self.str(name)
         try:

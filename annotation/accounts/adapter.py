@@ -18,8 +18,8 @@ class Accounts(DefaultAccountAdapter):
 
     def is_safe_url(self, url: str | None) -> bool:
         """Only addresses of this server: allauth would also trust other allowed hosts."""
-        host = self.request.get_host() if self.request else None
-        return url_has_allowed_host_and_scheme(url, allowed_hosts={host})
+        hosts = {self.request.get_host()} if self.request else set()
+        return url_has_allowed_host_and_scheme(url, allowed_hosts=hosts)
 
     def send_mail(self, template_prefix: str, email: str, context: dict) -> None:
         site = SimpleNamespace(domain=urlsplit(settings.BASE_URL).netloc)
@@ -28,11 +28,11 @@ class Accounts(DefaultAccountAdapter):
     def get_reset_password_from_key_url(self, key: str) -> str:
         uid, _, token = key.partition("-")
         path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
-        return settings.BASE_URL + path
+        return f"{settings.BASE_URL}{path}"
 
     def get_email_confirmation_url(self, request, emailconfirmation) -> str:
         path = reverse("account_confirm_email", args=[emailconfirmation.key])
-        return settings.BASE_URL + path
+        return f"{settings.BASE_URL}{path}"
 
 
 class SealedSecrets(DefaultMFAAdapter):

@@ -1,4 +1,5 @@
 from datetime import timedelta
+from typing import Any, cast
 
 from allauth.account import adapter as accounts
 from allauth.account import views as allauth
@@ -26,7 +27,8 @@ class Addresses(allauth.EmailView):
 
     def _action_primary(self, request: HttpRequest, *args, **kwargs):
         email = request.POST["email"]
-        if User.objects.filter(email__iexact=email).exclude(pk=request.user.pk).exists():
+        user = cast("User", request.user)  # the view asks for a log-in
+        if User.objects.filter(email__iexact=email).exclude(pk=user.pk).exists():
             sentence = "account/messages/unverified_primary_email.txt"
             accounts.get_adapter(request).add_message(request, messages.ERROR, sentence)
             return None
@@ -56,8 +58,9 @@ class TokenForm(forms.Form):
 
     def __init__(self, user: User, *args, **kwargs) -> None:
         super().__init__(*args, **kwargs)
-        studies = ApiToken._meta.get_field("study").related_model.objects
-        self.fields["study"].queryset = studies.visible_to(user).order_by("title")
+        study: Any = ApiToken._meta.get_field("study").related_model
+        chooser: Any = self.fields["study"]
+        chooser.queryset = study.objects.visible_to(user).order_by("title")
 
 
 @require_http_methods(["GET", "POST"])

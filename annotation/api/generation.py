@@ -1,5 +1,7 @@
 """Generation and its review over HTTP: plans, runs, budgets' spending, decisions."""
 
+from typing import cast
+
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
@@ -115,7 +117,7 @@ def _request(study, wanted: dict, by) -> Run:
         rows = generate.request(study, strategies=_texts("strategies", options), **rest)
     if not rows:
         raise DomainError("There is nothing new to ask for.", code="nothing")
-    return rows[0].run
+    return cast("Run", rows[0].run)  # made a moment ago, in this transaction
 
 
 def _checked(step: str, options: dict) -> dict:
@@ -124,7 +126,7 @@ def _checked(step: str, options: dict) -> dict:
         names = ", ".join(name for name in FIELDS[step] if name != "file")
         sentence = f"There is no option “{min(unknown)[:40]}” of {step}. Known: {names}."
         raise DomainError(sentence, code="option")
-    checked = {}
+    checked: dict[str, list[str] | str | int] = {}
     for name, value in options.items():
         if name in LISTS:
             checked[name] = _texts(name, options)

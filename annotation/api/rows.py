@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -14,6 +15,7 @@ from annotation.judging.imports import rows
 from annotation.judging.models import Item, ItemOption
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.models import Study
 
 LIMIT = 1000
 PAGES = [
@@ -51,8 +53,8 @@ class RowsPage(serializers.Serializer):
 class Resource:
     """A list of a study: its rows in the order of ``order``, and a row's JSON."""
 
-    listed: Callable[[object], QuerySet]
-    fields: Callable[[object], dict]
+    listed: Callable[[Study], QuerySet]
+    fields: Callable[[Any], dict]
     order: tuple[str, ...] = ("pk",)
 
 

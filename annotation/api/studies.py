@@ -174,7 +174,7 @@ class Batches(StudyView):
             if batch is None:
                 sentence = "There is nothing new to judge: add queries or answers first."
                 raise DomainError(sentence, code="nothing_new", status=409)
-            return 201, _batch(_counted(Batch.objects).get(pk=batch.pk))
+            return 201, _batch(_counted(Batch.objects.all()).get(pk=batch.pk))
 
         return once(request, open_)
 

@@ -155,7 +155,7 @@ class Supervisor:
         while child.process.poll() is None:
             self._pause()
         del self.children["prepare"]
-        printed = child.process.stdout.read().decode()
+        printed = child.process.communicate()[0].decode()
         if child.process.returncode:
             raise LocalServiceError(
                 f"The database could not be prepared ({cause(child.process.returncode)}); "

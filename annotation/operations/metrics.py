@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Sum
+from django.db.models import Count, Model, Sum
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
@@ -34,7 +34,7 @@ def counted(get_response: Callable) -> Callable:
         began = time.monotonic()
         response = get_response(request)
         view = request.resolver_match.view_name if request.resolver_match else "none"
-        REQUESTS.labels(request.method[:8], view, response.status_code).inc()
+        REQUESTS.labels((request.method or "")[:8], view, response.status_code).inc()
         LATENCY.labels(view).observe(time.monotonic() - began)
         return response
 
@@ -74,7 +74,7 @@ class Rows:
         yield _by("slots", "Slots by state.", ["state"], _states(Slot))
         yield _by("jobs", "Jobs by kind and state.", ["kind", "state"], self._jobs())
         yield _gauge("jobs_overdue", "Jobs nobody works at.", queues.count_stuck())
-        yield _gauge("spend", "Cost of all model calls.", spend())
+        yield _gauge("spend", "Cost of all model calls.", float(spend()))
         yield _by("heartbeat_age_seconds", "Since the last sign.", ["part"], self._signs())
         yield _by("disk_free_bytes", "Free room.", ["place"], self._disks())
         yield _gauge("database_connections", "Connections to the database.", self._connections())
@@ -101,8 +101,8 @@ class Rows:
             return cursor.fetchone()[0]
 
 
-def _states(model: type) -> list[tuple]:
-    return list(model.objects.values_list("status").annotate(n=Count("pk")).order_by())
+def _states(model: type[Model]) -> list[tuple]:
+    return list(model._default_manager.values_list("status").annotate(n=Count("pk")).order_by())
 
 
 def _gauge(name: str, words: str, value: float) -> GaugeMetricFamily:

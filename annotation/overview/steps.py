@@ -88,7 +88,7 @@ def _answers(n: Figures) -> Step:
         if number:
             figures.append(words % {"n": number})
     blocked = "" if n.queries else _("Answers need queries first.")
-    state = _state(n.answers and not n.unanswered, running=bool(n.writing), blocked=blocked)
+    state = _state(bool(n.answers) and not n.unanswered, running=bool(n.writing), blocked=blocked)
     part = (n.answers, n.answers + n.writing) if n.writing else None
     return Step("answers", _("Answers"), state, figures, _("Have answers written"), "candidates",
                 MANAGERS, blocked, part)  # fmt: skip

@@ -7,8 +7,12 @@ edited as JSON. Splitting and merging an unchanged profile gives the same profil
 import copy
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 TEXT, LINES, CHOICE = "text", "lines", "choice"
 
@@ -19,7 +23,7 @@ class Guided:
 
     name: str
     path: tuple[str, ...]
-    label: str
+    label: "StrOrPromise"
     kind: str = TEXT
     choices: tuple = ()
 

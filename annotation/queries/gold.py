@@ -35,7 +35,7 @@ def again(response: GoldResponse, author) -> GoldResponse:
     """The next version of a query's newest response, with the same text and no claims yet."""
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=response.query_id)
-        current = newest(response.query)
+        current = newest(response.query) or response
         return _next(response.query, current, author, current.text, current.source)
 
 

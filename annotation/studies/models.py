@@ -43,6 +43,8 @@ class StudyQuerySet(models.QuerySet):
 class Study(models.Model):
     """One collection of judgments, with its own people, tasks and texts."""
 
+    role: str | None  # of the person that ``with_standing`` asks about
+
     class Status(models.TextChoices):
         DRAFT = "draft", _("draft")
         OPEN = "open", _("open")

@@ -1,15 +1,18 @@
 """Resampling of items: draws are made over patterns, so their cost does not grow with the items."""
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from annotation.agreement.statistics import kappas
+from annotation.agreement.statistics.kappas import Patterns
 
 CHUNK_CELLS = 4_000_000
 
 
-def resampled_weights(weight, resamples, seed=0):
+def resampled_weights(weight: ArrayLike, resamples: int, seed: int = 0) -> Iterator[np.ndarray]:
     """Yield blocks (rows, patterns) of item counts, each row one resample of all items.
 
     ``weight`` is the number of items of each pattern. Drawing N items with replacement is the
@@ -30,7 +33,12 @@ def resampled_weights(weight, resamples, seed=0):
             yield np.stack([np.bincount(draw, minlength=size) for draw in drawn])
 
 
-def resampled(patterns, compute, resamples=1000, seed=0):
+def resampled(
+    patterns: Patterns,
+    compute: Callable[[np.ndarray], dict[str, np.ndarray]],
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
     """Values of every resample of the items, {name: (resamples,)}.
 
     ``compute`` takes the item counts of some resamples (rows, patterns) and gives {name: (rows,)}:
@@ -40,12 +48,14 @@ def resampled(patterns, compute, resamples=1000, seed=0):
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def resampled_kappas(patterns, resamples=1000, seed=0):
+def resampled_kappas(
+    patterns: Patterns, resamples: int = 1000, seed: int = 0
+) -> dict[str, np.ndarray]:
     """The kappas of every resample, {name: (resamples,)}, NaN where undefined."""
     return resampled(patterns, partial(weighted_kappas, patterns), resamples, seed)
 
 
-def weighted_kappas(patterns, weights):
+def weighted_kappas(patterns: Patterns, weights: np.ndarray) -> dict[str, np.ndarray]:
     """The kappas of each row of item counts ``weights`` (rows, patterns), NaN where undefined."""
     k, paired = patterns.categories, patterns.votes >= 2
     terms = np.zeros((len(paired), 2 + k))
@@ -65,5 +75,5 @@ def weighted_kappas(patterns, weights):
     return {"percent_agreement": agreement, **out, "brennan_prediger": out["symmetric_kappa"]}
 
 
-def _ratio(top, bottom):
+def _ratio(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
     return np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 1e-12)

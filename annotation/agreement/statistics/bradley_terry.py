@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.special import expit, ndtri
 
@@ -34,7 +35,15 @@ class BradleyTerry:
     reason: str | None = None
 
 
-def bradley_terry(first, second, score, models, *, item=None, order=False):
+def bradley_terry(
+    first: np.ndarray,
+    second: np.ndarray,
+    score: ArrayLike,
+    models: int,
+    *,
+    item: np.ndarray | None = None,
+    order: bool = False,
+) -> BradleyTerry:
     """Fit one row a vote: codes of the models shown ``first`` and ``second``, score 1, ½ or 0 for
     the first.
 
@@ -73,13 +82,13 @@ def bradley_terry(first, second, score, models, *, item=None, order=False):
     )  # fmt: skip
 
 
-def _connected(votes, wins):
+def _connected(votes: np.ndarray, wins: np.ndarray) -> bool:
     """True where every model has beaten every other, itself or through others."""
     beats = (wins + (votes - wins).T) > 0
     return _reaches_all(beats) and _reaches_all(beats.T)
 
 
-def _reaches_all(beats):
+def _reaches_all(beats: np.ndarray) -> bool:
     reached = np.arange(len(beats)) == 0
     while True:
         further = reached | beats[reached].any(axis=0)
@@ -88,7 +97,9 @@ def _reaches_all(beats):
         reached = further
 
 
-def _newton(votes, wins, regularised, order):
+def _newton(
+    votes: np.ndarray, wins: np.ndarray, regularised: bool, order: bool
+) -> tuple[np.ndarray, float, bool]:
     """Maximum of the likelihood: strengths, order effect, and whether it was reached."""
     models = len(votes)
     if models < 2:
@@ -120,7 +131,9 @@ def _newton(votes, wins, regularised, order):
     return at[:models], float(at[models:].sum()), True
 
 
-def _likelihood(votes, wins, at, regularised):
+def _likelihood(
+    votes: np.ndarray, wins: np.ndarray, at: np.ndarray, regularised: bool
+) -> tuple[np.ndarray, float]:
     """Chances that the first wins, and the log-likelihood; a chance of 0 counts as the smallest."""
     models = len(votes)
     theta = at[:models]
@@ -133,7 +146,9 @@ def _likelihood(votes, wins, at, regularised):
     return expected, total
 
 
-def _information(votes, expected, theta, regularised, order):
+def _information(
+    votes: np.ndarray, expected: np.ndarray, theta: np.ndarray, regularised: bool, order: bool
+) -> np.ndarray:
     """Fisher information of strengths (a graph Laplacian) and, last, of the order effect.
 
     Without virtual opponents strengths are determined up to a constant; 1/models in every cell
@@ -154,7 +169,14 @@ def _information(votes, expected, theta, regularised, order):
     return information
 
 
-def _cluster_scores(first, second, residual, item, models, order):
+def _cluster_scores(
+    first: np.ndarray,
+    second: np.ndarray,
+    residual: np.ndarray,
+    item: np.ndarray,
+    models: int,
+    order: bool,
+) -> np.ndarray:
     """Sum over items of the outer products of their score vectors."""
     rows, columns, values = [item, item], [first, second], [residual, -residual]
     if order:

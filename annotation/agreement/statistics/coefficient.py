@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 CONFIDENCE = 0.95
@@ -19,20 +20,27 @@ class Coefficient:
     high: float | None = None
     reason: str | None = None
 
-    def as_json(self):
+    def as_json(self) -> dict[str, float | str | None]:
         """The contract's form: four numbers, or null with the reason."""
         if self.value is None:
             return {"value": None, "reason": self.reason}
-        out = {"value": self.value, "se": self.se, "low": self.low, "high": self.high}
+        out: dict[str, float | str | None] = {
+            "value": self.value,
+            "se": self.se,
+            "low": self.low,
+            "high": self.high,
+        }
         return out if self.reason is None else {**out, "reason": self.reason}
 
 
-def undefined(reason):
+def undefined(reason: str) -> Coefficient:
     """A coefficient that has no value, and why."""
     return Coefficient(None, reason=reason)
 
 
-def with_t_interval(value, se, units, *, floor=-1.0, ceiling=1.0):
+def with_t_interval(
+    value: float, se: float, units: int, *, floor: float = -1.0, ceiling: float = 1.0
+) -> Coefficient:
     """Coefficient with the t-interval on ``units`` - 1 degrees, cut at the statistic's own limits.
 
     One unit has no standard error: the value stays, the interval is null with the reason.
@@ -46,13 +54,15 @@ def with_t_interval(value, se, units, *, floor=-1.0, ceiling=1.0):
     return Coefficient(value, float(se), low, high)
 
 
-def with_normal_interval(value, se):
+def with_normal_interval(value: float, se: float) -> Coefficient:
     """Coefficient with the large-sample interval value ± 1.96 se, not cut."""
     reach = float(ndtri((1 + CONFIDENCE) / 2)) * float(se)
     return Coefficient(float(value), float(se), float(value) - reach, float(value) + reach)
 
 
-def with_resamples(value, resamples, reason="no resample had a value"):
+def with_resamples(
+    value: float, resamples: ArrayLike, reason: str = "no resample had a value"
+) -> Coefficient:
     """Coefficient with the percentile interval of its bootstrap values; undefined ones (NaN) drop.
 
     ``resamples`` may be empty: then there is a value and no interval.

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from annotation.agreement.statistics.kappas import MAX_CELLS, linear_weights, quadratic_weights
 
@@ -28,23 +29,23 @@ class Full(Pairs):
 
     votes: np.ndarray
 
-    def of_pairs(self, numbers):
+    def of_pairs(self, numbers: np.ndarray) -> np.ndarray:
         """One number a pair, at every cell."""
         return numbers
 
-    def of_cells(self, table):
+    def of_cells(self, table: np.ndarray) -> np.ndarray:
         """A (K, K) table, at every cell."""
         return table[:, :, None]
 
-    def of_categories(self, by_row, by_column):
+    def of_categories(self, by_row: np.ndarray, by_column: np.ndarray) -> np.ndarray:
         """Sum at every cell of what its row and its column have, (pairs, K) each."""
         return by_row.T[:, None] + by_column.T
 
-    def sums(self, cells):
+    def sums(self, cells: np.ndarray) -> np.ndarray:
         """Sum of each pair's cells."""
         return cells.sum(axis=(0, 1))
 
-    def marginals(self):
+    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
         """Votes (pairs, K) of annotators ``a`` and ``b`` for each category."""
         return self.votes.sum(axis=1).T, self.votes.sum(axis=0).T
 
@@ -59,34 +60,36 @@ class Sparse(Pairs):
     column: np.ndarray
     categories: int
 
-    def of_pairs(self, numbers):
+    def of_pairs(self, numbers: np.ndarray) -> np.ndarray:
         """One number a pair, at every cell."""
         return numbers[self.pair]
 
-    def of_cells(self, table):
+    def of_cells(self, table: np.ndarray) -> np.ndarray:
         """A (K, K) table, at every cell."""
         return table[self.row, self.column]
 
-    def of_categories(self, by_row, by_column):
+    def of_categories(self, by_row: np.ndarray, by_column: np.ndarray) -> np.ndarray:
         """Sum at every cell of what its row and its column have, (pairs, K) each."""
         begin = self.pair * self.categories
         return by_row.ravel()[begin + self.row] + by_column.ravel()[begin + self.column]
 
-    def sums(self, cells):
+    def sums(self, cells: np.ndarray) -> np.ndarray:
         """Sum of each pair's cells."""
         return np.bincount(self.pair, weights=cells, minlength=len(self.n))
 
-    def marginals(self):
+    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
         """Votes (pairs, K) of annotators ``a`` and ``b`` for each category."""
         pairs, k = len(self.n), self.categories
-        sums = (
+        by_row, by_column = (
             np.bincount(self.pair * k + code, weights=self.votes, minlength=pairs * k)
             for code in (self.row, self.column)
         )
-        return tuple(counts.reshape(pairs, k) for counts in sums)
+        return by_row.reshape(pairs, k), by_column.reshape(pairs, k)
 
 
-def confusions(item, worker, category, workers, categories):
+def confusions(
+    item: np.ndarray, worker: np.ndarray, category: np.ndarray, workers: int, categories: int
+) -> Full | Sparse:
     """Confusion tables of all annotator pairs from one row a vote (whole-number codes from 0).
 
     Raises ValueError where the votes make more than MAX_PAIRS pairs within items: there the
@@ -104,23 +107,23 @@ def confusions(item, worker, category, workers, categories):
     return make(code, size, workers, categories)
 
 
-def _grouped(item, code):
+def _grouped(item: np.ndarray, code: np.ndarray) -> np.ndarray:
     """The codes in order of their items: SciPy counts them there, ten times as fast as sorting."""
     from scipy.sparse import coo_array
 
     return coo_array((code, (item, np.arange(len(item), dtype=item.dtype)))).tocsr().data
 
 
-def confusion_of_two(first, second, categories):
+def confusion_of_two(first: ArrayLike, second: ArrayLike, categories: int) -> Full:
     """The confusion table of two columns of categories of the same items."""
     cell = np.multiply(first, categories, dtype=np.intp)
     cell += second
     votes = np.bincount(cell, minlength=categories**2)
-    pair = (np.array([number]) for number in (0, 1, len(cell)))
-    return Full(*pair, votes.reshape(categories, categories, 1))
+    a, b, n = (np.array([number]) for number in (0, 1, len(cell)))
+    return Full(a, b, n, votes.reshape(categories, categories, 1))
 
 
-def _full(code, size, workers, categories):
+def _full(code: np.ndarray, size: np.ndarray, workers: int, categories: int) -> Full:
     base = workers * categories
 
     counts = np.zeros(base**2, dtype=np.int32)
@@ -144,7 +147,7 @@ def _full(code, size, workers, categories):
     return Full(a, b, n, votes)
 
 
-def _sparse(code, size, workers, categories):
+def _sparse(code: np.ndarray, size: np.ndarray, workers: int, categories: int) -> Sparse:
     base = workers * categories
     none = np.zeros(0, dtype=np.int64)
     tables = (_table(code, begin, n) for begin, n in _begins(size))
@@ -166,19 +169,19 @@ def _sparse(code, size, workers, categories):
     return Sparse(names // workers, names % workers, n, votes, pair, row, column, categories)
 
 
-def _begins(size):
+def _begins(size: np.ndarray) -> list[tuple[np.ndarray, int]]:
     """Where the rows of the items with n votes begin, and n, for every n from two on."""
     begin = np.cumsum(size) - size
     sizes = np.flatnonzero(np.bincount(size)).tolist()
     return [(begin[size == n], n) for n in sizes if n > 1]
 
 
-def _table(code, begin, n):
+def _table(code: np.ndarray, begin: np.ndarray, n: int) -> np.ndarray:
     """The codes of items with n votes each, (n, items)."""
     return code[begin + np.arange(n)[:, None]]
 
 
-def _pair_keys(votes, base):
+def _pair_keys(votes: np.ndarray, base: int) -> np.ndarray:
     """Keys one * base + other of every two of the ``votes`` (n, items) on one item."""
     n, items = votes.shape
     scaled = votes * base
@@ -190,13 +193,15 @@ def _pair_keys(votes, base):
     return keys.ravel()
 
 
-def _split(keys, base):
+def _split(keys: np.ndarray, base: int) -> tuple[np.ndarray, np.ndarray]:
     """Quotient and remainder; NumPy divides by one number much faster than its divmod."""
     high = keys // base
     return high, keys - high * base
 
 
-def cohen(tables, weights=None):
+def cohen(
+    tables: Full | Sparse, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Cohen's kappa and its large-sample standard error for every pair of ``tables``.
 
     ``weights`` (K, K) are symmetric agreement weights; None: equal or not. Formula of the error:
@@ -225,23 +230,24 @@ def cohen(tables, weights=None):
     return value, np.divide(se, 1 - chance, out=blank, where=varied)
 
 
-def cohen_table(tables, values=None):
+def cohen_table(
+    tables: Full | Sparse, values: ArrayLike | None = None
+) -> dict[str, np.ndarray | None]:
     """Columns of the report: a, b, n, value, se, linear, quadratic.
 
     Weighted kappas need the categories' numeric ``values`` and are None without them.
     """
     value, se = cohen(tables)
-    weighted = (None, None)
+    linear, quadratic = None, None
     if values is not None:
-        weighted = tuple(
-            cohen(tables, weigh(values))[0] for weigh in (linear_weights, quadratic_weights)
-        )
+        linear = cohen(tables, linear_weights(values))[0]
+        quadratic = cohen(tables, quadratic_weights(values))[0]
     return {
         "a": tables.a,
         "b": tables.b,
         "n": tables.n,
         "value": value,
         "se": se,
-        "linear": weighted[0],
-        "quadratic": weighted[1],
+        "linear": linear,
+        "quadratic": quadratic,
     }

@@ -4,13 +4,15 @@ Scores are discrete, so a million of them are a table of a few dozen cells; sums
 the digits that sums over the scores would.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, stdtr
 
 from annotation.agreement.statistics.bootstrap import resampled_weights
-from annotation.agreement.statistics.coefficient import with_resamples
+from annotation.agreement.statistics.coefficient import Coefficient, with_resamples
 from annotation.agreement.statistics.kappas import patterns_of
 
 CONSTANT = "one of the two scores does not vary"
@@ -25,20 +27,20 @@ class Correlation:
     reason: str | None = None
 
 
-def contingency(x, y, rows, columns):
+def contingency(x: ArrayLike, y: ArrayLike, rows: int, columns: int) -> np.ndarray:
     """Counts (rows, columns) of whole-number codes ``x`` and ``y`` from 0."""
     cell = np.multiply(x, columns, dtype=np.intp)
     cell += y
     return np.bincount(cell, minlength=rows * columns).reshape(rows, columns)
 
 
-def pearson(table, x_values, y_values):
+def pearson(table: np.ndarray, x_values: ArrayLike, y_values: ArrayLike) -> Correlation:
     """Pearson's correlation of the values of a table's rows and columns."""
     fault = _fault(table)
     return fault or _with_t(_product_moment(table, x_values, y_values), int(table.sum()))
 
 
-def spearman(table):
+def spearman(table: np.ndarray) -> Correlation:
     """Spearman's rho: Pearson's of the mid-ranks of rows and columns."""
     fault = _fault(table)
     if fault:
@@ -47,7 +49,7 @@ def spearman(table):
     return _with_t(_product_moment(table, *ranks), int(table.sum()))
 
 
-def kendall_tau_b(table):
+def kendall_tau_b(table: np.ndarray) -> Correlation:
     """Kendall's tau-b with the large-sample p-value that allows for ties (Kendall 1970)."""
     fault = _fault(table)
     if fault:
@@ -65,7 +67,15 @@ def kendall_tau_b(table):
     return Correlation(float(value), float(2 * ndtr(-abs(z))))
 
 
-def item_bootstrap(item, x, y, shape, statistic, resamples=1000, seed=0):
+def item_bootstrap(
+    item: ArrayLike,
+    x: ArrayLike,
+    y: ArrayLike,
+    shape: tuple[int, int],
+    statistic: Callable[[np.ndarray], Correlation],
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Coefficient | Correlation:
     """Coefficient with the percentile interval over items of ``statistic`` (table -> Correlation).
 
     One row a pair of scores: codes of its ``item`` and of ``x`` and ``y``; ``shape`` is the
@@ -86,7 +96,7 @@ def item_bootstrap(item, x, y, shape, statistic, resamples=1000, seed=0):
     return with_resamples(estimate.value, [np.nan if draw is None else draw for draw in draws])
 
 
-def _fault(table):
+def _fault(table: np.ndarray) -> Correlation | None:
     if np.asarray(table).sum() < 2:
         return Correlation(None, reason="two pairs of scores are needed")
     if any(np.count_nonzero(np.sum(table, axis=axis)) < 2 for axis in (0, 1)):
@@ -94,7 +104,7 @@ def _fault(table):
     return None
 
 
-def _product_moment(table, x_values, y_values):
+def _product_moment(table: np.ndarray, x_values: ArrayLike, y_values: ArrayLike) -> float:
     n, rows, columns = table.sum(), table.sum(axis=1), table.sum(axis=0)
     x, y = np.asarray(x_values, dtype=float), np.asarray(y_values, dtype=float)
     x, y = x - rows @ x / n, y - columns @ y / n
@@ -102,7 +112,7 @@ def _product_moment(table, x_values, y_values):
     return float(np.clip(value, -1, 1))
 
 
-def _with_t(value, n):
+def _with_t(value: float, n: int) -> Correlation:
     if n < 3:
         return Correlation(value, None, "a p-value needs three pairs of scores")
     if abs(value) == 1:
@@ -111,17 +121,17 @@ def _with_t(value, n):
     return Correlation(value, float(2 * stdtr(n - 2, -abs(t))))
 
 
-def _mid_ranks(counts):
+def _mid_ranks(counts: np.ndarray) -> np.ndarray:
     return np.cumsum(counts) - (counts - 1) / 2
 
 
-def _concordant(table):
+def _concordant(table: np.ndarray) -> int:
     """Pairs in which both scores are larger, from sums of the cells below and to the right."""
     beyond = table[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
     return int((table[:-1, :-1] * beyond[1:, 1:]).sum())
 
 
-def _tau_variance(n, rows, columns, tied):
+def _tau_variance(n: int, rows: np.ndarray, columns: np.ndarray, tied: list[int]) -> float:
     ordered = n * (n - 1)
     runs = [float((s * (s - 1.0) * (2 * s + 5)).sum()) for s in (rows, columns)]
     triples = [float((s * (s - 1.0) * (s - 2)).sum()) for s in (rows, columns)]

@@ -6,6 +6,7 @@ A diagnostic, and an order among equals: the ground truth stays the plurality.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 FEW_VOTES = 20
@@ -26,7 +27,15 @@ class DawidSkene:
     converged: bool
 
 
-def dawid_skene(item, worker, category, shape, *, tolerance=1e-9, most=1000):
+def dawid_skene(
+    item: np.ndarray,
+    worker: ArrayLike,
+    category: np.ndarray,
+    shape: tuple[int, int, int],
+    *,
+    tolerance: float = 1e-9,
+    most: int = 1000,
+) -> DawidSkene:
     """Fit the model to one row a vote; ``shape`` is (items, workers, categories).
 
     Starts from the items' vote shares and stops when the log-likelihood a vote gains less than
@@ -56,7 +65,7 @@ def dawid_skene(item, worker, category, shape, *, tolerance=1e-9, most=1000):
     return DawidSkene(posterior, prior, confusion, float(reached), iteration, bool(done))
 
 
-def _expect(votes, prior, confusion):
+def _expect(votes: csr_array, prior: np.ndarray, confusion: np.ndarray) -> tuple[np.ndarray, float]:
     """Posteriors and log-likelihood; a probability of zero counts as the smallest float."""
     least = np.finfo(float).tiny
     workers, k, _ = confusion.shape

@@ -7,6 +7,7 @@ Votes on one item are not independent: for a win rate over items with several vo
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrc, betaincinv, ndtri
 
 from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
@@ -14,7 +15,7 @@ from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient,
 NO_TRIALS = "nothing was counted"
 
 
-def wilson(successes, trials):
+def wilson(successes: int, trials: int) -> Coefficient:
     """Wilson's score interval (1927) for a share; undefined without trials."""
     if not trials:
         return undefined(NO_TRIALS)
@@ -28,7 +29,7 @@ def wilson(successes, trials):
     return Coefficient(share, math.sqrt(share * (1 - share) / trials), low, high)
 
 
-def clopper_pearson(successes, trials):
+def clopper_pearson(successes: int, trials: int) -> Coefficient:
     """The exact binomial interval (Clopper and Pearson 1934); undefined without trials."""
     if not trials:
         return undefined(NO_TRIALS)
@@ -40,7 +41,7 @@ def clopper_pearson(successes, trials):
     return Coefficient(share, se, float(low), float(high))
 
 
-def coin_test(successes, trials):
+def coin_test(successes: ArrayLike, trials: ArrayLike) -> np.ndarray:
     """Two-sided exact p-value of a fair coin; arrays are allowed, 1 where nothing was thrown."""
     successes, trials = np.asarray(successes), np.asarray(trials)
     below = bdtr(successes, trials, 0.5)
@@ -48,7 +49,7 @@ def coin_test(successes, trials):
     return np.minimum(1.0, 2 * np.minimum(below, above))
 
 
-def holm(p_values):
+def holm(p_values: ArrayLike) -> np.ndarray:
     """Holm's (1979) adjusted p-values, in the order given."""
     p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, kind="stable")

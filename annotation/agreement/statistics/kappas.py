@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics.coefficient import undefined, with_t_interval
+from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_t_interval
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 MAX_CELLS = 50_000_000
@@ -31,43 +32,43 @@ class Patterns:
     weight: np.ndarray
 
     @cached_property
-    def votes(self):
+    def votes(self) -> np.ndarray:
         """Votes of one item of each pattern."""
         return self.counts.sum(axis=1)
 
     @cached_property
-    def items(self):
+    def items(self) -> int:
         """Number of items with at least one vote."""
         return int(self.weight.sum())
 
     @cached_property
-    def categories(self):
+    def categories(self) -> int:
         """Number of declared categories K."""
         return self.counts.shape[1]
 
     @cached_property
-    def paired(self):
+    def paired(self) -> "Patterns":
         """The patterns with two votes or more: only they can agree or disagree."""
         keep = self.votes >= 2
         return Patterns(self.counts[keep], self.weight[keep])
 
     @cached_property
-    def shares(self):
+    def shares(self) -> np.ndarray:
         """Shares of each pattern's votes by category, (patterns, categories)."""
         return self.counts / self.votes[:, None]
 
     @cached_property
-    def prevalence(self):
+    def prevalence(self) -> np.ndarray:
         """Mean over items of the category shares (Gwet's convention for unequal numbers)."""
         return self.weight @ self.shares / self.items
 
     @cached_property
-    def totals(self):
+    def totals(self) -> np.ndarray:
         """Votes by category over all items."""
         return self.weight @ self.counts
 
 
-def count_votes(item, category, items, categories):
+def count_votes(item: np.ndarray, category: np.ndarray, items: int, categories: int) -> np.ndarray:
     """Votes of each item for each category from one row a vote.
 
     ``item`` and ``category`` are whole-number codes from 0; the answer is (items, categories).
@@ -84,7 +85,7 @@ def count_votes(item, category, items, categories):
     return np.bincount(cell, minlength=items * categories).reshape(items, categories)
 
 
-def patterns_of(counts):
+def patterns_of(counts: ArrayLike) -> Patterns:
     """Patterns of an (items, categories) table of counts; items without votes are left out."""
     counts = np.asarray(counts)
     radix = int(counts.max(initial=0)) + 1
@@ -103,26 +104,26 @@ def patterns_of(counts):
     return _without_empty(keys[:, None] // powers % radix, weight)
 
 
-def _without_empty(rows, weight):
+def _without_empty(rows: np.ndarray, weight: np.ndarray) -> Patterns:
     voted = rows.any(axis=1)
     return Patterns(rows[voted], weight[voted])
 
 
-def quadratic_weights(values):
+def quadratic_weights(values: ArrayLike) -> np.ndarray:
     """Agreement weights 1 - (distance / range)² of the categories' values, (K, K)."""
     values = np.asarray(values, dtype=float)
     spread = np.ptp(values) or 1.0
     return 1 - ((values[:, None] - values[None, :]) / spread) ** 2
 
 
-def linear_weights(values):
+def linear_weights(values: ArrayLike) -> np.ndarray:
     """Agreement weights 1 - distance / range of the categories' values, (K, K)."""
     values = np.asarray(values, dtype=float)
     spread = np.ptp(values) or 1.0
     return 1 - np.abs(values[:, None] - values[None, :]) / spread
 
 
-def item_agreement(patterns, weights=None):
+def item_agreement(patterns: Patterns, weights: np.ndarray | None = None) -> np.ndarray:
     """Share of agreeing pairs of votes P_i of each *paired* pattern (Fleiss 1971; Gwet 2014).
 
     ``weights`` (K, K) gives partial credit to unequal votes; without it, equal or not.
@@ -132,7 +133,7 @@ def item_agreement(patterns, weights=None):
     return (v * (partial - 1)).sum(axis=1) / (n * (n - 1))
 
 
-def percent_agreement(patterns):
+def percent_agreement(patterns: Patterns) -> Coefficient:
     """Mean item agreement P̄ over items with two votes, with the t-interval over items."""
     pairs = patterns.paired
     if not pairs.items:
@@ -140,7 +141,7 @@ def percent_agreement(patterns):
     return _mean_over_items(item_agreement(patterns), pairs, floor=0.0)
 
 
-def symmetric_kappa(patterns, options=None):
+def symmetric_kappa(patterns: Patterns, options: int | None = None) -> Coefficient:
     """Fleiss' kappa with every item entered in all K! orders: (K·P̄ - 1)/(K - 1).
 
     ``options`` K is the number of columns where None. The order in which an item's options are
@@ -153,7 +154,7 @@ def symmetric_kappa(patterns, options=None):
     return _mean_over_items((k * item_agreement(patterns) - 1) / (k - 1), pairs, floor=-1 / (k - 1))
 
 
-def mean_share(patterns, category):
+def mean_share(patterns: Patterns, category: int) -> Coefficient:
     """Mean over items of the share of votes for a category, with the t-interval over items.
 
     Votes on one item are not independent; items are. This is the win rate of a category.
@@ -161,20 +162,20 @@ def mean_share(patterns, category):
     return _mean_over_items(patterns.shares[:, category], patterns, floor=0.0)
 
 
-def _fault(patterns, options):
+def _fault(patterns: Patterns, options: int) -> Coefficient | None:
     if not patterns.paired.items:
         return undefined(NO_PAIR)
     return undefined(ONE_OPTION) if options < 2 else None
 
 
-def _mean_over_items(values, pairs, *, floor):
+def _mean_over_items(values: np.ndarray, pairs: Patterns, *, floor: float) -> Coefficient:
     count = pairs.items
     mean = pairs.weight @ values / count
     variance = pairs.weight @ (values - mean) ** 2 / (count * max(count - 1, 1))
     return with_t_interval(mean, np.sqrt(variance), count, floor=floor)
 
 
-def fleiss_kappa(patterns):
+def fleiss_kappa(patterns: Patterns) -> Coefficient:
     """Fleiss' kappa (1971), unequal numbers of votes and its standard error after Gwet (2021)."""
     if not patterns.paired.items:
         return undefined(NO_PAIR)
@@ -184,7 +185,7 @@ def fleiss_kappa(patterns):
     return _chance_corrected(patterns, share @ share, patterns.shares @ share)
 
 
-def brennan_prediger(patterns):
+def brennan_prediger(patterns: Patterns) -> Coefficient:
     """Brennan and Prediger's kappa, Randolph's free-marginal kappa: chance is 1/K."""
     fault = _fault(patterns, patterns.categories)
     if fault:
@@ -193,17 +194,17 @@ def brennan_prediger(patterns):
     return _chance_corrected(patterns, chance, chance)
 
 
-def gwet_ac1(patterns):
+def gwet_ac1(patterns: Patterns) -> Coefficient:
     """Gwet's AC1 (2008): chance is Σ π(1-π)/(K-1)."""
     return _gwet(patterns, None)
 
 
-def gwet_ac2(patterns, values):
+def gwet_ac2(patterns: Patterns, values: ArrayLike) -> Coefficient:
     """Gwet's AC2 (2014) with quadratic weights on the categories' numeric ``values``."""
     return _gwet(patterns, quadratic_weights(values))
 
 
-def _gwet(patterns, weights):
+def _gwet(patterns: Patterns, weights: np.ndarray | None) -> Coefficient:
     k = patterns.categories
     fault = _fault(patterns, k)
     if fault:
@@ -215,7 +216,12 @@ def _gwet(patterns, weights):
     return _chance_corrected(patterns, chance, scale * (patterns.shares @ away), weights)
 
 
-def _chance_corrected(patterns, chance, chance_of_item, weights=None):
+def _chance_corrected(
+    patterns: Patterns,
+    chance: float,
+    chance_of_item: np.ndarray | float,
+    weights: np.ndarray | None = None,
+) -> Coefficient:
     """(P̄ - P_e)/(1 - P_e) with Gwet's linearised standard error over items.
 
     Items with one vote count in the shares, and with the factor N/N₂ in the error.

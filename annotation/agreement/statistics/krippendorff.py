@@ -1,5 +1,7 @@
 """Krippendorff's alpha at four levels, with missing votes (Krippendorff 2011)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from annotation.agreement.statistics.bootstrap import resampled
@@ -9,10 +11,16 @@ from annotation.agreement.statistics.coefficient import (
     undefined,
     with_resamples,
 )
-from annotation.agreement.statistics.kappas import NO_PAIR, ONE_CATEGORY
+from annotation.agreement.statistics.kappas import NO_PAIR, ONE_CATEGORY, Patterns
 
 
-def alpha(patterns, level="nominal", values=None, resamples=1000, seed=0):
+def alpha(
+    patterns: Patterns,
+    level: str = "nominal",
+    values: Sequence[float] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Coefficient:
     """Alpha over the items with two votes or more, with a percentile interval over items.
 
     ``values`` are the categories' numbers, rising, from interval level on; at ordinal level the
@@ -22,14 +30,16 @@ def alpha(patterns, level="nominal", values=None, resamples=1000, seed=0):
     drawn = None
     if resamples and not fault(patterns, level, values):
 
-        def compute(weights):
+        def compute(weights: np.ndarray) -> dict[str, np.ndarray]:
             return {level: alphas(patterns, weights, level, values)}
 
         drawn = resampled(patterns, compute, resamples, seed)[level]
     return with_draws(patterns, level, values, drawn)
 
 
-def with_draws(patterns, level, values, drawn):
+def with_draws(
+    patterns: Patterns, level: str, values: Sequence[float] | None, drawn: np.ndarray | None
+) -> Coefficient:
     """Alpha with the interval of the resamples' values ``drawn`` (None: no interval)."""
     wrong = fault(patterns, level, values)
     if wrong:
@@ -44,25 +54,29 @@ def with_draws(patterns, level, values, drawn):
     return with_resamples(value, drawn)
 
 
-def fault(patterns, level, values=None):
+def fault(
+    patterns: Patterns, level: str, values: Sequence[float] | None = None
+) -> Coefficient | None:
     """Why there is no alpha, as a Coefficient without a value; None where there is one."""
     if not patterns.paired.items:
         return undefined(NO_PAIR)
     if np.count_nonzero(patterns.paired.totals) < 2:
         return undefined(ONE_CATEGORY)
-    if level == "ratio" and min(values) < 0:
+    if level == "ratio" and values is not None and min(values) < 0:
         return undefined("ratio level needs numbers that are not negative")
     return None
 
 
-def coincidences(patterns):
+def coincidences(patterns: Patterns) -> np.ndarray:
     """Krippendorff's coincidence matrix (K, K): pairs of votes within items, each over n_i - 1."""
     pairs = patterns.paired
     v, scale = pairs.counts, pairs.weight / (pairs.votes - 1)
     return (v.T * scale) @ v - np.diag(scale @ v)
 
 
-def alphas(patterns, weights, level, values):
+def alphas(
+    patterns: Patterns, weights: np.ndarray, level: str, values: Sequence[float] | None
+) -> np.ndarray:
     """Alpha of each row of item counts ``weights`` (rows, patterns).
 
     NaN where a resample holds one category only. For a fixed distance the disagreement is a sum
@@ -78,7 +92,7 @@ def alphas(patterns, weights, level, values):
         observed = weights @ ((n**2 - (pairs.counts**2).sum(axis=1)) / (n - 1))
         expected = marginals.sum(axis=1) ** 2 - (marginals**2).sum(axis=1)
     else:
-        distance = _distance(level, values)
+        distance = _distance(level, np.asarray(values, dtype=float))
         of_item = ((pairs.counts @ distance) * pairs.counts).sum(axis=1) / (pairs.votes - 1)
         observed = weights @ of_item
         expected = ((marginals @ distance) * marginals).sum(axis=1)
@@ -88,8 +102,7 @@ def alphas(patterns, weights, level, values):
     return 1 - (total - 1) * ratio
 
 
-def _distance(level, values):
-    values = np.asarray(values, dtype=float)
+def _distance(level: str, values: np.ndarray) -> np.ndarray:
     gap = values[:, None] - values[None, :]
     if level == "interval":
         # Alpha has no scale: squares of very small or large numbers would leave floating point.
@@ -98,7 +111,9 @@ def _distance(level, values):
     return np.divide(gap, total, out=np.zeros_like(gap), where=total != 0) ** 2
 
 
-def _ordinal_disagreement(pairs, weights, marginals):
+def _ordinal_disagreement(
+    pairs: Patterns, weights: np.ndarray, marginals: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     rank = np.cumsum(marginals, axis=1) - marginals / 2
     # Centred ranks keep the difference of two large sums exact enough.
     rank = rank - marginals.sum(axis=1, keepdims=True) / 2

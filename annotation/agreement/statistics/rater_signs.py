@@ -1,6 +1,9 @@
 """Signs that an annotator does not read. A flag asks a person to look; it removes no vote."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 LEAST_VOTES = 50
@@ -14,7 +17,13 @@ SAME_VECTORS = 0.9
 LEAST_VECTORS = 20
 
 
-def agreement_flags(item, worker, category, shape, pool_rate=None):
+def agreement_flags(
+    item: np.ndarray,
+    worker: np.ndarray,
+    category: np.ndarray,
+    shape: tuple[int, int, int],
+    pool_rate: float | None = None,
+) -> dict[str, Any]:
     """Annotators who agree with the majority of the *others* less often than the pool does.
 
     One row a vote; ``shape`` is (items, workers, categories). Votes on items where the others are
@@ -43,7 +52,7 @@ def agreement_flags(item, worker, category, shape, pool_rate=None):
     }  # fmt: skip
 
 
-def robust_z(seconds, kind):
+def robust_z(seconds: ArrayLike, kind: ArrayLike) -> np.ndarray:
     """Robust z of log time within each task kind: (x - median) / (1.4826 · MAD); NaN if no spread.
 
     ``seconds`` above 0, ``kind`` whole-number codes of the task kinds.
@@ -59,7 +68,9 @@ def robust_z(seconds, kind):
     return z
 
 
-def speed_flags(worker, pace, kind, workers):
+def speed_flags(
+    worker: ArrayLike, pace: ArrayLike, kind: ArrayLike, workers: int
+) -> dict[str, np.ndarray]:
     """Annotators whose median time, or whose recent times, are far below everybody's.
 
     Rows are votes in order of submission, ``pace`` (votes,) their seconds a thousand characters
@@ -81,7 +92,7 @@ def speed_flags(worker, pace, kind, workers):
     return {"median_z": median, "fast_share": share, "flagged": flagged}
 
 
-def same_vector_flags(worker, ratings, workers):
+def same_vector_flags(worker: ArrayLike, ratings: ArrayLike, workers: int) -> dict[str, np.ndarray]:
     """Annotators who give one and the same vector of ratings nearly always.
 
     ``ratings`` is (answers, criteria). Returns arrays (workers,): ``answers``, ``share`` of the

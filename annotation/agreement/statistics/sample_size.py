@@ -1,15 +1,16 @@
 """How many items, votes and hours an interval of a wanted width takes."""
 
 import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.special import gammaln, ndtri
 
 from annotation.agreement.statistics.coefficient import CONFIDENCE
-from annotation.agreement.statistics.kappas import item_agreement
+from annotation.agreement.statistics.kappas import Patterns, item_agreement
 
 
-def kappa_spread(patterns):
+def kappa_spread(patterns: Patterns) -> float | None:
     """Standard deviation of items' own symmetric kappas in pilot votes; None under two items."""
     pairs, k = patterns.paired, patterns.categories
     if pairs.items < 2 or k < 2:
@@ -19,7 +20,7 @@ def kappa_spread(patterns):
     return float(np.sqrt(pairs.weight @ (item_kappa - mean) ** 2 / (pairs.items - 1)))
 
 
-def assumed_kappa_spread(kappa, votes, options):
+def assumed_kappa_spread(kappa: float, votes: int, options: int) -> float:
     """The same standard deviation where the pool's kappa is assumed, 0 < κ < 1.
 
     Items' preferences are Dirichlet(a, …, a) with a = (1/κ - 1)/K; every split of the votes has its
@@ -44,7 +45,7 @@ def assumed_kappa_spread(kappa, votes, options):
     return float(np.sqrt(probability @ item_kappa**2 - (probability @ item_kappa) ** 2))
 
 
-def _partitions(votes, options, most=None):
+def _partitions(votes: int, options: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
     """Splits of the votes over at most ``options`` answers, largest first."""
     most = votes if most is None else most
     if votes == 0:
@@ -57,16 +58,16 @@ def _partitions(votes, options, most=None):
             yield (top, *rest)
 
 
-def _counts(split, options):
+def _counts(split: Sequence[int], options: int) -> list[int]:
     return [*split, *[0] * (options - len(split))]
 
 
-def items_for_kappa(half_width, spread):
+def items_for_kappa(half_width: float, spread: float) -> int:
     """Items for a 95 % interval of ± ``half_width`` on kappa, ``spread`` as above."""
     return _items(half_width, spread**2)
 
 
-def items_for_win_rate(half_width, votes, kappa, rate=0.5):
+def items_for_win_rate(half_width: float, votes: int, kappa: float, rate: float = 0.5) -> int:
     """Items for ± ``half_width`` on a win rate from ``votes`` on every item.
 
     An item's share has the variance p(1-p)·(1 + (n-1)κ)/n: votes on one item repeat one another
@@ -77,26 +78,28 @@ def items_for_win_rate(half_width, votes, kappa, rate=0.5):
     return _items(half_width, rate * (1 - rate) * design_effect(votes, kappa) / votes)
 
 
-def design_effect(votes, kappa):
+def design_effect(votes: int, kappa: float) -> float:
     """How many votes on one item count as much as one on an item of its own: 1 + (n-1)κ."""
     return 1 + (votes - 1) * kappa
 
 
-def _items(half_width, variance):
+def _items(half_width: float, variance: float) -> int:
     if not half_width > 0:
         raise ValueError("the half-width must be above 0")
     z = float(ndtri((1 + CONFIDENCE) / 2))
     return max(2, math.ceil(z * z * variance / half_width**2))
 
 
-def workload(items, votes, seconds, raters=None):
+def workload(
+    items: int, votes: int, seconds: float, raters: int | None = None
+) -> dict[str, float | None]:
     """What a plan costs: judgments, hours in all and, with ``raters``, hours for each.
 
     ``seconds`` is the time of one judgment. Raises ValueError for fewer raters than votes an item.
     """
     judgments = items * votes
     hours = judgments * seconds / 3600
-    plan = {"items": items, "judgments": judgments, "hours": hours}
+    plan: dict[str, float | None] = {"items": items, "judgments": judgments, "hours": hours}
     if raters is None:
         return plan
     if raters < votes:

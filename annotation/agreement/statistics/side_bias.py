@@ -3,13 +3,14 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from annotation.agreement.statistics.coefficient import undefined, with_normal_interval
+from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_normal_interval
 from annotation.agreement.statistics.intervals import coin_test, holm
 
 
-def side_bias(item, chose_first):
+def side_bias(item: ArrayLike, chose_first: ArrayLike) -> tuple[Coefficient, float | None]:
     """Share of votes for the side shown first, with p-value of "no bias", clustered by item.
 
     One row a vote: code of its ``item``, and ``chose_first`` 1 or 0. Votes on one item are not
@@ -32,7 +33,9 @@ def side_bias(item, chose_first):
     return bias, float(2 * ndtr(-abs(z)))
 
 
-def annotator_side_bias(worker, chose_first, workers):
+def annotator_side_bias(
+    worker: ArrayLike, chose_first: ArrayLike, workers: int
+) -> dict[str, np.ndarray]:
     """Per annotator: votes, votes for the side shown first, exact p-value and Holm's adjustment.
 
     An annotator's votes are on different items, so the exact binomial test holds. Returns a

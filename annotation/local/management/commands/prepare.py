@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
@@ -38,7 +39,8 @@ class Command(BaseCommand):
 
 def _collect_static() -> None:
     """Collect the static files where one changed or their list is damaged: it takes seconds."""
-    stamp, manifest = settings.STATIC_MANIFEST / "static.stamp", staticfiles_storage
+    stamp = settings.STATIC_MANIFEST / "static.stamp"
+    manifest: Any = staticfiles_storage  # the settings name one that keeps a manifest
     current = _fingerprint()
     if stamp.exists() and stamp.read_text(encoding="utf-8") == current and manifest.hashed_files:
         return

@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def handle(self, *, file: Path | None, schedule: bool, recipient: str, **options) -> None:
         """Print counts and digests, or where the scheduled one lies."""
         try:
-            if schedule:
+            if schedule or file is None:
                 self.stdout.write(str(backup.scheduled() or "No backup is due."))
                 return
             summary = backup.backup(file.absolute(), recipient)

@@ -3,6 +3,7 @@
 import re
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
@@ -27,7 +28,7 @@ class Command(BaseCommand):
 def licence(name: str) -> str:
     """The licence a package declares: its expression, else its classifiers, else its first line."""
     try:
-        fields = metadata.metadata(name)
+        fields: Any = metadata.metadata(name)  # a Message; its protocol has no get before 3.12
     except metadata.PackageNotFoundError:
         return "not installed on this platform"
     if expression := fields.get("License-Expression"):
