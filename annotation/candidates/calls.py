@@ -2,14 +2,13 @@
 
 import logging
 import random
-from collections import Counter
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -27,8 +26,28 @@ BACKOFF_SECONDS, LONGEST_BACKOFF = 4, 120
 TROUBLE = 3
 # What models fill; an id is of one of these tables, and all share the places of an endpoint.
 TABLES = (Candidate.every, Proposal.objects)
-RELATED = {Candidate: ("query", "persona_version"), Proposal: ("persona", "study")}
+RELATED = {
+    Candidate: ("query__persona", "persona_version", "study"),
+    Proposal: ("persona", "study"),
+}
+# No row takes longer than two calls can take.
+LONGEST_LEASE = 2 * endpoints.LONGEST_TIMEOUT
 RUNNING, REQUESTED, FAILED = jobs.RUNNING, jobs.REQUESTED, jobs.FAILED
+# The rows of TABLES that the indexes candidate_busy and proposal_busy hold: few, though many wait.
+COUNT = """
+    WITH busy AS (
+        SELECT status, lease_expires_at, next_try_at, error_code FROM candidates_candidate
+        WHERE endpoint = %(name)s
+        AND (status = 'running' OR status = 'requested' AND next_try_at IS NOT NULL)
+        UNION ALL
+        SELECT status, lease_expires_at, next_try_at, error_code FROM candidates_proposal
+        WHERE endpoint = %(name)s
+        AND (status = 'running' OR status = 'requested' AND next_try_at IS NOT NULL)
+    ), rows AS (SELECT *, status = 'requested' AND next_try_at > now() AS waits FROM busy)
+    SELECT count(*) FILTER (WHERE status = 'running' AND lease_expires_at > now()),
+           count(*) FILTER (WHERE waits AND error_code = 'rate_limit'),
+           count(*) FILTER (WHERE waits AND error_code = ANY(%(troubles)s))
+    FROM rows"""
 
 
 def ring() -> int:
@@ -89,34 +108,31 @@ def _places(name: str) -> int:
     server = endpoints.configured(name)
     if server is None:
         return 1
-    waiting = Q(status=REQUESTED, next_try_at__gt=Now())
-    count = Counter()
-    for table in TABLES:
-        count += Counter(
-            table.filter(endpoint=name).aggregate(
-                running=Count("pk", Q(status=RUNNING, lease_expires_at__gt=Now())),
-                limited=Count("pk", waiting & Q(error_code="rate_limit")),
-                troubled=Count("pk", waiting & Q(error_code__in=endpoints.TROUBLES)),
-            )
-        )
-    if count["limited"] or count["troubled"] >= TROUBLE:
+    with connection.cursor() as cursor:
+        cursor.execute(COUNT, {"name": name, "troubles": sorted(endpoints.TROUBLES)})
+        running, limited, troubled = cursor.fetchone()
+    if limited or troubled >= TROUBLE:
         return 0
-    return max(0, server.concurrency - count["running"])
+    return max(0, server.concurrency - running)
 
 
 def claim(pk, table=Candidate.every) -> Generated | None:
     """Take the row for one attempt: status, lease and attempt number in one conditional update."""
+    row = table.select_related(*RELATED[table.model]).filter(pk=pk).first()
+    if row is None or not row.endpoint:
+        return None
+    name, seen = row.endpoint, row.attempts
     with transaction.atomic():
-        name = table.filter(pk=pk).values_list("endpoint", flat=True).first()
-        if not name:
-            return None
         with connection.cursor() as cursor:  # the places of one endpoint are counted in turn
             cursor.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"call {name}"]
             )
-        if not _places(name) or not jobs.take(table.all(), pk):
+        if not _places(name) or not jobs.take(table.filter(attempts=seen), pk):
             return None
+    if seen:  # an earlier attempt may have stored something since the row was read
         return table.select_related(*RELATED[table.model]).get(pk=pk)
+    row.status, row.attempts = RUNNING, 1
+    return row
 
 
 def again(rows: QuerySet) -> int:
@@ -161,4 +177,4 @@ def paid(row: Generated, server: Endpoint, answer: Answer, seconds: float) -> No
 
 def lease_kept(row: Generated) -> AbstractContextManager:
     """Renew the lease while the block runs, no longer than two calls can take."""
-    return jobs.renewed(row, longest=2 * endpoints.LONGEST_TIMEOUT)
+    return jobs.renewed(row, longest=LONGEST_LEASE)

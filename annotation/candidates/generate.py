@@ -2,6 +2,8 @@
 
 import hashlib
 import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 
 from django.db import transaction
@@ -42,6 +44,11 @@ DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
 def rules_of(study) -> GenerationRules:
     """How ``study`` reviews what models write; unsaved defaults where nothing is set."""
     return GenerationRules.objects.filter(study=study).first() or GenerationRules(study=study)
+
+
+def _misses_length(before: int | None, text: str, study) -> bool:
+    """Whether a rewrite of ``before`` words has another length than ``study`` allows."""
+    return before is not None and not keeps_length(before, text, rules_of(study).length_tolerance)
 
 
 # --- Asking -----------------------------------------------------------------------------------
@@ -289,17 +296,20 @@ def _insert(study, server: Endpoint, rows: list[Candidate], by, limit=None) -> l
 # --- Writing ----------------------------------------------------------------------------------
 
 
-def write_one(candidate_id) -> Candidate | None:
+def write_one(
+    candidate_id, lease: Callable[[Candidate], AbstractContextManager] = calls.lease_kept
+) -> Candidate | None:
     """Write the answer of one row, if it is due and nobody else has it.
 
     May be called any number of times and may die at any point: one attempt at most stores
-    something. Returns the row as it was claimed, None where it was not to be had.
+    something. ``lease`` keeps the row's lease meanwhile. Returns the row as it was claimed, None
+    where it was not to be had.
     """
     candidate = calls.claim(candidate_id)
     if candidate is None:
         return None
     try:
-        with calls.lease_kept(candidate):
+        with lease(candidate):
             _write(candidate)
     except CallFailed as failure:
         calls.put_off(candidate, failure)
@@ -320,9 +330,7 @@ def _write(candidate: Candidate) -> None:
     cleaned = clean.clean(answer.text, draft.tag)
     if not cleaned.text:
         raise CallFailed("empty")
-    before = draft.parameters.get("words_before")
-    tolerance = rules_of(candidate.study).length_tolerance
-    if before is not None and not keeps_length(before, cleaned.text, tolerance):
+    if _misses_length(draft.parameters.get("words_before"), cleaned.text, candidate.study):
         raise CallFailed("length")
     _store(candidate, server, draft, answer, cleaned)
 

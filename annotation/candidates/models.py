@@ -140,6 +140,11 @@ class Candidate(Generated):
                 name="candidate_due",
             ),
             models.Index(
+                fields=["endpoint"],
+                condition=Q(status="running") | Q(status="requested", next_try_at__isnull=False),
+                name="candidate_busy",
+            ),
+            models.Index(
                 fields=["study"], condition=Q(review="pending"), name="candidate_to_review"
             ),
         ]
@@ -182,6 +187,11 @@ class Proposal(Generated):
                 fields=["next_try_at"],
                 condition=Q(status__in=["requested", "running"]),
                 name="proposal_due",
+            ),
+            models.Index(
+                fields=["endpoint"],
+                condition=Q(status="running") | Q(status="requested", next_try_at__isnull=False),
+                name="proposal_busy",
             ),
             models.Index(fields=["study", "step", "review"], name="proposal_to_review"),
         ]

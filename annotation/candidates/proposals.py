@@ -1,6 +1,8 @@
 """Proposals of models: planned, asked for as rows, written by workers, then reviewed."""
 
 import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 
 from django.db import transaction
@@ -88,7 +90,9 @@ def request(study, name: str, options: dict, *, endpoint: str = "", limit=None, 
     return run
 
 
-def write_one(pk) -> Proposal | None:
+def write_one(
+    pk, lease: Callable[[Proposal], AbstractContextManager] = calls.lease_kept
+) -> Proposal | None:
     """Let a model write one proposal, if it is due and nobody else has it.
 
     May be called any number of times and may die at any point, as ``generate.write_one``.
@@ -97,7 +101,7 @@ def write_one(pk) -> Proposal | None:
     if proposal is None:
         return None
     try:
-        with calls.lease_kept(proposal):
+        with lease(proposal):
             _write(proposal)
     except CallFailed as failure:
         calls.put_off(proposal, failure)

@@ -8,10 +8,10 @@ may have been charged.
 import json
 import time
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Sum
 from django.utils import timezone
 
@@ -72,18 +72,31 @@ def reserve(study_id: int, server: Endpoint, messages: list[dict], schema=None) 
     """Count the most that a call can cost; CallFailed where the budget has no room for it."""
     tokens_in, tokens_out = bound(server, messages, schema)
     tokens, cost = tokens_in + tokens_out, server.cost(tokens_in, tokens_out)
+    today = timezone.now().astimezone(UTC).date()
+    if not Budget.objects.filter(study=study_id).exists():
+        return Reservation(_count(study_id, today, tokens, cost), tokens, cost)
+    if server.max_tokens is None:
+        raise CallFailed("no_bound")
     with transaction.atomic():
         budget = Budget.objects.select_for_update().filter(study=study_id).first()
-        today = timezone.now().astimezone(UTC).date()
-        day, _made = Spending.objects.get_or_create(study_id=study_id, day=today)
+        day = Spending.objects.filter(study=study_id, day=today).first()
         if budget:
-            if server.max_tokens is None:
-                raise CallFailed("no_bound")
-            _refuse(budget, day, tokens, cost)
-        Spending.objects.filter(pk=day.pk).update(
-            calls=F("calls") + 1, tokens=F("tokens") + tokens, cost=F("cost") + cost
+            _refuse(budget, day or Spending(study_id=study_id, day=today), tokens, cost)
+        return Reservation(_count(study_id, today, tokens, cost), tokens, cost)
+
+
+def _count(study_id: int, day: date, tokens: int, cost: Decimal) -> int:
+    """Add a call to the study's day, in one statement; the row's id."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO candidates_spending AS s (study_id, day, calls, tokens, cost)
+               VALUES (%s, %s, 1, %s, %s)
+               ON CONFLICT (study_id, day) DO UPDATE SET calls = s.calls + 1,
+                   tokens = s.tokens + excluded.tokens, cost = s.cost + excluded.cost
+               RETURNING id""",
+            [study_id, day, tokens, cost],
         )
-    return Reservation(day.pk, tokens, cost)
+        return cursor.fetchone()[0]
 
 
 def bound(server: Endpoint, messages: list[dict], schema=None) -> tuple[int, int]:

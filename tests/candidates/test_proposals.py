@@ -1,6 +1,9 @@
 import json
+import threading
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from annotation.candidates import (
     calls,
@@ -16,6 +19,7 @@ from annotation.candidates import (
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Candidate, GenerationRules, Opinion, Proposal
 from annotation.candidates.steps.personas import PERSONA
+from annotation.core import jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
@@ -395,3 +399,39 @@ def test_a_crew_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings
         crew.work(study=study)
         assert (endpoint.calls, endpoint.most_at_once) == (9, 3)
     assert Candidate.objects.filter(status="done").count() == 9
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_thread_renews_the_leases_of_a_crew(cast, settings, monkeypatch):
+    study = cast.study("tea")
+    for n in range(2):
+        cast.query(study, f"q{n}")
+    renewed = []
+    renew = jobs.Lease.renew
+    monkeypatch.setattr(jobs, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(
+        jobs.Lease,
+        "renew",
+        lambda lease: (renew(lease), renewed.append((lease.lost, threading.get_ident()))),
+    )
+    with ScriptedEndpoint(latency=1) as endpoint:
+        settings.ENDPOINTS = [endpoint.config(concurrency=2)]
+        generate.request(study, strategies=["A3"])
+        crew.work(study=study)
+    # A row that ends while its lease is renewed counts as lost: that harms nothing.
+    assert sum(not lost for lost, _thread in renewed) >= 4
+    assert {thread for _lost, thread in renewed} == {threading.get_ident()}
+    assert Candidate.objects.filter(status="done").count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_takes_few_statements(cast, settings):
+    study = cast.study("tea")
+    cast.query(study, "q1")
+    with ScriptedEndpoint() as endpoint:
+        settings.ENDPOINTS = [endpoint.config()]
+        (row,) = generate.request(study, strategies=["A3"])
+        Candidate.objects.filter(pk=row.pk).update(status="requested", attempts=0)
+        with CaptureQueriesContext(connection) as statements:
+            assert crew.write_one(row.pk)
+    assert len(statements) <= 14
