@@ -261,6 +261,7 @@ class Reading:
             labels=released_labels(kind, config, ids),
             overlap=item.overlap,
             closed=is_closed(len(votes), item.overlap, item.batch_id in self.frozen["closed"]),
+            stop_below=self.frozen.get("stop_below", {}).get(task.name),
             query_id=query.external_id if query else "",
             query_version=query.version if query else None,
             question=query.text if query else "",

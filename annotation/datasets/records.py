@@ -106,6 +106,8 @@ class Item:
     adjudicated: str | dict | None = None
     # Whether more people were asked because its panel left it borderline.
     topped: bool = False
+    # Threshold of the tier rule below which items of the task stop early (None: they never did).
+    stop_below: str | None = None
     # Winner's id and tier that the item was imported with.
     imported: tuple[str, str] | None = None
 

@@ -4,7 +4,7 @@ Tiers and pairs are of selections; verdicts on attributes and relevance have a p
 preferences a generic and a personalised answer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers import rules
@@ -50,6 +50,8 @@ def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
     """
     if not kind_of(item.kind).COUNTED:
         return _majority(item)
+    if item.stop_below:
+        rule = replace(rule, stop_below=item.stop_below)
     by_panel = _by_panel(item, rule.panel, rule)
     if item.topped and rules.is_topped_up(by_panel.tier, len(item.votes), rule):
         return _by_panel(item, rule.top_up, rule)

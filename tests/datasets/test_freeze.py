@@ -14,6 +14,7 @@ from kombu import Connection
 from kombu.pools import producers
 
 from annotation.accounts import consent
+from annotation.agreement.tiers import early_stop
 from annotation.celery import app
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.heartbeat import worker_alive
@@ -681,3 +682,14 @@ def test_the_zip_holds_the_folder(items, vote, built):
             == (folders.folder_of(release) / "manifest.json").read_bytes()
         )
     assert sorted(names) == sorted(f"tea-v1/{p}" for p in every_byte(folders.folder_of(release)))
+
+
+def test_an_item_that_was_stopped_early_counts_as_ambiguous(items, vote, built, tea):
+    stopped, waiting, complete = items(3)
+    vote(complete, "1" * 9)
+    vote(stopped, "1122")
+    vote(waiting, "1111")
+    assert built("personafeedback").manifest["counts"]["left_out"]["two_answers"] == {"pending": 2}
+    early_stop.choose(tea, stopped.batch.task.name, "hard")
+    counts = built("personafeedback").manifest["counts"]
+    assert counts["left_out"]["two_answers"] == {"ambiguous": 1, "pending": 1}
