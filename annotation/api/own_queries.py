@@ -1,0 +1,149 @@
+"""An owner's queries and gold responses over HTTP: what the pages of their own queries do."""
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotation.api.base import KEY, StudyView, once
+from annotation.judging.gold import claims
+from annotation.queries import gold, own
+from annotation.queries.models import GoldResponse, Query
+from annotation.studies.access import study_for
+from annotation.studies.models import Role
+
+
+class GuideBody(serializers.Serializer):
+    """The need behind a question, part by part."""
+
+    want = serializers.CharField(default="", allow_blank=True, max_length=own.NEED_LIMIT)
+    known = serializers.CharField(default="", allow_blank=True, max_length=own.NEED_LIMIT)
+    form = serializers.CharField(default="", allow_blank=True, max_length=own.NEED_LIMIT)
+    annoy = serializers.CharField(default="", allow_blank=True, max_length=own.NEED_LIMIT)
+
+
+class OwnQueryBody(serializers.Serializer):
+    text = serializers.CharField(allow_blank=True, max_length=own.TEXT_LIMIT)
+    guide = GuideBody(default=dict)
+    scenario = serializers.CharField(default="", allow_blank=True, max_length=100)
+    language = serializers.CharField(default="", allow_blank=True, max_length=20)
+    grounds = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=own.GROUNDS_LIMIT,
+        help_text="Ids of sessions that you keep; left out, they stay as they are.",
+    )
+    finish = serializers.BooleanField(default=False, help_text="Whether it may be answered now.")
+
+
+class GoldBody(serializers.Serializer):
+    text = serializers.CharField(max_length=gold.TEXT_LIMIT, trim_whitespace=False)
+
+
+class OwnQueries(StudyView):
+    scope = "judge"
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_queries_list")
+    def get(self, request, slug):
+        """Your current queries, newest first."""
+        study = _study(request, slug)
+        queries = own.of(study, request.user).prefetch_related("grounds")
+        return Response({"queries": [_query(query) for query in queries]})
+
+    @extend_schema(parameters=[KEY], request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
+    def post(self, request, slug):
+        """Write a new query; with ``finish`` it may be answered."""
+        study, wanted = _study(request, slug), _wanted(request)
+
+        @transaction.atomic
+        def act():
+            begun = own.begin(study, request.user)
+            return 201, _query(_written(begun, request.user, wanted))
+
+        return once(request, act)
+
+
+class OwnQuery(StudyView):
+    scope = "judge"
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_query")
+    def get(self, request, slug, key):
+        """One of your queries."""
+        return Response(_query(_owned(request, slug, key)))
+
+    @extend_schema(request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
+    def put(self, request, slug, key):
+        """Write your query anew; one that has answers gets a next version."""
+        query, wanted = _owned(request, slug, key), _wanted(request)
+        with transaction.atomic():
+            written = _written(own.change(query, request.user), request.user, wanted)
+        return Response(_query(written))
+
+
+class OwnGold(StudyView):
+    scope = "judge"
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="gold_list")
+    def get(self, request, slug, key):
+        """The versions of the gold response to your query, newest first."""
+        versions = _owned(request, slug, key).gold_responses.order_by("-version")
+        return Response({"versions": [_gold(response) for response in versions]})
+
+    @extend_schema(request=GoldBody, responses=OpenApiTypes.OBJECT)
+    def post(self, request, slug, key):
+        """Save a gold response: the next version, where its text differs from the newest one."""
+        query, body = _owned(request, slug, key), GoldBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        judged = claims.scored(query, request.user)
+        best = judged[0]["candidate"].pk if judged else None
+        return Response(
+            _gold(gold.save(query, request.user, body.validated_data["text"], source=best))
+        )
+
+
+def _study(request, slug):
+    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    if not own.asked_for(study):
+        raise Http404
+    if not study.consented:
+        raise PermissionDenied
+    return study
+
+
+def _owned(request, slug, key) -> Query:
+    study = _study(request, slug)
+    return get_object_or_404(own.of(study, request.user), external_id=key)
+
+
+def _wanted(request) -> dict:
+    body = OwnQueryBody(data=request.data)
+    body.is_valid(raise_exception=True)
+    return dict(body.validated_data)
+
+
+def _written(query: Query, owner, wanted: dict) -> Query:
+    finish = wanted.pop("finish")
+    written = own.write(query, owner, **wanted)
+    return own.finish(written, owner) if finish else written
+
+
+def _query(query: Query) -> dict:
+    return {
+        "id": query.external_id,
+        "version": query.version,
+        "text": query.text,
+        "guide": query.guide,
+        "scenario": query.scenario,
+        "language": query.language,
+        "ready": query.ready,
+        "grounds": [ground.session_id for ground in query.grounds.all()],
+    }
+
+
+def _gold(response: GoldResponse) -> dict:
+    fields = ("version", "text", "created_at")
+    return {name: getattr(response, name) for name in fields}
