@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop as _
 SENTENCES = (
     # stats, coefficient, bootstrap, krippendorff, icc
     _("no item has two votes"),
+    _("no item has two rankings that differ in their places"),
     _("only one category was voted for"),
     _("one category: agreement by chance is certain"),
     _("one item has no standard error"),
