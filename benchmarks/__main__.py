@@ -26,6 +26,7 @@ NAMES = (
         "history_events",
         "history_search",
         "import_data",
+        "export",
         "evaluate",
         "train",
         "generation",

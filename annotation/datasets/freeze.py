@@ -38,13 +38,17 @@ from annotation.datasets.truth import (
     verdict,
 )
 from annotation.datasets.writers import Tables, describe, json_text
+from annotation.judging.imports import turns
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
 from annotation.studies.models import Study
 
-# Who waits for the table's lock makes every new judgment wait: seldom long, but again.
+# Who waits for a study's lock makes others wait: seldom long, but again.
 FREEZE_PATIENCE_MS = 300
 FREEZE_TRIES, FREEZE_PAUSE_SECONDS = 5, 0.2
+# Pauses until the votes that are being stored must be there.
+WAITS = 12
+BUSY = "Something is being imported just now. Ask again in a moment."
 LICENCE_LIMIT = 100
 
 
@@ -73,7 +77,7 @@ def request(
     if len(licence) > LICENCE_LIMIT or not licence.isprintable():
         raise DomainError(f"The licence is a name of at most {LICENCE_LIMIT} characters.")
     # Before the study is locked: the wait for votes must keep nobody from the study.
-    judgment = _patiently(_last_judgment)
+    judgment = _last_judgment(study)
     fields = {"layout": layout, "format": format, "safe_csv": safe_csv, "licence": licence}
     if start:
         fields |= jobs.lease(attempts=1)
@@ -117,8 +121,7 @@ def _patiently(act: Callable):
                 raise
             left -= 1
             if not left:
-                sentence = "Something is being imported just now. Ask again in a moment."
-                raise Conflict(sentence) from error
+                raise Conflict(BUSY) from error
         time.sleep(FREEZE_PAUSE_SECONDS)
 
 
@@ -166,14 +169,20 @@ def _persona_versions(study) -> list[int]:
     return sorted(dict(rows).values())
 
 
-def _last_judgment() -> int:
-    """The last judgment's id, once every judgment up to it is stored or given up.
+def _last_judgment(study) -> int:
+    """The last judgment's id, once every one of ``study`` up to it is stored or given up.
 
-    The lock waits for those being stored; without it one of a lower id could appear after this.
+    Who stores a judgment has the table locked before it gets its id: after those who have it locked
+    now, none of a lower id can appear. New judgments, and imports into other studies, go on.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(f'LOCK TABLE "{Judgment._meta.db_table}" IN SHARE MODE')
-    return Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+    last = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+    awaited = turns.writers(study)
+    for _attempt in range(WAITS):
+        if not awaited:
+            return last
+        time.sleep(FREEZE_PAUSE_SECONDS)
+        awaited &= turns.writers(study)
+    raise Conflict(BUSY)
 
 
 def build(release_id, *, started: bool = False) -> dict | None:

@@ -1,12 +1,14 @@
 """Reads what a release holds out of the database, a chunk of items at a time."""
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, Func, OuterRef, TextField, Value
+from django.db.models.functions import Cast
 
 from annotation.agreement.reading import withdrawn_from
 from annotation.agreement.tiers.rules import is_closed
@@ -18,10 +20,9 @@ from annotation.judging.models import Adjudication, Batch, Item, ItemOption, Jud
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 
 CHUNK = 1_000
-VOTE = (
-    *("pk", "slot__item_id", "annotator_id", "shown", "reason", "flags", "chips", "marks"),
-    *("seconds", "submitted_at", "imported", "revision"),
-)
+VOTE = ("pk", "slot__item_id", "annotator_id", "reason", "seconds", "imported", "revision")
+# Columns whose few different values are parsed once each, not once a vote.
+PARSED = ("shown", "flags", "chips", "marks")
 # What a model wrote of somebody from their history; the history itself is in no layout but bespoke.
 OF_HISTORY = ("static_profile", "aware_profile", "sessions")
 
@@ -216,7 +217,7 @@ class Reading:
             self._judgments()
             .filter(slot__item__in=kinds)
             .order_by("submitted_at", "pk")
-            .values(*VOTE)
+            .values(*VOTE, **_texts())
         )
         answers = answers_of({row["pk"]: kinds[row["slot__item_id"]] for row in rows})
         votes = defaultdict(list)
@@ -288,19 +289,32 @@ class Reading:
         return records.Vote(
             worker=self.workers[vote["annotator_id"]],
             label=kind.label_json(answer.label, ids) if kind.SHAPE == "label" else None,
-            shown=[ids[number] for number in vote["shown"]],
+            shown=[ids[number] for number in _parsed(vote["shown_text"])],
             reason=vote["reason"],
-            flags=vote["flags"],
+            flags=_parsed(vote["flags_text"]),
             seconds=vote["seconds"],
             # To the day: exact times would join a person's votes across releases.
-            submitted_at=vote["submitted_at"].date().isoformat(),
+            submitted_at=vote["day"],
             imported=vote["imported"],
             answer=kind.answer_json(answer, ids),
             detail=answer.detail,
-            chips=vote["chips"],
-            marks=[mark | {"option": ids[mark["option"]]} for mark in vote["marks"]],
+            chips=_parsed(vote["chips_text"]),
+            marks=[mark | {"option": ids[mark["option"]]} for mark in _parsed(vote["marks_text"])],
             revision=vote["revision"],
         )
+
+
+def _texts() -> dict:
+    """JSON columns of a vote as text, and its day in UTC."""
+    text = TextField()
+    day = Func("submitted_at", Value("YYYY-MM-DD"), function="to_char", output_field=text)
+    return {f"{name}_text": Cast(name, text) for name in PARSED} | {"day": day}
+
+
+@lru_cache(maxsize=1_000)
+def _parsed(text: str) -> list:
+    """The value of a JSON text. Votes share it: it is only read."""
+    return json.loads(text)
 
 
 def released_labels(kind: Kind, config: dict, ids: dict[int, str]) -> tuple[str, ...]:

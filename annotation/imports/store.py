@@ -22,6 +22,7 @@ from annotation.imports import shape, votes
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
 from annotation.judging.batches.open import insert_slots
+from annotation.judging.imports import turns
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Batch, Item, ItemOption
 from annotation.personas import curate
@@ -103,8 +104,7 @@ def store(
     if study.status == Study.Status.CLOSED:
         raise Conflict(_("The study is closed: an administrator can open it again."), code="closed")
     with transaction.atomic():
-        # Two imports into one study take turns; judging goes on meanwhile.
-        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        study = turns.take(study)
         job = _Storing(study, mapping, task, by, check)
         job.stage(rows)
         result = job.all()

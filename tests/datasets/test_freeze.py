@@ -5,6 +5,7 @@ import json
 import tracemalloc
 import zipfile
 from datetime import timedelta
+from threading import Event, Thread
 
 import pytest
 import redis
@@ -21,7 +22,9 @@ from annotation.core.heartbeat import worker_alive
 from annotation.datasets import folders, freeze, layouts, tasks
 from annotation.datasets.check import check
 from annotation.datasets.models import Release
+from annotation.judging.imports import turns
 from annotation.judging.models import Selection
+from annotation.studies.models import Study
 
 SIX = [f"data/{kind}/{tier}.jsonl" for kind in ("specific", "general") for tier in
        ("easy", "medium", "hard")]  # fmt: skip
@@ -603,7 +606,6 @@ def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
 ):
     (item,) = items(1)
     vote(item, "11111111")
-    monkeypatch.setattr(freeze, "FREEZE_PATIENCE_MS", 20)
     pauses = []
     monkeypatch.setattr(freeze.time, "sleep", pauses.append)
     other = connections.create_connection("default")
@@ -613,12 +615,45 @@ def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
             cursor.execute("LOCK TABLE judging_judgment IN ROW EXCLUSIVE MODE")
             with pytest.raises(Conflict, match="being imported"):
                 freeze.request(tea, "long", "", None)
-            assert pauses == [freeze.FREEZE_PAUSE_SECONDS] * 4
-            # The votes are stored during the pause: the next try finds them.
+            assert pauses == [freeze.FREEZE_PAUSE_SECONDS] * freeze.WAITS
+            # The votes are stored during the pause.
             monkeypatch.setattr(freeze.time, "sleep", lambda seconds: cursor.execute("COMMIT"))
             assert freeze.request(tea, "long", "", None).frozen["judgment"] > 0
     finally:
         other.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_an_import_into_the_study_itself_keeps_a_release_waiting(
+    tea, items, vote, _data, monkeypatch
+):
+    (item,) = items(1)
+    vote(item, "11111111")
+    monkeypatch.setattr(freeze.time, "sleep", lambda seconds: None)
+    elsewhere = Study.objects.create(slug="elsewhere", title="Elsewhere")
+
+    def import_into(study, taken, released):
+        with transaction.atomic(), connection.cursor() as cursor:
+            turns.take(study)
+            cursor.execute("LOCK TABLE judging_judgment IN ROW EXCLUSIVE MODE")
+            taken.set()
+            released.wait(20)
+        connection.close()
+
+    for study, refused in ((elsewhere, False), (tea, True)):
+        taken, released = Event(), Event()
+        thread = Thread(target=import_into, args=(study, taken, released))
+        thread.start()
+        try:
+            assert taken.wait(20)
+            if refused:
+                with pytest.raises(Conflict, match="being imported"):
+                    freeze.request(tea, "long", "", None)
+            else:
+                assert freeze.request(tea, "long", "", None).frozen["judgment"] > 0
+        finally:
+            released.set()
+            thread.join()
 
 
 @pytest.mark.django_db(transaction=True)

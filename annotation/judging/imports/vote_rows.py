@@ -15,11 +15,10 @@ from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
-from annotation.judging.imports import votes_file
+from annotation.judging.imports import turns, votes_file
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Desk, Item, ItemOption, Judgment, Selection, Slot
 from annotation.judging.work.submit import KEY_LIMIT
-from annotation.studies.models import Study
 
 CHUNK = 2_000
 WORKER_LIMIT = User._meta.get_field("worker").max_length
@@ -34,8 +33,8 @@ def import_votes(study, path, progress: Callable = silent) -> dict:
     by how many workers, are in the study now, and ``rejected``: line and reason of every other
     one. Raises votesfile.VotesFileError where the file is no votes file at all.
     """
-    # Two imports into one study take turns, so that neither locks slots the other waits for.
-    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    # So that no import locks slots that another one waits for.
+    study = turns.take(study)
     votes = _Votes(study)
     rejected = []
     for chunk in chunks(progress(votes_file.rows(path), "votes", None), CHUNK):

@@ -6,6 +6,7 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core import sql
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.attribute.form import AttributeBody
 from annotation.judging.kinds.attribute.tables import AttributeVerdict
@@ -64,7 +65,7 @@ class AttributeKind(base.Kind):
         return {"verdicts": Verdict.choices, "causes": Cause.choices}
 
     def answers(self, judgments) -> dict[int, Answer]:
-        rows = AttributeVerdict.objects.filter(pk__in=judgments)
+        rows = AttributeVerdict.objects.filter(sql.among("pk", judgments))
         return {pk: Answer(*row) for pk, *row in rows.values_list("pk", "verdict", "cause")}
 
     def label_column(self, path: str = "") -> F:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.claims.form import ClaimsBody
@@ -97,7 +98,9 @@ class ClaimsKind(base.Kind):
         return {"claims": claims, "verdicts": Verdict.choices, "ungrounded": ungrounded}
 
     def answers(self, judgments) -> dict[int, Answer]:
-        rows = ClaimVerdict.objects.filter(review__in=judgments).order_by("review", "claim__number")
+        rows = ClaimVerdict.objects.filter(sql.among("review", judgments)).order_by(
+            "review", "claim__number"
+        )
         parts = defaultdict(list)
         columns = ("claim_id", "verdict", "text", "claim__number", "claim__text")
         for review, *row in rows.values_list("review", *columns):

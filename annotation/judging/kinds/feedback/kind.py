@@ -7,6 +7,7 @@ from itertools import groupby
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.feedback.form import (
@@ -157,7 +158,7 @@ class FeedbackKind(base.Kind):
         return [str(n) for n in SCALE]
 
     def answers(self, judgments) -> dict[int, Answer]:
-        rows = Score.objects.filter(feedback__in=judgments).order_by("feedback", "pk")
+        rows = Score.objects.filter(sql.among("feedback", judgments)).order_by("feedback", "pk")
         columns = ("option__number", "criterion", "score", "text", "chips")
         parts = defaultdict(list)
         for feedback, *row, chips in rows.values_list("feedback", *columns):

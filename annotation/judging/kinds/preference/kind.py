@@ -6,6 +6,7 @@ from django.db.models import Case, Value, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.preference import personalised
@@ -103,7 +104,7 @@ class PreferenceKind(base.Kind):
         return [str(name) for name in NAMES[config["points"]]]
 
     def answers(self, judgments) -> dict[int, Answer]:
-        rows = Preference.objects.filter(pk__in=judgments).values_list("pk", "value")
+        rows = Preference.objects.filter(sql.among("pk", judgments)).values_list("pk", "value")
         return {pk: Answer(value) for pk, value in rows}
 
     def label_column(self, path: str = ""):

@@ -7,6 +7,7 @@ from itertools import groupby
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.ranking.form import OPTIONS, RankingBody, RankingForm
@@ -94,7 +95,9 @@ class RankingKind(base.Kind):
         return {"rows": [(n, typed.get(f"place-{n}", "")) for n in places], "places": places}
 
     def answers(self, judgments) -> dict[int, Answer]:
-        rows = RankedOption.objects.filter(ranking__in=judgments).order_by("option__number")
+        rows = RankedOption.objects.filter(sql.among("ranking", judgments)).order_by(
+            "option__number"
+        )
         places = defaultdict(list)
         for ranking, number, place in rows.values_list("ranking", "option__number", "place"):
             places[ranking].append((number, place))

@@ -6,6 +6,7 @@ from django.db.models import Case, Value, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core import sql
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.form import TaskForm
 from annotation.judging.kinds.relevance.form import RelevanceBody
@@ -54,7 +55,7 @@ class RelevanceKind(base.Kind):
         return {"relevant": [answer.label]}
 
     def answers(self, judgments) -> dict[int, Answer]:
-        rows = Relevance.objects.filter(pk__in=judgments).values_list("pk", "relevant")
+        rows = Relevance.objects.filter(sql.among("pk", judgments)).values_list("pk", "relevant")
         return {pk: Answer(relevant) for pk, relevant in rows}
 
     def label_column(self, path: str = "") -> Case:

@@ -7,6 +7,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.selection.form import SelectionBody, SelectionForm
@@ -100,7 +101,7 @@ class SelectionKind(base.Kind):
         return {"strengths": Selection.Strength.choices if shown.config.get("strength") else []}
 
     def answers(self, judgments) -> dict[int, Answer]:
-        rows = Selection.objects.filter(pk__in=judgments)
+        rows = Selection.objects.filter(sql.among("pk", judgments))
         columns = rows.values_list("pk", "outcome", "choice__number", "strength")
         return {pk: Answer(*columns) for pk, *columns in columns}
 
