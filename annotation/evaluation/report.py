@@ -21,6 +21,7 @@ STAGES = {
 }
 # Uncertain and rejected are one: an attribute holds, or it is problematic.
 PROBLEMATIC = ("uncertain", "rejected")
+NO_MODELS = f"no two models share {gap.SHARED} items"
 ONE_THING = "the model and the majority say one and the same everywhere"
 
 
@@ -110,6 +111,7 @@ def _labels(people: _People, verdicts: dict, labels) -> dict:
     return {
         "agreement": _agreement(votes),
         "pairs": gap.mean_kappa(pairs, votes, gap.NO_PAIR),
+        "between_models": _between_models(people, verdicts, labels, merged),
         "models": [
             _label_model(model, people.of_model(said, labels), merged, votes, pairs, len(labels))
             for model, said in sorted(verdicts.items())
@@ -117,11 +119,23 @@ def _labels(people: _People, verdicts: dict, labels) -> dict:
     }
 
 
+def _between_models(people: _People, verdicts: dict, labels, merged):
+    """The mean Cohen's kappa of two models, over items that both judged."""
+    every = [people.of_model(said, labels) for _model, said in sorted(verdicts.items())]
+    codes = np.array(every).reshape(len(every), people.votes.items)
+    worker, item = np.nonzero(codes >= 0)
+    votes = gap.Votes(item, worker, merged[codes[worker, item]], people.votes.items, 2)
+    return gap.mean_kappa(gap.pairs(votes), votes, NO_MODELS)
+
+
 def _label_model(model, codes, merged, votes, pairs, k) -> dict:
     two = np.where(codes >= 0, merged[codes], -1)
     single = gap.against_people(votes, two)
     majority = gap.against_majority(votes, two)
+    marked = _share_of_first(votes.code)
     return {
+        # How many times as often as people it says "relevant", or that an attribute holds.
+        "over_selection": _share_of_first(two[two >= 0]) / marked if marked else None,
         "model": model,
         "n": int((codes >= 0).sum()),
         "shares": _distribution(codes[codes >= 0], k),
@@ -133,6 +147,10 @@ def _label_model(model, codes, merged, votes, pairs, k) -> dict:
     }
 
 
+def _share_of_first(codes) -> float:
+    return float((codes == 0).mean()) if len(codes) else 0.0
+
+
 def _ratings(people: _People, verdicts: dict, labels) -> dict:
     """Agreement on ratings from 1 to the scale's end, the personalised answer much better."""
     v, k = people.votes, len(labels)
@@ -140,6 +158,7 @@ def _ratings(people: _People, verdicts: dict, labels) -> dict:
     means = sums / np.bincount(v.item, minlength=v.items) if v.items else sums
     return {
         "no_better": float(100 * (means <= (k - 1) / 2).mean()) if v.items else None,
+        "mean_rating": float(means.mean() + 1) if v.items else None,
         "spearman": gap.mean_spearman(gap.pairs(v), k, gap.NO_PAIR),
         "models": [
             _rating_model(model, people.of_model(said, labels), v, k)
@@ -156,6 +175,7 @@ def _rating_model(model, codes, votes, k) -> dict:
         "n": len(rated),
         "shares": _distribution(rated, k),
         "no_better": float(100 * (rated <= (k - 1) / 2).mean()) if len(rated) else None,
+        "mean_rating": float(rated.mean() + 1) if len(rated) else None,
         "mean": gap.spearman_with_mean(votes, codes),
         "single": gap.mean_spearman(single, k, gap.NO_ANNOTATOR),
     }

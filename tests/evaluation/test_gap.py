@@ -190,3 +190,24 @@ def test_no_annotator_sees_a_models_verdict(mix, cast, tmp_path, login):
     mix.slots.filter(status="done").update(status="void")
     page = login(cast.person("Dana")).get("/studies/mix/judge/").content.decode()
     assert "m-canary" not in page
+
+
+def test_the_command_prints_over_selection_mean_ratings_and_kappa_between_models(
+    mix, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(gap.pairs, "__defaults__", (2,))
+    rows = [*ROWS, {"task": "i-a1", "model": "m-2", "label": "accepted"}]
+    rows.append({"task": "i-a2", "model": "m-2", "label": "rejected"})
+    import_verdicts(mix, write(tmp_path, *rows))
+    call_command("gap", "mix")
+    traits, matter, rate = json.loads(capsys.readouterr().out)["stages"]
+    # m-1 accepts both attributes, people 4 of 6 times; m-2 one of two.
+    factors = [model["over_selection"] for model in traits["models"]]
+    assert factors == pytest.approx([1.5, 0.75])
+    # m-1 never says "yes", people two of three times.
+    assert matter["models"][0]["over_selection"] == 0
+    # Models agree on one of two, as by chance: 0.5 observed, 1 * 0.5 + 0 * 0.5 expected.
+    assert traits["between_models"]["value"] == 0
+    assert (rate["mean_rating"], rate["models"][0]["mean_rating"]) == (4, 5)
+    with pytest.raises(CommandError, match="There is no study"):
+        call_command("gap", "none")
