@@ -7,6 +7,10 @@ ENV PYTHONUNBUFFERED=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     ATTUNE_DATA=/data
 
+# Letters of PNG figures; the second has Chinese and Korean.
+RUN apt-get update && apt-get install -y --no-install-recommends fonts-dejavu-core fonts-droid-fallback \
+    && rm -rf /var/lib/apt/lists/*
+
 WORKDIR /app
 COPY requirements.lock ./
 RUN pip install --require-hashes -r requirements.lock

@@ -12,6 +12,11 @@ urlpatterns = [
     path("studies/<slug:slug>/audit/open/", views.open_audit, name="audit-open"),
     path("studies/<slug:slug>/ratings/<slug:task>/", views.ratings, name="ratings"),
     path("studies/<slug:slug>/results/<slug:task>/", views.results, name="results"),
+    path(
+        "studies/<slug:slug>/results/<slug:task>/figures/<slug:name>.<slug:ending>",
+        views.figure,
+        name="figure",
+    ),
     path("studies/<slug:slug>/results/<slug:task>/rule/", views.rule, name="rule-preview"),
     path("studies/<slug:slug>/results/<slug:task>/top-up/", views.top_up, name="top-up"),
     path("studies/<slug:slug>/results/<slug:task>/stop/", views.stop_early, name="stop-early"),

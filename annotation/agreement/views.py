@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.agreement import formulas, item_views, kind_votes, reading, scoring
-from annotation.agreement.figures import planning, summary
+from annotation.agreement.figures import pictures, planning, summary
 from annotation.agreement.figures.dashboard import FIGURES, Board, tier_rows
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.scores import rating_figures
@@ -30,6 +30,7 @@ from annotation.judging.models import Slot
 from annotation.studies.access import MANAGERS, READERS, study_for
 
 PAGE = 25
+FILES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8"}
 
 
 @require_safe
@@ -77,6 +78,7 @@ def results(request, slug, task):
     manages = study.role in MANAGERS or request.user.is_superuser
     context = {
         "study": study,
+        "task": task,
         "board": board,
         "tier": tier,
         "reserve": reserve.reserve(study, task).count() if tier == "borderline" and manages else 0,
@@ -97,6 +99,36 @@ def results(request, slug, task):
     response = render(request, f"agreement/results.html{part}", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+@require_safe
+def figure(request, slug, task, name, ending):
+    """One figure as a file for a paper, with a caption that states method and n."""
+    study = study_for(request.user, slug, READERS)
+    board = _board(study, task)
+    drawn = _figure_of(study, board, name)
+    if drawn is None or ending not in FILES:
+        raise Http404
+    if ending == "csv":
+        return _download(drawn, study, task, caption=True)
+    if not drawn.svg:
+        raise Http404
+    picture = pictures.svg(drawn.svg, f"{drawn.caption} {study.title}, {task}.")
+    try:
+        content = pictures.png(picture) if ending == "png" else picture
+    except DomainError as refusal:
+        return HttpResponse(refusal.sentence, status=503, content_type="text/plain; charset=utf-8")
+    return _attachment(f"{slug}-{task}-{name}.{ending}", FILES[ending], content)
+
+
+def _figure_of(study, board, name):
+    """A figure of the task's page or of its scores; None where there is none of this name."""
+    if name in board.makers:
+        return board.figure(name)
+    if not board.kind.COUNTED:
+        return None
+    figures = rating_figures(scoring.rated(study, board.task))
+    return next((one for one in figures if one.key == name), None)
 
 
 @require_POST
@@ -146,6 +178,7 @@ def _other_results(request, study, board):
         page = Paginator(board.disputed(), PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,
+        "task": board.task,
         "board": board,
         "address": reverse("results", args=[study.slug, board.task]),
         "figures": [board.figure(key) for key in board.makers],
@@ -302,16 +335,21 @@ def _definition(study, task):
     return definition
 
 
-def _download(figure, study, task) -> HttpResponse:
+def _download(figure, study, task, *, caption=False) -> HttpResponse:
     if figure is None:
         raise Http404
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    name = f"{study.slug}-{task}-{figure.key}.csv"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response = _attachment(f"{study.slug}-{task}-{figure.key}.csv", FILES["csv"])
     writer = csv.writer(response)
+    if caption:
+        writer.writerow([f"# {figure.caption} {study.title}, {task}."])
     writer.writerow(figure.header or (figure.reason,))
     writer.writerows([_cell(value) for value in row] for row in figure.rows)
     return response
+
+
+def _attachment(name: str, kind: str, content=b"") -> HttpResponse:
+    disposition = f'attachment; filename="{name}"'
+    return HttpResponse(content, content_type=kind, headers={"Content-Disposition": disposition})
 
 
 def _cell(value):

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement.figures import charts
+from annotation.agreement.figures import charts, pictures
 from annotation.core.cells import disarmed
 from annotation.evaluation.pairs import HALVES, TIERS, Pair
 from annotation.evaluation.prompts import SETTINGS
@@ -20,11 +19,6 @@ SETTING_NAMES = {
     "persona": "Persona", "rag": "RAG", "rag-filter": "RAG, filtered", "none": "No Persona",
 }  # fmt: skip
 GROUPS = ("reasoning", "chat", "open-source", "reward", "trained")
-# A standing in a picture of its own takes its colours along.
-STYLE = (
-    "text{font:12px sans-serif;fill:#333}.grid{stroke:#ddd}.line{stroke:#205493;stroke-width:2}"
-    ".mark{fill:#205493}.reference{stroke:#333;stroke-dasharray:4 3}"
-)
 _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -211,15 +205,7 @@ def _bold(text: str, bold: bool) -> str:
 
 def as_svg(key: str, title: str, desc: str, rows: list[charts.Dot], chance: float) -> SafeString:
     """The standings as a picture of its own, for papers and pages elsewhere."""
-    inner = charts.dots(key, title, desc, rows, reference=chance)
-    height = len(rows) * charts.ROW + 24
-    begin = format_html(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="820" height="{}" viewBox="-10 -6 820 {}">'
-        '<style>{}</style><rect x="-10" y="-6" width="820" height="{}" fill="#fff"/>',
-        height + 12,
-        height + 12,
-        STYLE,
-        height + 12,
+    axes = (_("Accuracy (%)"), _("Model"))
+    return pictures.svg(
+        charts.dots(key, title, desc, rows, reference=chance, axes=axes), f"{title}. {desc}."
     )
-    drawn = inner.replace('width="100%"', 'width="800"', 1)
-    return SafeString(f"{begin}{drawn}</svg>\n")  # both are escaped

@@ -143,7 +143,14 @@ def _standings(study, release) -> dict:
 
 def _chart(dots):
     title, desc = _("Accuracy"), _("Per cent of pairs with 95 % intervals; the line is chance.")
-    return charts.dots("standings", title, desc, dots, reference=leaderboard.CHANCE)
+    return charts.dots(
+        "standings",
+        title,
+        desc,
+        dots,
+        reference=leaderboard.CHANCE,
+        axes=(_("Accuracy (%)"), _("Model")),
+    )
 
 
 @require_POST

@@ -9,6 +9,7 @@ import math
 import re
 from datetime import UTC, datetime
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -248,7 +249,8 @@ def test_one_vote_gives_values_or_reasons_and_never_an_error(cast, tea):
     figures = {key: board.figure(key) for key in FIGURES}
     reasons = {key for key, one in figures.items() if one.reason}
     # Of the two answers' strategies A1 and A2 one has won: that can be ranked, with care.
-    assert reasons == {"agreement", "patterns", "tiers", "matrix", "sides", "seconds", "models"}
+    waiting = {"agreement", "patterns", "tiers", "matrix", "sides", "seconds"}
+    assert reasons == waiting | {"models", "model_wins"}
     assert "Regularised" in figures["strategies"].lead
     assert not any("nan" in str(one.rows) for one in figures.values())
 
@@ -261,10 +263,47 @@ def test_the_page_draws_every_figure_with_its_table_and_download(judged, page):
     html = page("results/better/").content.decode()
     drawn = re.findall(r'<svg class="chart" role="img" [^>]*aria-labelledby="(\w+)-name', html)
     # No two models are compared, and signs are a table.
-    assert drawn == [key for key in FIGURES if key not in ("models", "flags")]
+    assert drawn == [key for key in FIGURES if key not in ("models", "model_wins", "flags")]
     links = re.findall(r"\?format=csv&amp;chart=(\w+)", html)
-    assert links == ["agreement", *(key for key in FIGURES if key != "models")]
+    assert links == ["agreement", *(key for key in FIGURES if key not in ("models", "model_wins"))]
+    assert re.findall(r"/figures/(\w+)\.png", html) == drawn
+    assert html.count('<text x="0%" y="12" text-anchor="start" class="axis">') == len(drawn)
     assert "style=" not in html
+
+
+@pytest.mark.parametrize("name", ["tiers", "wins", "strategies", "strategy_wins", "days"])
+def test_a_figure_leaves_as_svg_png_and_csv_with_method_and_n(judged, page, name):
+    recompute.recompute(judged, "better")
+    figure = Board(judged, judged.tasks.get(name="better")).figure(name)
+    files = {end: page(f"results/better/figures/{name}.{end}") for end in ("svg", "png", "csv")}
+    kinds = [answer["Content-Type"] for answer in files.values()]
+    assert kinds == ["image/svg+xml", "image/png", "text/csv; charset=utf-8"]
+    drawing = ElementTree.fromstring(files["svg"].content)  # noqa: S314 - our own
+    words = " ".join(node.text for node in drawing.iter() if node.get("class") == "caption")
+    assert words == f"{figure.caption} Tea, better."
+    assert (figure.how in words, f"n = {figure.size}." in words) == (True, True)
+    png = files["png"].content
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    size = [round(2 * float(drawing.get(side))) for side in ("width", "height")]
+    assert [int.from_bytes(png[at : at + 4]) for at in (16, 20)] == size
+    caption, header, *rows = csv.reader(io.StringIO(files["csv"].content.decode()))
+    assert caption == [f"# {words}"]
+    assert header == list(figure.header)
+    cells = [["" if cell is None else str(cell) for cell in row] for row in figure.rows]
+    assert rows == cells
+
+
+def test_the_win_matrix_counts_what_each_strategy_won(board):
+    figure = board.figure("strategy_wins")
+    assert figure.rows == [("A1", "A2", 11, 6 / 11), ("A2", "A1", 11, 5 / 11)]
+    assert (figure.votes, figure.items) == (11, 4)
+    cells = re.findall(r"<title>(\d  A\d × \d: [\d.]+)</title>", figure.svg)
+    assert cells == ["1  A1 × 2: 0.55", "2  A2 × 1: 0.45"]
+
+
+@pytest.mark.parametrize("name", ["none.svg", "days.exe", "flags.svg", "models.png"])
+def test_a_figure_that_is_not_there_is_not_found(judged, page, name):
+    assert page(f"results/better/figures/{name}").status_code == 404
 
 
 def test_a_page_asks_the_same_number_of_questions_however_many_votes_there_are(judged, page, cast):

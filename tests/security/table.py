@@ -198,6 +198,16 @@ def _results() -> dict:
     return {"args": lambda w: of(w.mine.batch.task.name, w), "foreign": lambda w: [of("none", w)]}
 
 
+def _figure() -> dict:
+    """The days of a task as a table, which every task with votes has."""
+    figure = {"name": "days", "ending": "csv"}
+    rows = _results()
+    return {
+        "args": lambda w: rows["args"](w) | figure,
+        "foreign": lambda w: [one | figure for one in rows["foreign"](w)],
+    }
+
+
 def _result_item() -> dict:
     """An item's page names its task too: each of them may be foreign."""
 
@@ -605,6 +615,7 @@ TABLE = {
     "audit-open": page(MANAGERS, POST=302, inert={"POST"}),
     "ratings": page(READERS, **_results(), GET=200, HEAD=200),
     "results": page(READERS, **_results(), GET=200, HEAD=200),
+    "figure": page(READERS, **_figure(), GET=200, HEAD=200),
     "rule-preview": page(READERS, **_results(), GET=200, HEAD=200),
     "top-up": page(MANAGERS, **_results(), POST=302, inert={"POST"}),
     "stop-early": page(MANAGERS, **_results(), POST=302, data=lambda w: {"below": "hard"}),

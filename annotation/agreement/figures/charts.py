@@ -2,7 +2,7 @@
 its column while its text keeps its size; colours are classes of the style sheet.
 
 Every chart has a name and one sentence that says what it shows; its numbers stand in the table
-that follows it on the page.
+that follows it on the page. ``axes`` are the titles, with units, of what runs across and down.
 """
 
 import itertools
@@ -22,6 +22,10 @@ ROW = 24
 LABEL_LIMIT = 60
 # Lower ends of the shades of the heat map; what is below the first is drawn in a colour of its own.
 SHADES = (0.0, 0.2, 0.4, 0.6, 0.8)
+# Room of an axis title.
+TITLE = 18
+Axes = tuple[str, str]
+UNTITLED = ("", "")
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,9 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.2f}"
 
 
-def columns(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> SafeString:
+def columns(
+    key: str, title: str, desc: str, rows: list[tuple[str, float]], *, axes: Axes = UNTITLED
+) -> SafeString:
     """Upright bars for ``rows`` of (label, value from 0 on)."""
     most = max(max(value for _, value in rows), 1)
     wide = (100 - GUTTER) / len(rows)
@@ -76,10 +82,12 @@ def columns(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> S
         if place % every == 0:
             line = place // every % lines
             parts.append(_text(left + wide / 2, TOP + PLOT + 16 + 14 * line, label, "middle"))
-    return _svg(key, title, desc, TOP + PLOT + 10 + 14 * lines, parts)
+    return _svg(key, title, desc, TOP + PLOT + 10 + 14 * lines, parts, axes)
 
 
-def bars(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> SafeString:
+def bars(
+    key: str, title: str, desc: str, rows: list[tuple[str, float]], *, axes: Axes = UNTITLED
+) -> SafeString:
     """Lying bars, one row a label, for ``rows`` of (label, value from 0 on)."""
     most = max(max(value for _, value in rows), 1e-12)
     wide = 100 - NAMES - VALUES
@@ -88,7 +96,7 @@ def bars(key: str, title: str, desc: str, rows: list[tuple[str, float]]) -> Safe
         top, words = place * ROW + 5, f"{label}: {number(value)}"
         parts.append(_rect("mark", NAMES, top, wide * value / most, ROW - 9, words))
         parts.append(_text(100, place * ROW + 16, number(value), "end"))
-    return _svg(key, title, desc, len(rows) * ROW + 4, parts)
+    return _svg(key, title, desc, len(rows) * ROW + 4, parts, axes)
 
 
 def band(
@@ -96,6 +104,8 @@ def band(
     title: str,
     desc: str,
     points: list[tuple[float, float | None, float | None, float | None]],
+    *,
+    axes: Axes = UNTITLED,
 ) -> SafeString:
     """A line with its band for ``points`` of (x, value, low, high), x rising; None leaves a gap."""
     known = [y for point in points for y in point[1:] if y is not None]
@@ -115,11 +125,17 @@ def band(
     for x, anchor in {middle: "middle", last: "end", first: "start"}.items():
         place = GUTTER + (100 - GUTTER) * across(x)
         parts.append(_text(place, TOP + PLOT + 16, number(x), anchor))
-    return _svg(key, title, desc, TOP + PLOT + 24, parts)
+    return _svg(key, title, desc, TOP + PLOT + 24, parts, axes)
 
 
 def dots(
-    key: str, title: str, desc: str, rows: list[Dot], *, reference: float | None = None
+    key: str,
+    title: str,
+    desc: str,
+    rows: list[Dot],
+    *,
+    reference: float | None = None,
+    axes: Axes = UNTITLED,
 ) -> SafeString:
     """One row a value, with its interval, its band and a ``reference`` line for all of them."""
     known = [x for row in rows for x in (row.value, row.low, row.high, *(row.band or ()))]
@@ -139,7 +155,7 @@ def dots(
     if reference is not None:
         parts.append(_segment("reference", across(reference), 0, across(reference), height))
     parts += [_dot(row, place * ROW + ROW / 2, across) for place, row in enumerate(rows)]
-    return _svg(key, title, desc, height + 24, parts)
+    return _svg(key, title, desc, height + 24, parts, axes)
 
 
 def heat(
@@ -148,6 +164,8 @@ def heat(
     desc: str,
     names: list[str],
     cells: dict[tuple[int, int], float | None],
+    *,
+    axes: Axes = UNTITLED,
 ) -> SafeString:
     """The lower half of a symmetric matrix: ``cells`` (row, column) with column < row."""
     size = len(names)
@@ -164,7 +182,7 @@ def heat(
         place = NAMES + (column + 0.5) * wide
         parts.append(_text(place, size * tall + 14, str(column + 1), "middle"))
     parts.append(_legend(size * tall + 26))
-    return _svg(key, title, desc, size * tall + 58, parts)
+    return _svg(key, title, desc, size * tall + 58, parts, axes)
 
 
 def grid(
@@ -174,6 +192,8 @@ def grid(
     names: list[str],
     heads: list[str],
     cells: dict[tuple[int, int], float | None],
+    *,
+    axes: Axes = UNTITLED,
 ) -> SafeString:
     """A whole matrix of values: ``cells`` (row, column), rows ``names``, columns ``heads``."""
     wide = (100 - NAMES) / len(heads)
@@ -191,11 +211,17 @@ def grid(
         at = (100, "end") if column and column == len(heads) - 1 else (place, "middle")
         parts.append(_text(at[0], len(names) * ROW + line, head, at[1]))
     parts.append(_legend(len(names) * ROW + 40))
-    return _svg(key, title, desc, len(names) * ROW + 72, parts)
+    return _svg(key, title, desc, len(names) * ROW + 72, parts, axes)
 
 
 def stacked(
-    key: str, title: str, desc: str, rows: list[tuple[str, list[int], str]], heads: list[str]
+    key: str,
+    title: str,
+    desc: str,
+    rows: list[tuple[str, list[int], str]],
+    heads: list[str],
+    *,
+    axes: Axes = UNTITLED,
 ) -> SafeString:
     """Lying bars cut into shares: ``rows`` of (label, counts by head, words at the end)."""
     wide = 100 - NAMES - VALUES
@@ -210,14 +236,22 @@ def stacked(
         parts.append(_text(100, place * ROW + 16, words, "end"))
     entries = [(f"heat-{n}", head) for n, head in enumerate(heads)]
     parts.append(_key(entries, len(rows) * ROW + 6))
-    return _svg(key, title, desc, len(rows) * ROW + 38, parts)
+    return _svg(key, title, desc, len(rows) * ROW + 38, parts, axes)
 
 
 def _two(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _svg(key, title, desc, height, parts) -> SafeString:
+def _svg(key, title, desc, height, parts, axes=UNTITLED) -> SafeString:
+    if any(axes):
+        inner = format_html('<g transform="translate(0 {})">{}</g>', TITLE, _all(parts))
+        height += 2 * TITLE
+        titles = (
+            _text(0, 12, axes[1], "start", "axis"),
+            _text(100, height - 4, axes[0], "end", "axis"),
+        )
+        parts = [titles[0], inner, titles[1]]
     return format_html(
         '<svg class="chart" role="img" width="100%" height="{height}" '
         'aria-labelledby="{key}-name {key}-desc"><title id="{key}-name">{title}</title>'

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 import numpy as np
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.agreement.figures import charts, summary
 from annotation.agreement.figures.charts import Dot
@@ -21,6 +22,8 @@ TABLE_ROWS = 50
 FILLED_DAYS = timedelta(days=120)
 EDGES = (0, 5, 10, 20, 30, 60, 120, 300, 600)
 HOLM = 0.05
+# The win matrices, and whose wins they count.
+WON_BY = {"strategy_wins": "strategies", "model_wins": "models"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,18 @@ class Figure:
     reason: str = ""
     votes: int = 0
     items: int = 0
+
+    @property
+    def size(self) -> str:
+        """What the figure was computed from, in words."""
+        votes = ngettext("%(n)d vote", "%(n)d votes", self.votes) % {"n": self.votes}
+        items = ngettext("%(n)d item", "%(n)d items", self.items) % {"n": self.items}
+        return ", ".join(([votes] if self.votes else []) + ([items] if self.items else []))
+
+    @property
+    def caption(self) -> str:
+        """What a paper prints below the figure: what it shows, how it is computed, and n."""
+        return f"{self.title}. {self.lead} {self.how} n = {self.size}."
 
     @property
     def cells(self) -> list[list[str]]:
@@ -135,6 +150,7 @@ def _words_of_votes() -> dict[str, tuple]:
         "win. The standard error is clustered by item, since votes on one item are not "
         "independent. Where every order is known, being shown first has a term of its own."
     )
+    wins = _("A count of the votes on pairs of the two; a tie is half a win for each.")
     return {
         "matrix": (
             _("Annotator by annotator"),
@@ -164,6 +180,16 @@ def _words_of_votes() -> dict[str, tuple]:
             _("Strength of each endpoint or model, in log odds, with its 95 % interval."),
             strengths,
         ),
+        "strategy_wins": (
+            _("Strategies against one another"),
+            _("Share of votes that the strategy of the row won against that of the column."),
+            wins,
+        ),
+        "model_wins": (
+            _("Endpoints and models against one another"),
+            _("Share of votes that the model of the row won against that of the column."),
+            wins,
+        ),
         "flags": (
             _("Annotators to look at"),
             _("A sign asks a person to look; it removes no vote."),
@@ -189,7 +215,11 @@ def by_day(board, about) -> dict:
         total += n
         rows.append((day.isoformat(), n, total))
     svg = charts.columns(
-        "days", about["title"], about["lead"], [(f"{d[8:]}.{d[5:7]}.", n) for d, n, _t in rows]
+        "days",
+        about["title"],
+        about["lead"],
+        [(f"{d[8:]}.{d[5:7]}.", n) for d, n, _t in rows],
+        axes=(_("Day (UTC)"), _("Judgments")),
     )
     header = (_("Day"), _("Judgments"), _("In all"))
     return {"header": header, "rows": rows, "svg": svg, "votes": total}
@@ -199,7 +229,11 @@ def by_rater(board, about) -> dict:
     """Judgments an annotator, with the median time."""
     rows = board.raters
     svg = charts.bars(
-        "raters", about["title"], about["lead"], [row[:2] for row in rows[:MOST_RATERS]]
+        "raters",
+        about["title"],
+        about["lead"],
+        [row[:2] for row in rows[:MOST_RATERS]],
+        axes=(_("Judgments"), _("Annotator")),
     )
     header = (_("Annotator"), _("Judgments"), _("Median seconds"))
     return {"header": header, "rows": rows, "svg": svg, "votes": sum(row[1] for row in rows)}
@@ -218,7 +252,13 @@ def over_time(board, about) -> dict:
         kappa = kappas.symmetric_kappa(patterns)
         table.append((end, patterns.items, kappa.value, kappa.low, kappa.high, said(kappa.reason)))
     points = [(row[0], *row[2:5]) for row in table]
-    svg = charts.band("time", about["title"], about["lead"], points)
+    svg = charts.band(
+        "time",
+        about["title"],
+        about["lead"],
+        points,
+        axes=(_("Votes, by time"), _("Symmetric kappa")),
+    )
     header = (_("Votes"), _("Items"), _("Symmetric kappa"), _("low"), _("high"), _("Reason"))
     return board.of_rows(header=header, rows=table, svg=svg)
 
@@ -235,7 +275,9 @@ def vote_patterns(board, about) -> dict:
     rows = [("–".join(map(str, split)), n) for split, n in sorted(tally.items(), reverse=True)]
     items = sum(tally.values())
     table = [(name, n, n / items) for name, n in rows]
-    svg = charts.columns("patterns", about["title"], about["lead"], rows)
+    svg = charts.columns(
+        "patterns", about["title"], about["lead"], rows, axes=(_("Votes by answer"), _("Items"))
+    )
     header = (_("Votes by answer"), _("Items"), _("Share"))
     votes = sum(sum(split) * n for split, n in tally.items())
     return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
@@ -271,7 +313,13 @@ def tiers(board, about) -> dict:
     header += (_("Symmetric kappa"), _("low"), _("high"), _("Fleiss' kappa"), _("Gwet's AC1"))
     header += (_("Krippendorff's alpha"), _("Band above"), _("up to"), _("In band"))
     header += (_("New panel's kappa"), _("In band"), _("Note"))
-    svg = charts.dots("tiers", about["title"], about["lead"], marks)
+    svg = charts.dots(
+        "tiers",
+        about["title"],
+        about["lead"],
+        marks,
+        axes=(_("Symmetric kappa"), _("Tier (items)")),
+    )
     items = result.tiers["all"]["items"]
     return {"header": header, "rows": rows, "svg": svg, "votes": result.votes, "items": items}
 
@@ -308,7 +356,14 @@ def matrix(board, about) -> dict:
         cells[b, a] = value
         reason = "" if value is not None else _("both used one and the same label")
         table.append((names[a], names[b], n, value, se, reason))
-    svg = charts.heat("matrix", about["title"], about["lead"], names, cells)
+    svg = charts.heat(
+        "matrix",
+        about["title"],
+        about["lead"],
+        names,
+        cells,
+        axes=(_("Annotator, by number"), _("Annotator")),
+    )
     header = (_("Annotator"), _("and"), _("Shared items"), _("Cohen's kappa"), _("SE"), _("Reason"))
     return board.of_rows(header=header, rows=table, svg=svg)
 
@@ -334,7 +389,14 @@ def sides(board, about) -> dict:
         p, holm = float(found["p"][code]), float(found["p_holm"][code])
         table.append((rows.workers[code], n, chose, own.value, own.low, own.high, p, holm, ""))
     marks = [Dot(str(row[0]), *row[3:6]) for row in table if row[3] is not None]
-    svg = charts.dots("sides", about["title"], about["lead"], marks, reference=0.5)
+    svg = charts.dots(
+        "sides",
+        about["title"],
+        about["lead"],
+        marks,
+        reference=0.5,
+        axes=(_("Share of choices of the first"), _("Annotator")),
+    )
     header = (_("Annotator"), _("Choices"), _("of the first"), _("Share"), _("low"), _("high"))
     header += (_("p"), _("p (Holm)"), _("Reason"))
     votes, items = len(first), len(np.unique(item))
@@ -347,7 +409,7 @@ def _places(board, about, place) -> dict:
     counts = np.bincount(place, minlength=options + 1)[1:].tolist()
     table = [(n, count, count / len(place)) for n, count in enumerate(counts, start=1)]
     bars = [(_("Place %(n)d") % {"n": n}, count) for n, count, _share in table]
-    svg = charts.bars("sides", about["title"], about["lead"], bars)
+    svg = charts.bars("sides", about["title"], about["lead"], bars, axes=(_("Choices"), _("Place")))
     header = (_("Place"), _("Choices"), _("Share"))
     return {"header": header, "rows": table, "svg": svg, "votes": len(place)}
 
@@ -367,7 +429,9 @@ def seconds(board, about) -> dict:
     lead = _("Median %(median).0f s; half of the judgments took %(low).0f to %(high).0f s.") % {
         "median": quartiles[1], "low": quartiles[0], "high": quartiles[2],
     }  # fmt: skip
-    svg = charts.columns("seconds", about["title"], lead, bins)
+    svg = charts.columns(
+        "seconds", about["title"], lead, bins, axes=(_("Active time (s)"), _("Judgments"))
+    )
     header = (_("Seconds"), _("Judgments"))
     found = board.of_rows(header=header, rows=table, svg=svg, lead=lead)
     return {**found, "votes": len(known)}
@@ -389,35 +453,89 @@ def wins(board, about) -> dict:
     table.sort(key=lambda row: (-row[3], row[0]))
     marks = [Dot(row[0], *row[3:6]) for row in table]
     even = 1 / board.definition.config["options"]
-    svg = charts.dots("wins", about["title"], about["lead"], marks, reference=even)
+    svg = charts.dots(
+        "wins",
+        about["title"],
+        about["lead"],
+        marks,
+        reference=even,
+        axes=(_("Share of votes"), _("Strategy")),
+    )
     header = (_("Strategy"), _("Items"), _("Votes"), _("Share of votes"), _("low"), _("high"))
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
-def ranking(board, about) -> dict:
-    """Bradley-Terry strengths of strategies or of endpoints, from the votes on pairs."""
-    key, rows = about["key"], board.rows
-    if board.definition.config["options"] != 2:
-        return {"reason": _("Strengths are estimated from pairs; this task shows three answers.")}
-    names, codes = board.origins[key]
+def comparisons(board, names: str) -> dict | None:
+    """Votes on pairs of different ``names`` ("strategies" or "models"); None without any.
+
+    Arrays by vote: ``one`` and ``other`` (codes of ``names``; ``one`` was shown first where
+    ``order`` is true), ``score`` of ``one`` (1, 0, or 0.5 for a tie) and ``item``.
+    """
+    rows, (every, codes) = board.rows, board.origins[names]
     pair = codes[rows.item]
     tie = rows.category == board.labels.index("tie") if "tie" in board.labels else False
-    mine = (pair[:, 0] != pair[:, 1]) & ((rows.number > 0) | tie)
-    if not mine.any():
+    used = (pair[:, 0] != pair[:, 1]) & ((rows.number > 0) | tie)
+    if not used.any():
+        return None
+    first, number = rows.first[used], rows.number[used]
+    turned = first == 2
+    one = np.where(turned, pair[used, 1], pair[used, 0])
+    other = np.where(turned, pair[used, 0], pair[used, 1])
+    ahead = np.where(turned, number == 2, number == 1)
+    present, coded = np.unique(np.concatenate([one, other]), return_inverse=True)
+    return {
+        "names": [every[n] for n in present],
+        "one": coded[: len(one)],
+        "other": coded[len(one) :],
+        "score": np.where(number == 0, 0.5, ahead),
+        "item": rows.item[used],
+        "order": bool((first > 0).all()),
+    }
+
+
+def ranking(board, about) -> dict:
+    """Bradley-Terry strengths of strategies or of endpoints, from the votes on pairs."""
+    if board.definition.config["options"] != 2:
+        return {"reason": _("Strengths are estimated from pairs; this task shows three answers.")}
+    votes = comparisons(board, about["key"])
+    if votes is None:
         return {"reason": _("No vote compares two of them.")}
-    order = bool((rows.first[mine] > 0).all())
-    turned = rows.first[mine] == 2
-    one = np.where(turned, pair[mine, 1], pair[mine, 0])
-    other = np.where(turned, pair[mine, 0], pair[mine, 1])
-    ahead = np.where(turned, rows.number[mine] == 2, rows.number[mine] == 1)
-    score = np.where(rows.number[mine] == 0, 0.5, ahead)
-    used, coded = np.unique(np.concatenate([one, other]), return_inverse=True)
-    one, other = coded[: len(one)], coded[len(one) :]
-    found = bradley_terry(one, other, score, len(used), item=rows.item[mine], order=order)
-    if found.strength is None:
-        return {"reason": said(found.reason)}
-    votes = np.bincount(one, minlength=len(used)) + np.bincount(other, minlength=len(used))
-    return ranked(about, found, [names[n] for n in used], votes, rows.item[mine])
+    names, one, other = votes["names"], votes["one"], votes["other"]
+    fit = bradley_terry(
+        one, other, votes["score"], len(names), item=votes["item"], order=votes["order"]
+    )
+    if fit.strength is None:
+        return {"reason": said(fit.reason)}
+    compared = np.bincount(one, minlength=len(names)) + np.bincount(other, minlength=len(names))
+    return ranked(about, fit, names, compared, votes["item"])
+
+
+def win_matrix(board, about) -> dict:
+    """How often each strategy, endpoint or model beat each other; a tie is half a win."""
+    if board.definition.config["options"] != 2:
+        return {"reason": _("Wins are counted over pairs; this task shows three answers.")}
+    votes = comparisons(board, WON_BY[about["key"]])
+    if votes is None:
+        return {"reason": _("No vote compares two of them.")}
+    names, one, other, score = (votes[key] for key in ("names", "one", "other", "score"))
+    won, compared = np.zeros((2, len(names), len(names)))
+    np.add.at(won, (one, other), score)
+    np.add.at(won, (other, one), 1 - score)
+    np.add.at(compared, (one, other), 1)
+    compared += compared.T
+    table = [
+        (names[a], names[b], int(compared[a, b]), float(won[a, b] / compared[a, b]))
+        for a, b in zip(*np.nonzero(compared), strict=True)
+    ]
+    place = {name: n for n, name in enumerate(names)}
+    cells = {(place[a], place[b]): share for a, b, _n, share in table}
+    rows = [f"{n}  {name}" for n, name in enumerate(names, start=1)]
+    heads = [str(n) for n in range(1, len(names) + 1)]
+    axes = (_("Share won against, by number"), _("Name"))
+    svg = charts.grid(about["key"], about["title"], about["lead"], rows, heads, cells, axes=axes)
+    header = (_("Name"), _("against"), _("Votes"), _("Share won"))
+    size = {"votes": len(one), "items": len(np.unique(votes["item"]))}
+    return {"header": header, "rows": table, "svg": svg, **size}
 
 
 def ranked(about, found, names, votes, item) -> dict:
@@ -425,7 +543,14 @@ def ranked(about, found, names, votes, item) -> dict:
     table = [(name, int(n), *map(float, rest)) for name, n, *rest in zip(*columns, strict=True)]
     table.sort(key=lambda row: (-row[2], row[0]))
     marks = [Dot(row[0], *row[2:5]) for row in table]
-    svg = charts.dots(about["key"], about["title"], about["lead"], marks, reference=0)
+    svg = charts.dots(
+        about["key"],
+        about["title"],
+        about["lead"],
+        marks,
+        reference=0,
+        axes=(_("Strength (log odds)"), _("Name")),
+    )
     first = found.order
     if first.value is not None:
         table.append((_("shown first"), len(item), first.value, first.low, first.high))
@@ -486,5 +611,7 @@ FIGURES = {
     "wins": wins,
     "strategies": ranking,
     "models": ranking,
+    "strategy_wins": win_matrix,
+    "model_wins": win_matrix,
     "flags": rater_flags,
 }

@@ -169,9 +169,11 @@ def answers(board, about) -> dict:
     if board.level == "ordinal":
         names = [board.named(board.declared[0]), board.named(board.declared[-1])]
         lead = "{} {}.".format(lead, "; ".join(names))
+    axes = (_("Answer"), _("Judgments"))
+    axes = axes if board.level == "ordinal" else axes[::-1]
     draw = charts.columns if board.level == "ordinal" else charts.bars
     drawn = board.tally.items() if board.level == "ordinal" else [row[:2] for row in rows]
-    svg = draw("answers", about["title"], lead, list(drawn))
+    svg = draw("answers", about["title"], lead, list(drawn), axes=axes)
     return {"header": header, "rows": rows, "svg": svg, "lead": lead, "votes": total}
 
 

@@ -36,7 +36,14 @@ def mean_places(board, about) -> dict:
     table.sort(key=lambda row: (row[3], row[0]))
     lead = _("The mean place of each strategy's answers; 1 is best.")
     marks = [Dot(row[0], *row[3:6]) for row in table]
-    svg = charts.dots("answers", about["title"], lead, marks, reference=(options + 1) / 2)
+    svg = charts.dots(
+        "answers",
+        about["title"],
+        lead,
+        marks,
+        reference=(options + 1) / 2,
+        axes=(_("Mean place"), _("Strategy")),
+    )
     header = (_("Strategy"), _("Items"), _("Times best"), _("Mean place"), _("low"), _("high"))
     votes = sum(len(item.places) for item in items)
     return {"header": header, "rows": table, "svg": svg, "lead": lead, "votes": votes}

@@ -40,7 +40,9 @@ def _accuracies(found, source, key) -> Figure:
         rows.append((aspect, _tier(tier), one.items, one.pairs, one.equal, *numbers, reason))
         if tier == ALL:
             marks.append(Dot(aspect, *numbers[:3]))
-    svg = charts.dots(key, title, lead, marks, reference=0.5)
+    svg = charts.dots(
+        key, title, lead, marks, reference=0.5, axes=(_("Accuracy (share of pairs)"), _("Aspect"))
+    )
     header += (_("Reason"),)
     return Figure(key, title, lead, how, header, rows, svg, items=_items(found, source))
 
@@ -55,7 +57,7 @@ def _tiers(found, source, key) -> Figure:
         (aspects.index(aspect), tiers.index(tier)): one.pearson.value for aspect, tier, one in rated
     }
     heads = [_tier(tier) for tier in tiers]
-    svg = charts.grid(key, title, lead, aspects, heads, cells)
+    svg = charts.grid(key, title, lead, aspects, heads, cells, axes=(_("Tier"), _("Aspect")))
     rows = [
         (name, *(cells.get((row, column)) for column in range(len(heads))))
         for row, name in enumerate(aspects)
@@ -78,7 +80,7 @@ def _aspects(found, source, key) -> Figure:
             label = _("choice") if one == CHOICE else one
             rows.append((label, other, coefficient.value, said(coefficient.reason)))
     names[0] = _("choice")
-    svg = charts.heat(key, title, lead, names, cells)
+    svg = charts.heat(key, title, lead, names, cells, axes=(_("Aspect, by number"), _("Aspect")))
     header = (_("Aspect"), _("and"), _("Pearson"), _("Reason"))
     return Figure(key, title, lead, how, header, rows, svg, items=_items(found, source))
 
@@ -109,6 +111,13 @@ def spread_figure(study, task: str) -> Figure | None:
         mean = sum(score * count for score, count in zip(SCALE, given, strict=True)) / n
         rows.append((criterion, n, mean, 20 * mean, *given))
         bars.append((criterion, given, f"{mean:.2f}"))
-    svg = charts.stacked("answers", title, lead, bars, [str(score) for score in SCALE])
+    svg = charts.stacked(
+        "answers",
+        title,
+        lead,
+        bars,
+        [str(score) for score in SCALE],
+        axes=(_("Share of scores"), _("Criterion")),
+    )
     header = (_("Criterion"), _("Scores"), _("Mean"), _("Mean × 20"), *map(str, SCALE))
     return Figure("answers", title, lead, how, header, rows, svg)

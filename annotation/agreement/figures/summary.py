@@ -15,6 +15,7 @@ from annotation.agreement.tiers.rules import TIERS
 
 # How many coefficients stand at the head of a page.
 FIRST = 3
+NO_WIDTH = "all items have one pattern of votes: the interval has no width"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,12 @@ def _coefficient(name, key, found, report) -> Cell:
     items = report["paired_items"]
     n = ngettext("%(n)d item", "%(n)d items", items) % {"n": items}
     limits = (floatformat(found[side], 2) for side in ("low", "high"))
-    about = n if found["low"] is None else "{} … {} · {}".format(*limits, n)
+    if found["low"] is None:
+        about = _("no interval · %(n)s") % {"n": n}
+    elif found["low"] == found["high"]:
+        about = _("no interval: all items are alike · %(n)s") % {"n": n}
+    else:
+        about = "{} … {} · {}".format(*limits, n)
     return Cell(str(name), f"#how-{key}", floatformat(found["value"], 3), about)
 
 
@@ -108,10 +114,9 @@ def agreement(board, about) -> dict:
     rows, marks = [], []
     for criterion, report, found in board.result.parts:
         for key, name, one in found:
-            limits = (one["value"], one.get("low"), one.get("high"))
+            limits, reason = _interval(one)
             start = (_(criterion), str(name)) if criterion else (str(name),)
             size = (report["paired_items"], report["votes"])
-            reason = said(one.get("reason"))
             rows.append((*start, *size, one["value"], one.get("se"), *limits[1:], reason))
             if not criterion or key == "krippendorff_alpha":
                 marks.append(Dot(start[0], *limits))
@@ -125,7 +130,17 @@ def agreement(board, about) -> dict:
     table = {"header": header, "rows": rows, "votes": board.result.votes, "lead": lead}
     if not any(mark.value is not None for mark in marks):
         return table | {"reason": _("No coefficient is defined yet; the table says why.")}
-    return table | {"svg": charts.dots("agreement", about["title"], lead, marks)}
+    return table | {
+        "svg": charts.dots("agreement", about["title"], lead, marks, axes=(_("Value"), header[0]))
+    }
+
+
+def _interval(found: dict) -> tuple[tuple, str]:
+    """Value, low and high of a coefficient, and why a number is missing."""
+    value, low, high = found["value"], found.get("low"), found.get("high")
+    if low is not None and low == high:
+        return (value, None, None), said(NO_WIDTH)
+    return (value, low, high), said(found.get("reason"))
 
 
 def words() -> dict[str, tuple]:
