@@ -457,6 +457,15 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SCHEMA_PATH_PREFIX": r"/api/v1",
+    # Several calls have a field "kind" or "status", each with words of its own.
+    "ENUM_NAME_OVERRIDES": {
+        "JudgmentKindEnum": "annotation.api.serializers.KIND_NAMES",
+        "GenerationStepEnum": "annotation.api.generation.STEP_NAMES",
+        "JobStatusEnum": ["requested", "running", "done", "failed", "cancelled"],
+        "ImportStatusEnum": [
+            *("receiving", "waiting", "requested", "running", "done", "failed", "cancelled")
+        ],
+    },
 }
 
 # --- Histories ------------------------------------------------------------------------------

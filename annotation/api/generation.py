@@ -20,8 +20,11 @@ ANSWERS = review.ANSWER
 PAGE = 100
 
 
+STEP_NAMES = [*FIELDS, ANSWERS]
+
+
 class GenerationBody(serializers.Serializer):
-    step = serializers.ChoiceField(choices=[*FIELDS, ANSWERS])
+    step = serializers.ChoiceField(choices=STEP_NAMES)
     endpoint = serializers.CharField(default="", allow_blank=True, max_length=60)
     limit = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
     dry_run = serializers.BooleanField(default=False)
@@ -31,7 +34,7 @@ class GenerationBody(serializers.Serializer):
 
 
 class DecisionBody(serializers.Serializer):
-    kind = serializers.ChoiceField(choices=[*FIELDS, ANSWERS])
+    kind = serializers.ChoiceField(choices=STEP_NAMES)
     ids = serializers.ListField(
         child=serializers.UUIDField(), min_length=1, max_length=review.MOST_AT_ONCE
     )

@@ -4,6 +4,8 @@ from rest_framework import serializers
 from annotation.judging.kinds import KINDS
 from annotation.studies.models import Study
 
+KIND_NAMES = list(KINDS)
+
 
 class StudySerializer(serializers.ModelSerializer):
     role = serializers.CharField(read_only=True, allow_null=True)
@@ -44,7 +46,7 @@ class SlotSerializer(serializers.Serializer):
 
     slot = serializers.UUIDField()
     task = serializers.CharField()
-    kind = serializers.ChoiceField(choices=list(KINDS), source="kind_name")
+    kind = serializers.ChoiceField(choices=KIND_NAMES, source="kind_name")
     question = serializers.CharField()
     query = serializers.CharField()
     need = serializers.CharField()
@@ -90,7 +92,7 @@ class StoredSerializer(serializers.Serializer):
     """
 
     slot = serializers.UUIDField(source="slot_id")
-    kind = serializers.ChoiceField(choices=list(KINDS))
+    kind = serializers.ChoiceField(choices=KIND_NAMES)
     revision = serializers.IntegerField()
     answer = serializers.DictField()
     reason = serializers.CharField()
@@ -111,7 +113,7 @@ class JudgmentSerializer(serializers.Serializer):
     """
 
     judgment = serializers.IntegerField(source="pk")
-    kind = serializers.ChoiceField(choices=list(KINDS))
+    kind = serializers.ChoiceField(choices=KIND_NAMES)
     task = serializers.CharField()
     task_version = serializers.IntegerField()
     item = serializers.CharField()

@@ -13,12 +13,12 @@ from rest_framework.response import Response
 from annotation.api.base import KEY, StudyView, once
 from annotation.api.pagination import Since
 from annotation.api.rows import PAGES, RowsPage
-from annotation.api.serializers import StudySerializer
+from annotation.api.serializers import KIND_NAMES, StudySerializer
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import close_batch, open_batch
 from annotation.judging.imports import bundles
-from annotation.judging.kinds import KINDS, kind_of
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item
 from annotation.studies import members
 from annotation.studies.access import MANAGERS, READERS, may_create, study_for
@@ -49,7 +49,7 @@ class StudyBody(serializers.Serializer):
 
 class TaskBody(serializers.Serializer):
     name = serializers.SlugField(max_length=60)
-    kind = serializers.ChoiceField(choices=list(KINDS))
+    kind = serializers.ChoiceField(choices=KIND_NAMES)
     overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, default=9)
     guideline = serializers.CharField(default="", allow_blank=True, max_length=100_000)
     settings = serializers.DictField(default=dict, help_text="As in a bundle's study.json.")

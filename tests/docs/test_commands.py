@@ -17,6 +17,7 @@ from django.core.management import call_command, get_commands, load_command_clas
 
 from annotation.judging.imports import bundles
 from annotation.judging.models import Item
+from annotation.personas import curate
 from tests import everykind
 from tests.datasets.conftest import _data, vote  # noqa: F401 - fixtures
 
@@ -30,6 +31,11 @@ RUN_ELSEWHERE = {
     "judge": "tests/evaluation",
     "train": "tests/evaluation",
     "generate": "tests/candidates/test_command.py",
+    "propose": "tests/candidates/test_proposals.py",
+    "leaderboard": "tests/evaluation",
+    "interventions": "tests/evaluation",
+    "judge_items": "tests/evaluation/test_raters.py",
+    "request_answers": "tests/judging/test_personalised.py",
 }
 
 
@@ -39,7 +45,7 @@ def lines() -> list[list[str]]:
     for page in PAGES:
         for block in BLOCK.findall(page.read_text("utf-8")):
             for line in block.replace("\\\n", " ").splitlines():
-                words = shlex.split(line, comments=True)
+                words = shlex.split(line.partition(" > ")[0], comments=True)
                 if words[:1] == ["./attune"]:
                     seen[" ".join(words[1:])] = words[1:]
     return list(seen.values())
@@ -83,6 +89,10 @@ def world(cast, tea, vote, _data, tmp_path, monkeypatch, settings):  # noqa: F81
     return tea
 
 
+# Commands that read the folders of releases which they name.
+READ = ("import_release", "check_release", "review_release", "diff_releases", "push_release")
+
+
 def votes(world, words):
     item = Item.objects.filter(batch__task__name="best").first()
     if "--options" in words or "--level" in words:
@@ -98,6 +108,18 @@ def scores(world, words):
 
 def verdicts(world, words):
     return json.dumps({"task": "i-a1", "model": "m", "label": "accepted"}) + "\n"
+
+
+def battles(world, words):
+    sides = {
+        f"conversation_{side}": [
+            {"role": "user", "content": "Which tea?"},
+            {"role": "assistant", "content": f"Tea {side}."},
+        ]
+        for side in "ab"
+    }
+    row = {"question_id": "q1", "model_a": "m1", "model_b": "m2", "winner": "model_a"}
+    return json.dumps(row | {"judge": "j1"} | sides) + "\n"
 
 
 def documents(world, words):
@@ -133,6 +155,7 @@ TEXTS = {
     "votes.csv": votes,
     "scores.csv": scores,
     "verdicts.jsonl": verdicts,
+    "battles.jsonl": battles,
     "pages.jsonl": documents,
     "export.zip": history,
 }
@@ -145,10 +168,16 @@ def prepare(world, words) -> None:
             Path(word).write_text(TEXTS[word](world, words), "utf-8")
         if word == "book.pdf":
             Path(word).write_bytes(pdf())
-    if words[0] in ("import_release", "check_release") or "--again" in words:
-        call_command(
-            "release", "tea", "--layout", "long", "--out", "release/", stdout=io.StringIO()
+    if words[0] == "split_personas":
+        curate.save_all(
+            world, [{"id": f"of-{n}", "profile": {"Name": f"Person {n}"}} for n in range(200)]
         )
+    folders = [word for word in words[1:] if word in ("release/", "again/")]
+    if words[0] in READ or "--again" in words:
+        for folder in folders if words[0] in READ else ["release/"]:
+            call_command(
+                "release", "tea", "--layout", "long", "--out", folder, stdout=io.StringIO()
+            )
 
 
 @pytest.mark.django_db

@@ -802,6 +802,10 @@ TABLE = {
             "name": "standings",
             "ending": "csv",
         },
+        # The other study's releases begin with 1, too: a number that none has.
+        foreign=lambda w: [
+            {"slug": w.tea.slug, "version": 999, "name": "standings", "ending": "csv"}
+        ],
         GET=200,
         HEAD=200,
     ),

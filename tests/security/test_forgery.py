@@ -48,7 +48,7 @@ def test_a_token_from_a_foreign_page_is_refused(world, origin):
     client = world.browser("ann", enforce_csrf_checks=True)
     page = client.get(reverse("tokens"))
     token = page.context["csrf_token"]
-    data = {"days": 1, "csrfmiddlewaretoken": str(token)}
+    data = {"days": 1, "scopes": ["read"], "csrfmiddlewaretoken": str(token)}
     assert client.post(reverse("tokens"), data, headers={"Origin": origin}).status_code == 403
     assert fingerprint() == world.fingerprint
     assert client.post(reverse("tokens"), data).status_code == 200
