@@ -53,18 +53,20 @@
     return true;
   }
 
-  // In scoring a digit answers the criterion at hand and goes on to the next one, which then waits
-  // for its own: 4 3 5 2 are four scores. The last one stays.
+  // In scoring, a digit after a digit is for the next criterion: 4 3 5 2 are four scores. Whoever
+  // went somewhere else in between (j, k, Tab, a click) scores what they are at.
+  let scored = null;
+
   function choose(number) {
-    const main = form().querySelector("[data-main]");
-    const group = main || current();
-    if (!group || !press(group.querySelector('[data-key="' + number + '"]'))) return false;
-    if (!main && group.matches(".criterion")) {
+    let group = form().querySelector("[data-main]") || current();
+    if (group && group === scored) {
       const all = groups();
       const next = all[all.indexOf(group) + 1];
-      if (next && next.matches(".criterion")) enter(next);
+      if (next && next.matches(".criterion")) enter(group = next);
     }
-    return true;
+    const done = Boolean(group) && press(group.querySelector('[data-key="' + number + '"]'));
+    scored = done && group.matches(".criterion") ? group : null;
+    return done;
   }
 
   act.tie = () => press(form().querySelector("input[data-act=tie]"));
@@ -73,6 +75,7 @@
   act.previous = () => move(-1);
 
   function move(by) {
+    scored = null;
     const all = groups();
     const at = all.indexOf(current());
     const entered = document.activeElement.closest("[data-group]") || form().querySelector(".at");
@@ -131,6 +134,7 @@
     }
     if (event.ctrlKey || event.metaKey || open) return;
     if (typing(event.target)) {
+      scored = null;
       if (event.key === "Escape" && form() && form().contains(event.target)) enter(current());
       return;
     }
@@ -138,6 +142,7 @@
     if (single(letter(event))) event.preventDefault();
   });
 
+  document.addEventListener("pointerdown", () => { scored = null; });
   document.addEventListener("focusin", (event) => {
     const group = event.target.closest && event.target.closest("[data-group]");
     if (!group) return;

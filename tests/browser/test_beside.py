@@ -32,7 +32,7 @@ def at_work(page, let_in, cast, bespoke, fake):  # noqa: F811
 
 def test_an_answer_is_submitted_while_the_sessions_are_still_looked_for(page, at_work):
     page.get_by_role("button", name="Submit and next").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    expect(page.get_by_role("heading", level=1)).to_have_text("You have judged all that is open")
     assert Judgment.objects.count() == 1
     at_work.fulfill(body="")
 
@@ -53,4 +53,4 @@ def test_sessions_that_cannot_be_had_say_so_in_their_own_place(page, at_work):
     expect(page.locator(".card")).to_contain_text("This cannot be loaded now.")
     expect(page.locator("#trouble")).to_be_hidden()
     page.get_by_role("button", name="Submit and next").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    expect(page.get_by_role("heading", level=1)).to_have_text("You have judged all that is open")

@@ -197,9 +197,7 @@ def release(page, server, folder: Path, number: int) -> Path:  # noqa: F811
 
 
 def bring_history(page):
-    page.goto("/")
-    page.get_by_role("button", name="Your history").click()
-    page.get_by_role("link", name="Files").click()
+    page.goto("/history/uploads/")
     page.get_by_label("Your export").set_input_files(exports())
     press(page, "Send")
     for counts in FILES.values():

@@ -75,10 +75,19 @@ def answer(page, kind: str) -> None:
     elif kind == "preference":
         page.locator(".point").nth(5).tap()
     elif kind == "feedback":
-        for pane in page.locator(".pane").all():
+        opener = page.locator(".score-open")
+        for n, pane in enumerate(page.locator(".pane").all()):
+            if opener.is_visible():
+                if page.locator(".stack button").count():
+                    dot = page.locator(".stack button").nth(n)
+                    dot.tap()
+                    expect(dot).to_have_attribute("aria-current", "true")
+                opener.tap()
             for row in pane.locator(".criterion").all():
                 row.locator(".score").nth(3).tap()
                 row.locator("textarea").fill("Good.")
+            if opener.is_visible():
+                pane.get_by_role("button", name="Close").tap()
     elif kind == "ranking":
         for n, row in enumerate(page.locator(".rank").all()):
             row.locator(".score").nth(n).tap()

@@ -158,7 +158,7 @@ def open_task(page, name: str, options: int):
     page.get_by_label("Answers side by side").select_option(str(options))
     page.get_by_label("Guideline").fill("Choose what fits this person best *and* helps most.")
     press(page, "Save")
-    page.locator("article", has_text=name).get_by_role("link", name="Open a batch").click()
+    page.locator("article", has_text=name).get_by_role("button", name="Open a batch").click()
     press(page, "Open 2 items")
     expect(page.locator("main")).to_contain_text("2 items are open.")
 

@@ -34,18 +34,20 @@ def svg(chart: str, caption: str) -> SafeString:
     height = tall + LINE * (len(lines) + 1) + 2 * MARGIN
     places = ((MARGIN, MARGIN + tall + LINE * n, line) for n, line in enumerate(lines, start=2))
     text = format_html_join("", '<text class="caption" x="{}" y="{}">{}</text>', places)
-    begin = format_html(
+    # The style is a constant: part of the format, because its quotes are CSS.
+    style = STYLE.replace("{", "{{").replace("}", "}}")
+    return format_html(
         '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}">'
-        '<style>{2}</style><rect width="{0}" height="{1}" fill="#fff"/><svg x="{3}" y="{3}" '
-        'width="{4}" height="{5}" overflow="visible">',
+        "<style>" + style + '</style><rect width="{0}" height="{1}" fill="#fff"/><svg x="{2}" '
+        'y="{2}" width="{3}" height="{4}" overflow="visible">{5}</svg>{6}</svg>\n',
         WIDTH + 2 * MARGIN,
         f"{height:g}",
-        SafeString(STYLE),  # a constant; its quotes are CSS
         MARGIN,
         WIDTH,
         tall,
+        chart,
+        text,
     )
-    return SafeString(f"{begin}{chart}</svg>{text}</svg>\n")  # all parts are escaped
 
 
 def png(drawing: str) -> bytes:
