@@ -247,9 +247,10 @@ def release(page, server, layout: str, folder: Path, study: str = "walk") -> Pat
     page.get_by_label("Layout").select_option(layout)
     press(page, "Freeze and write")
     row = page.locator("tr", has_text=layout)
-    expect(row.get_by_role("link")).to_be_visible(timeout=2 * MINUTES)
+    link = row.get_by_role("link", name="Download release")
+    expect(link).to_be_visible(timeout=2 * MINUTES)
     with page.expect_download() as download:
-        row.get_by_role("link").click()
+        link.click()
     path = folder / f"{study}-{layout}.zip"
     download.value.save_as(path)
     zipfile.ZipFile(path).extractall(folder / path.stem)
