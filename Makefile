@@ -27,7 +27,7 @@ help:
 	@echo "make proofs  what takes long: mutants, each test file alone, the kill run"
 	@echo "make fuzz    send broken requests to every route (EXAMPLES=1000 to each)"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
-	@echo "make lint    ruff, the import contracts and mypy"
+	@echo "make lint    ruff, the import contracts, the templates' format and mypy"
 	@echo "make dev     only install what the four above need"
 	@echo "make locks   pin what pyproject.toml names, with hashes and without addresses"
 	@echo "make clean   delete the virtual environment and caches; the data in var/ stays"
@@ -55,6 +55,7 @@ lint: $(INSTALLED_DEV)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports
+	git ls-files 'templates/*.html' | xargs $(VENV)/bin/djade --check --target-version 5.2
 	$(MAKE) lint-types
 
 # Django's settings, which mypy's plugin reads, want a data folder.

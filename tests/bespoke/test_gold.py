@@ -220,5 +220,5 @@ def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, lo
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     text = login(ann).get("/studies/tea/judge/").content.decode()
     assert text.count("Not in the right answer:") == 1
-    assert "<mark>restaurant</mark>" in text
+    assert "<strong>restaurant</strong>" in text
     assert "1 claim has words that are not in the right answer." in text
