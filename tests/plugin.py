@@ -1,19 +1,28 @@
 """Loaded by pytest before Django's settings (pyproject.toml, addopts): starts the services
 and compiles the translations.
 
-The run's first process starts them; the workers of pytest-xdist inherit the environment.
+The run's first process starts them; the workers of pytest-xdist inherit the environment, and each
+keeps its files in a folder of its own.
 """
 
 import os
+from pathlib import Path
 
 from annotation.core.translations import compile_catalogues
 from tests import services
 
-if "PYTEST_XDIST_WORKER" not in os.environ:
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+
+if WORKER is None:
     compile_catalogues()
     os.environ.update(services.start_for_tests())
+else:
+    # Each has a study "tea" with a release 1: their files must not meet.
+    data = Path(os.environ["ATTUNE_DATA"]) / WORKER
+    data.mkdir(mode=0o700, exist_ok=True)
+    os.environ["ATTUNE_DATA"] = str(data)
 
 
 def pytest_unconfigure(config):
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    if WORKER is None:
         services.stop()

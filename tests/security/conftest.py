@@ -265,9 +265,13 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def built(django_db_setup, django_db_blocker):
-    """The world, made once for all tests of a file."""
-    with django_db_blocker.unblock(), transaction.atomic():
+def built(django_db_setup, django_db_blocker, tmp_path_factory):
+    """The world, made once for all tests of a file.
+
+    Its files lie in a folder of its own: other tests publish releases of a study "tea", too.
+    """
+    folder = override_settings(DATA=tmp_path_factory.mktemp("world"))
+    with folder, django_db_blocker.unblock(), transaction.atomic():
         with override_settings(PASSWORD_HASHERS=HASHERS):
             world = World(Cast())
         yield world
