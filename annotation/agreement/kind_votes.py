@@ -42,9 +42,9 @@ def study_votes(slug: str, task: str = "") -> reading.StudyVotes:
     return read(study, definition, criterion)
 
 
-def newest(study, task: str = "") -> list:
+def newest(study, task: str = "", withdrawn: list[int] | None = None) -> list:
     """The newest definition that has votes, of each task of these kinds (of ``task`` alone)."""
-    judged = reading.items(study, task, kinds=None).filter(given__gt=0)
+    judged = reading.items(study, task, None, withdrawn).filter(given__gt=0)
     tasks = study.tasks.filter(pk__in=judged.values("batch__task"), kind__in=codes(COUNTED=False))
     return list(tasks.order_by("name", "-version").distinct("name"))
 

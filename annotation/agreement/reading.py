@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
@@ -30,11 +31,47 @@ class StudyVotes:
     votes: Votes
 
 
-def items(study, task: str = "", kinds=TIERED):
+class StudyState:
+    """What results of a study depend on beside single votes; each part is read once.
+
+    One is made for each run of the recomputation: nothing in it is read again.
+    """
+
+    def __init__(self, study):
+        self.study = study
+
+    @cached_property
+    def withdrawn(self) -> list[int]:
+        """``withdrawn_from`` the study."""
+        return withdrawn_from(self.study)
+
+    @cached_property
+    def closed(self) -> list[int]:
+        """``closed_batches`` of the study."""
+        return closed_batches(self.study)
+
+    @cached_property
+    def votes(self) -> dict[str, int]:
+        """``voted_tasks`` of every kind."""
+        return voted_tasks(self.study, None, self.withdrawn)
+
+    @cached_property
+    def definitions(self) -> dict:
+        """{name: newest definition} of the tasks with tiers that have votes."""
+        return {definition.name: definition for definition in newest(self.study, self.votes)}
+
+    @cached_property
+    def labels(self) -> dict[str, list[str]]:
+        """{name: labels} of the tasks of ``definitions``."""
+        return {name: labels(definition) for name, definition in self.definitions.items()}
+
+
+def items(study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
     """The items that people work on (checks are none), with the counts of the votes that count.
 
     ``given`` is how many, ``given_1`` … ``given_none`` how many for each of LABELS: the item's own
-    counters without the votes of people who left. ``kinds`` None stands for tasks of every kind.
+    counters without the votes of people who left (``withdrawn``, read where it is None). ``kinds``
+    None stands for tasks of every kind.
     """
     rows = study.items.work()
     if task:
@@ -42,9 +79,9 @@ def items(study, task: str = "", kinds=TIERED):
     if kinds:
         rows = rows.filter(batch__task__kind__in=kinds)
     counted = {"given": "done"} | {f"given_{name}": to for name, to in Item.COUNTERS.items()}
-    gone = withdrawn_from(study)
-    withdrawn = Judgment.objects.standing().filter(slot__study=study, annotator__in=gone)
-    if not gone or not withdrawn.exists():
+    gone = withdrawn_from(study) if withdrawn is None else withdrawn
+    left_out = Judgment.objects.standing().filter(slot__study=study, annotator__in=gone)
+    if not gone or not left_out.exists():
         return rows.annotate(**{name: F(counter) for name, counter in counted.items()})
     return rows.annotate(
         **{
@@ -86,12 +123,13 @@ def progress(study) -> dict[str, int]:
     )
 
 
-def voted_tasks(study, kinds=TIERED) -> dict[str, int]:
+def voted_tasks(study, kinds=TIERED, withdrawn: list[int] | None = None) -> dict[str, int]:
     """Names of the study's tasks of some ``kinds`` that have votes, with their number, by name.
 
     Votes of people who left do not count. ``kinds`` None stands for tasks of every kind.
     """
-    rows = items(study, kinds=kinds).values_list("batch__task__name").annotate(n=Sum("given"))
+    rows = items(study, "", kinds, withdrawn).values_list("batch__task__name")
+    rows = rows.annotate(n=Sum("given"))
     return {name: n for name, n in rows.order_by("batch__task__name") if n}
 
 
@@ -147,20 +185,22 @@ def newest(study, names) -> list:
     return list(tasks.distinct("name"))
 
 
-def judgments(study, model=Selection):
+def judgments(study, model=Selection, withdrawn: list[int] | None = None):
     """The judgments of one kind (rows of ``model``) that count, of all tasks of a study.
 
-    That is the newest of each slot of work, unless it was voided or its author left.
+    That is the newest of each slot of work, unless it was voided or its author left (is among
+    ``withdrawn``, read where it is None).
     """
     standing = model.objects.standing().filter(
         slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK
     )
-    return standing.exclude(annotator__in=withdrawn_from(study))
+    gone = withdrawn_from(study) if withdrawn is None else withdrawn
+    return standing.exclude(annotator__in=gone)
 
 
-def selections(study, task: str, last: int | None = None):
+def selections(study, task: str, last: int | None = None, withdrawn: list[int] | None = None):
     """The votes of a task, of all its versions; only of items placed up to ``last``."""
-    votes = judgments(study).filter(slot__item__batch__task__name=task)
+    votes = judgments(study, Selection, withdrawn).filter(slot__item__batch__task__name=task)
     return votes if last is None else votes.filter(slot__item__position__lte=last)
 
 
@@ -189,13 +229,13 @@ def worker_name(user: int, worker: str | None) -> str:
     return f"{name} (user-{user})" if name.startswith("user-") else name or f"user-{user}"
 
 
-def read(study, definition, last: int | None = None) -> StudyVotes:
+def read(study, definition, last: int | None = None, state=None) -> StudyVotes:
     """Read the votes of the task ``definition`` and of its other versions.
 
-    ``last`` leaves out the items placed after it.
+    ``last`` leaves out the items placed after it. ``state`` is a StudyState that was read before.
     """
     rows = (
-        selections(study, definition.name, last)
+        selections(study, definition.name, last, state and state.withdrawn)
         .order_by("slot__item__external_id", "submitted_at", "pk")
         .values_list(
             "slot__item__external_id",
@@ -215,7 +255,8 @@ def read(study, definition, last: int | None = None) -> StudyVotes:
         columns["submitted_at"].append(at.isoformat())
     votes = votes_from_columns(columns)
     votes = replace(votes, workers=[key.rpartition("\t")[0] for key in votes.workers])
-    return StudyVotes(study, definition.name, labels(definition), votes)
+    declared = state.labels[definition.name] if state else labels(definition)
+    return StudyVotes(study, definition.name, declared, votes)
 
 
 def labels(definition) -> list[str]:

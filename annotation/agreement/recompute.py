@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
+from functools import cached_property
 
 from django.apps import apps
 from django.db import connection, transaction
@@ -20,7 +21,7 @@ from annotation.agreement.models import (
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers import early_stop, reserve
-from annotation.agreement.tiers.rules import DEFAULT, tiers_report
+from annotation.agreement.tiers.rules import DEFAULT, TierRule, tiers_report
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
 
@@ -67,34 +68,38 @@ def due() -> list[tuple[Study, str]]:
     return due
 
 
-def digests(study) -> dict[str, str]:
+class _State(reading.StudyState):
+    """What one run of the recomputation knows of a study."""
+
+    @cached_property
+    def kinds(self) -> dict:
+        """{name: newest definition} of the tasks without tiers that have votes."""
+        definitions = kind_votes.newest(self.study, withdrawn=self.withdrawn)
+        return {definition.name: definition for definition in definitions}
+
+    @cached_property
+    def rules(self) -> dict[str, TierRule]:
+        """{name: tier rule} of the tasks of ``definitions``."""
+        changed = early_stop.rules_of(self.study)
+        return {name: changed.get(name, DEFAULT) for name in self.definitions}
+
+
+def digests(study, state: _State | None = None) -> dict[str, str]:
     """{task: digest of all that its result depends on} of the tasks that have votes.
 
     That is the votes, the labels that could be given, the rule, what is closed or topped up, and
     who withdrew or was excluded.
     """
-    shared = [
-        reading.closed_batches(study),
-        reading.withdrawn_from(study),
-        sorted(study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)),
-    ]
-    votes = reading.voted_tasks(study, kinds=None)
+    state = state or _State(study)
+    excluded = study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)
+    shared = [state.closed, state.withdrawn, sorted(excluded)]
     changes, topped = _changes(study), reserve.counts(study)
-    stops = early_stop.rules_of(study)
-    bases = {
-        definition.name: kind_votes.basis(definition) for definition in kind_votes.newest(study)
-    }
-    for definition in reading.newest(study, votes):
-        rule = stops.get(definition.name, DEFAULT).as_json()
-        bases[definition.name] = [
-            rule,
-            reading.labels(definition),
-            CONTENTS,
-            topped[definition.name],
-        ]
+    bases = {name: kind_votes.basis(definition) for name, definition in state.kinds.items()}
+    for name, rule in state.rules.items():
+        bases[name] = [rule.as_json(), state.labels[name], CONTENTS, topped[name]]
     digests = {}
     for task, basis in bases.items():
-        text = json.dumps([votes[task], changes[task], *basis, *shared])
+        text = json.dumps([state.votes[task], changes[task], *basis, *shared])
         digests[task] = hashlib.sha256(text.encode()).hexdigest()
     return digests
 
@@ -127,17 +132,23 @@ def recompute(study, task: str) -> AgreementResult | None:
     """
     if not _alone(study, task):
         return None
+    state = _State(study)
     # Both before the votes: one that comes meanwhile makes the result due again.
-    digest = digests(study).get(task)
-    collecting = reserve.collecting(study, task)
+    digest = digests(study, state).get(task)
+    collecting = reserve.collecting(study, task, state.closed)
     if digest is None:
         study.agreement_results.filter(task=task).delete()
         _store_tiers(study, task, [])
         return None
-    for definition in kind_votes.newest(study, task):
-        report = kind_votes.report(study, definition)
+    if task in state.kinds:
+        report = kind_votes.report(study, state.kinds[task])
         return _store(study, task, digest, report["votes"], collecting, report, {})
-    task_votes = reading.study_votes(study.slug, task)
+    return _recompute_tiers(state, task, digest, collecting)
+
+
+def _recompute_tiers(state: _State, task: str, digest: str, collecting) -> AgreementResult:
+    study, definition, rule = state.study, state.definitions[task], state.rules[task]
+    task_votes = reading.read(study, definition, state=state)
     agreement = agreement_report(task_votes.votes, declared=task_votes.declared)
     # Tens of thousands of pairs of raters are possible; their number and mean are what is shown.
     agreement["cohen_kappa"] = {
@@ -146,14 +157,12 @@ def recompute(study, task: str) -> AgreementResult | None:
     }
     topped = reserve.topped(study, task)
     options = len(task_votes.declared)
-    rule = early_stop.rules_of(study).get(task, DEFAULT)
     tiers = tiers_report(task_votes.votes, options, rule, collecting=collecting, topped=topped)
-    early_stop.stop(study, task, tiers["items"], options)
-    _store_tiers(study, task_votes.task, tiers.pop("items"))
+    early_stop.stop(study, task, tiers["items"], options, rule)
+    _store_tiers(study, task, tiers.pop("items"))
     votes = len(task_votes.votes)
-    result = _store(study, task_votes.task, digest, votes, collecting, agreement, tiers)
-    definition = reading.newest(study, [task])[0]
-    TaskVotes(study, definition, afresh=True).store(result)
+    result = _store(study, task, digest, votes, collecting, agreement, tiers)
+    TaskVotes(study, definition, afresh=True, state=state).store(result)
     return result
 
 

@@ -81,13 +81,15 @@ class Rows:
 class TaskVotes:
     """One task of a study. What several figures need is read once.
 
-    ``afresh``: from the votes themselves, however many there are.
+    ``afresh``: from the votes themselves, however many there are. ``state`` is shared with other
+    tasks of the same run.
     """
 
-    def __init__(self, study, definition, *, afresh=False):
+    def __init__(self, study, definition, *, afresh=False, state=None):
         self.study, self.definition, self.afresh = study, definition, afresh
+        self.state = state or reading.StudyState(study)
         self.task, self.kind = definition.name, kind_of(definition.kind)
-        self.items = reading.items(study, self.task, [definition.kind])
+        self.items = reading.items(study, self.task, [definition.kind], self.state.withdrawn)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -102,7 +104,7 @@ class TaskVotes:
     @property
     def judgments(self):
         """The task's judgments that count."""
-        return reading.selections(self.study, self.task)
+        return reading.selections(self.study, self.task, withdrawn=self.state.withdrawn)
 
     @cached_property
     def totals(self) -> dict:
@@ -214,7 +216,7 @@ class TaskVotes:
     def _choices(self):
         """The votes that are read, with the ``number`` chosen: -1 for a tie, -2 for none."""
         code = Case(When(outcome="tie", then=-1), When(outcome="none", then=-2), default=0)
-        choices = reading.selections(self.study, self.task, self.last)
+        choices = reading.selections(self.study, self.task, self.last, self.state.withdrawn)
         return choices.annotate(number=Coalesce("choice__number", code))
 
     def _names(self, users) -> list[str]:

@@ -216,6 +216,14 @@ def test_a_recomputation_locks_no_row_of_the_study(voted):
     assert not [sql for sql in locking if 'FROM "studies_study"' in sql]
 
 
+def test_a_recomputation_reads_nothing_twice(voted):
+    recompute.recompute(voted, "better")
+    with CaptureQueriesContext(connection) as asked:
+        recompute.recompute(voted, "better")
+    statements = [query["sql"] for query in asked if query["sql"].startswith("SELECT")]
+    assert len(statements) == len(set(statements)) == 17
+
+
 def test_a_look_that_nobody_took_in_time_is_dropped():
     entry = settings.CELERY_BEAT_SCHEDULE["recompute-agreement"]
     assert entry["options"]["expires"] == entry["schedule"]

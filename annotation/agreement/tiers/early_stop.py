@@ -50,12 +50,11 @@ def state(study, task: str) -> dict:
 
 
 @transaction.atomic
-def stop(study, task: str, judged: list[dict], options: int) -> int:
+def stop(study, task: str, judged: list[dict], options: int, rule: TierRule) -> int:
     """Ask nobody more about those of ``judged`` (``Judged.as_json``) that may stop; how many.
 
     Held slots stay with their holders. Run again it stops the same items.
     """
-    rule = rules_of(study).get(task, DEFAULT)
     chosen = EarlyStop.objects.filter(study=study, task=task, active=True).exists()
     if not chosen or study.status != Study.Status.OPEN:
         return 0

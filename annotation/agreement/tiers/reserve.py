@@ -16,9 +16,12 @@ from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
 
 
-def collecting(study, task: str) -> frozenset[str]:
-    """The task's items, by their own ids, that still wait for votes (``tiers.is_closed``)."""
-    closed = set(reading.closed_batches(study))
+def collecting(study, task: str, closed_batches: list[int] | None = None) -> frozenset[str]:
+    """The task's items, by their own ids, that still wait for votes (``tiers.is_closed``).
+
+    ``closed_batches`` as of ``reading``, read where it is None.
+    """
+    closed = set(reading.closed_batches(study) if closed_batches is None else closed_batches)
     rows = study.items.work().filter(batch__task__name=task)
     return frozenset(
         name
