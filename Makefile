@@ -3,7 +3,7 @@
 PYTHON ?= python3
 # bash has a variable SECONDS too, but does not export it: a value here was given on purpose.
 SECONDS ?= 600
-EXAMPLES ?= 1000
+EXAMPLES ?= 1020
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -16,7 +16,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock require
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test bench chaos fuzz lint lint-types locks mutants proofs sbom clean dev
+.PHONY: help up test bench chaos drill fuzz lint lint-types locks mutants proofs short-proofs sbom clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -24,8 +24,9 @@ help:
 	@echo "make bench   measure, into var/bench.json"
 	@echo "make chaos   kill parts at random under load (SECONDS=60 shortens it)"
 	@echo "make mutants change the tier rule, the statistics and the order of answers; list what no test notices"
-	@echo "make proofs  what takes long: mutants, each test file alone, the kill run"
-	@echo "make fuzz    send broken requests to every route (EXAMPLES=1000 to each)"
+	@echo "make proofs  what takes long: each test file alone, mutants, drill, fuzz, the kill run"
+	@echo "make short-proofs  some minutes of each: drill, fuzz, kill run, the mutants of one module"
+	@echo "make fuzz    send broken requests to every route (EXAMPLES=1020 to each)"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
 	@echo "make lint    ruff, the import contracts, the templates' format and mypy"
 	@echo "make dev     only install what the four above need"
@@ -45,7 +46,7 @@ chaos: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.chaos --seconds $(SECONDS)
 
 fuzz: $(INSTALLED_DEV)
-	ATTUNE_FUZZ_EXAMPLES=$(EXAMPLES) $(RUN) -m pytest tests/security/test_fuzz.py
+	ATTUNE_FUZZ_EXAMPLES=$(EXAMPLES) $(RUN) -m pytest -n 2 --dist worksteal tests/security/test_fuzz.py
 
 sbom: $(INSTALLED_DEV)
 	@mkdir -p -m 0700 var
@@ -64,12 +65,22 @@ lint-types:
 
 # Pure modules alone: their tests need no database, so none is started.
 mutants: $(INSTALLED_DEV)
-	DATABASE_URL=postgresql:///none REDIS_URL=unix:///none $(VENV)/bin/mutmut run > mutants.log 2>&1
+	DATABASE_URL=postgresql:///none REDIS_URL=unix:///none $(VENV)/bin/mutmut run $(MODULES) > mutants.log 2>&1
 	$(VENV)/bin/mutmut results
 
+drill: $(INSTALLED_DEV)
+	$(RUN) -m benchmarks.drill
+
+# Each test file alone: none may need what another one left.
 proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	for file in $$(git ls-files 'tests/**/test_*.py'); do $(RUN) -m pytest "$$file" || exit 1; done
-	$(MAKE) mutants chaos
+	$(MAKE) mutants drill fuzz chaos
+
+short-proofs: $(INSTALLED_DEV)
+	$(MAKE) drill
+	$(MAKE) fuzz EXAMPLES=105
+	$(MAKE) chaos SECONDS=60
+	$(MAKE) mutants MODULES='annotation.judging.ordering*'
 
 dev: $(INSTALLED_DEV)
 

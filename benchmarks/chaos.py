@@ -7,6 +7,7 @@ no part of the server knows. At the end the database is compared with that file.
 
 import argparse
 import collections
+import contextlib
 import json
 import random
 import sys
@@ -24,16 +25,18 @@ from benchmarks.seed import SLUG
 
 OVERLAP = 3
 PAUSE = 0.1
+# So many judgments by page or by API in a row: a page that follows a submit needs no request.
+STRETCH = 12
 # A page or program may be told to come again, or hear nothing at all, while a part is away.
 AGAIN = {0, 502, 503}
 PATIENCE = 180
 # What is killed, and how often compared with the others: the cheap deaths more often.
 TARGETS = {
-    "web worker": (4, lambda run: _any(run.children("web"))),
+    "web worker": (6, lambda run: _any(run.children("web"))),
     "web master": (1, lambda run: run.part("web")),
     "celery parent": (1, lambda run: run.part("worker")),
-    "celery pool child": (2, lambda run: _any(run.children("worker"))),
-    "postgres backend": (4, lambda run: _any(_backends(run))),
+    "celery pool child": (3, lambda run: _any(run.children("worker"))),
+    "postgres backend": (6, lambda run: _any(_backends(run))),
     "whole postgres": (1, lambda run: run.part("postgres")),
     "redis": (1, lambda run: run.part("redis")),
 }
@@ -77,22 +80,31 @@ class Annotator(threading.Thread):
         self.random = random.Random(f"{seed} {person['email']}")
         self.answers: collections.Counter = collections.Counter()
         self.trouble = ""
+        self.number = 0
 
     def run(self) -> None:
-        number = 0
         try:
-            while not self.end.is_set():
-                number += 1
-                act = self._by_page if self.random.random() < 0.5 else self._by_api
-                if not act(f"{self.name} says {number}"):
-                    return
+            while not self.end.is_set() and self._stretch():
+                pass
         except Trouble as trouble:
             self.trouble = str(trouble)
             self.end.set()
 
+    def _stretch(self) -> bool:
+        """Judge some items in one way; False where nothing is left."""
+        act = self._by_page if self.random.random() < 0.5 else self._by_api
+        self.browser.page = b""  # what it showed may have been judged by API since
+        for _ in range(self.random.randint(1, STRETCH)):
+            self.number += 1
+            if self.end.is_set() or not act(f"{self.name} says {self.number}"):
+                return False
+        return True
+
     def _by_page(self, reason: str) -> bool:
-        self._until({200}, self.browser.open)
         item = self.browser.shown()
+        if item is None:
+            self._until({200}, self.browser.open)
+            item = self.browser.shown()
         if item is None:
             return False
         choice = self.random.choice(item["options"])
@@ -145,15 +157,34 @@ def kill(run: stack.Stack, target: str) -> bool:
     return process is not None
 
 
-def nemesis(run: stack.Stack, seconds: float, seed: int, end: threading.Event, pause: float):
-    """Kill something every `pause` seconds or so until `seconds` are over; how often each kind."""
+def nemesis(
+    run: stack.Stack,
+    journal: Journal,
+    seconds: float,
+    seed: int,
+    end: threading.Event,
+    pause: float,
+):
+    """Kill something every `pause` seconds or so until `seconds` are over; how often each kind.
+
+    Between two kills something is acknowledged: nothing can be lost where nobody is served.
+    """
     dice, killed = random.Random(seed), collections.Counter()
-    weights = [weight for weight, _ in TARGETS.values()]
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not end.wait(dice.uniform(0, 2 * pause)):
-        target = dice.choices(list(TARGETS), weights)[0]
-        killed[target] += kill(run, target)
+        before = journal.count
+        killed[_kill_something(run, dice)] += 1
+        while journal.count == before and time.monotonic() < deadline and not end.wait(PAUSE):
+            pass
     return killed
+
+
+def _kill_something(run: stack.Stack, dice: random.Random) -> str:
+    """Kill a process and name its kind; what is away at the moment is passed over."""
+    weights = [weight for weight, _ in TARGETS.values()]
+    while not kill(run, target := dice.choices(list(TARGETS), weights)[0]):
+        pass
+    return target
 
 
 def compare(run: stack.Stack, acknowledged: list[dict]) -> dict[str, int]:
@@ -209,12 +240,15 @@ def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.5) ->
         crowd = annotators(run, run.run("benchmarks.seed", *words)["people"], journal, end, seed)
         for one in crowd:
             one.start()
-        killed = nemesis(run, seconds, seed, end, pause)
+        killed = nemesis(run, journal, seconds, seed, end, pause)
         end.set()
+        used = _cpu_seconds(psutil.Process(run.process.pid)), time.process_time()
         for one in crowd:
             one.join(2 * PATIENCE)
         found = compare(run, journal.read())
     _tell(journal, killed, crowd)
+    words = "processor time: server {:.0f} s and more (of killed parts), clients {:.0f} s"
+    print(words.format(*used), file=sys.stderr)
     wrong = found.pop("counters")
     counts = " ".join(f"{name}={number}" for name, number in found.items())
     print(f"acknowledged={journal.count} kills={killed.total()} {counts}")
@@ -247,6 +281,16 @@ def _tell(journal: Journal, killed, crowd: list[Annotator]) -> None:
         if one.trouble or one.is_alive():
             print(one.trouble or f"{one.name} still waits", file=sys.stderr)
     print(f"acknowledgements: {journal.path}", file=sys.stderr)
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    """What a process, its children, and those of them that it outlived, have used."""
+    used = 0.0
+    for part in (process, *process.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = part.cpu_times()
+            used += times.user + times.system + times.children_user + times.children_system
+    return used
 
 
 def _any(processes: list[psutil.Process]) -> psutil.Process | None:

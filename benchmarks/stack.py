@@ -75,14 +75,19 @@ class Stack:
 
     def run(self, *words: object) -> dict:
         """Run `python -m WORDS` in this installation and return the JSON document it prints."""
+        return json.loads(self.call(*words))
+
+    def call(self, *words: object) -> str:
+        """Run `python -m WORDS` in this installation and return what it prints."""
         done = subprocess.run(
             [sys.executable, "-m", *map(str, words)],
             cwd=REPOSITORY,
             env=self.environment,
             stdout=subprocess.PIPE,
             check=True,
+            text=True,
         )
-        return json.loads(done.stdout)
+        return done.stdout
 
     @property
     def database_url(self) -> str:
