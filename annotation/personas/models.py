@@ -1,7 +1,7 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from annotation.personas.schema import ordered
+from annotation.personas import schema
 from annotation.studies.models import Study
 
 
@@ -52,9 +52,9 @@ class PersonaVersion(models.Model):
         return f"{self.persona} v{self.version}"
 
     @property
-    def card(self) -> dict:
-        """The profile in the schema's order: the database keeps keys in an order of its own."""
-        return ordered(self.profile)
+    def card(self) -> list:
+        """The profile as a reader sees it; see `schema.card`."""
+        return schema.card(schema.ordered(self.profile))
 
     @property
     def name(self) -> str:

@@ -9,10 +9,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+
+    Rows = list[tuple[StrOrPromise, object]]
+    # What a card shows: (title, rows) per group.
+    Groups = list[tuple[StrOrPromise, Rows]]
 
 TEXT, LINES, CHOICE = "text", "lines", "choice"
 
@@ -26,12 +31,17 @@ class Guided:
     label: "StrOrPromise"
     kind: str = TEXT
     choices: tuple = ()
+    # How a card that is read names the place, where the form's label asks for more.
+    heading: "StrOrPromise" = ""
 
 
 def _traits(first, second) -> tuple:
     return (("", _("not said")), (first[0], first[1]), (second[0], second[1]))
 
 
+# The groups of GROUPS by name, in the order in which a card shows them unless a study begins with
+# another.
+CARD_GROUPS = {"preferences": 2, "person": 0, "personality": 1}
 _ABOUT, _MIND, _LIKES = "Demographics", "Personality", "Preference"
 GROUPS = (
     (
@@ -41,7 +51,13 @@ GROUPS = (
             Guided("age", (_ABOUT, "Age"), _("Age")),
             Guided("gender", (_ABOUT, "Gender"), _("Gender")),
             Guided("nationality", (_ABOUT, "Nationality"), _("Nationality")),
-            Guided("language", (_ABOUT, "Language"), _("Languages, one a line"), LINES),
+            Guided(
+                "language",
+                (_ABOUT, "Language"),
+                _("Languages, one a line"),
+                LINES,
+                heading=_("Languages"),
+            ),
             Guided("career", (_ABOUT, "Career_Information"), _("Work")),
         ),
     ),
@@ -81,6 +97,7 @@ GROUPS = (
                 (_MIND, "Values_and_Interests"),
                 _("Values and interests, one a line"),
                 LINES,
+                heading=_("Values and interests"),
             ),
         ),
     ),
@@ -99,10 +116,26 @@ GROUPS = (
             Guided("social", (_LIKES, "Social"), _("Social life")),
             Guided("work", (_LIKES, "Productivity", "Study_Work"), _("Study and work")),
             Guided("fitness", (_LIKES, "Productivity", "Fitness"), _("Fitness")),
-            Guided("content", (_LIKES, "Content_Interests"), _("What to read, one a line"), LINES),
+            Guided(
+                "content",
+                (_LIKES, "Content_Interests"),
+                _("What to read, one a line"),
+                LINES,
+                heading=_("Likes to read"),
+            ),
         ),
     ),
 )
+_TRAITS = {
+    "E": _("extraverted"),
+    "I": _("introverted"),
+    "S": _("sensing"),
+    "N": _("intuitive"),
+    "T": _("thinking"),
+    "F": _("feeling"),
+    "J": _("judging"),
+    "P": _("perceiving"),
+}
 FIELDS = tuple(guided for _, fields in GROUPS for guided in fields)
 _ORDER = {key: number for number, key in enumerate(key for f in FIELDS for key in f.path)}
 
@@ -116,6 +149,50 @@ def ordered(value):
         keys = sorted(value, key=lambda key: _ORDER.get(key, math.inf))
         return {key: ordered(value[key]) for key in keys}
     return [ordered(entry) for entry in value] if isinstance(value, list) else value
+
+
+def card(profile: dict, first: str = "") -> "Groups":
+    """What a reader sees of a profile: (title, [(label, value)]) per group that holds something.
+
+    The groups follow CARD_GROUPS, beginning with ``first``. The name is left out: it is the card's
+    heading. Labels of the schema are translated, and the four traits are one row of words. What
+    the schema does not have keeps its own keys, behind the group it belongs to or, at the top
+    level, in a last group without a title.
+    """
+    values, rest = split({key: value for key, value in profile.items() if key != "Name"})
+    groups: Groups = []
+    for name in sorted(CARD_GROUPS, key=lambda name: name != first):
+        title, fields = GROUPS[CARD_GROUPS[name]]
+        rows = _traits_row(fields, values) + _rows(fields, values)
+        key = fields[-1].path[0]
+        if isinstance(rest.get(key), dict):
+            rows += list(rest.pop(key).items())
+        groups.append((title, rows))
+    groups.append(("", list(rest.items())))
+    return [(title, shown) for title, rows in groups if (shown := _filled(rows))]
+
+
+def _traits_row(fields, values: dict[str, str]) -> "Rows":
+    codes = [values.get(guided.name) for guided in fields if guided.kind == CHOICE]
+    words = gettext(", ").join(str(_TRAITS[code]) for code in codes if code)
+    return [(_("Character"), words[:1].upper() + words[1:])]
+
+
+def _rows(fields, values: dict[str, str]) -> "Rows":
+    """Label and words of each field but the traits; the lines of a list in one."""
+    separators = {LINES: " · "}
+    return [
+        (
+            guided.heading or guided.label,
+            values.get(guided.name, "").replace("\n", separators.get(guided.kind, "\n")),
+        )
+        for guided in fields
+        if guided.kind != CHOICE
+    ]
+
+
+def _filled(rows: "Rows") -> "Rows":
+    return [(label, value) for label, value in rows if value not in ("", None, [], {})]
 
 
 def split(profile: dict) -> tuple[dict[str, str], dict]:
@@ -156,8 +233,8 @@ def _words(guided: Guided, value) -> str | None:
     """How the form shows the value; None where its shape is not the field's."""
     if guided.kind == LINES:
         fits = isinstance(value, list) and all(
-            isinstance(one, str) and one.strip() == one and one and len(one.splitlines()) == 1
-            for one in value
+            isinstance(line, str) and line.strip() == line and line and len(line.splitlines()) == 1
+            for line in value
         )
         return "\n".join(value) if fits else None
     if guided.kind == CHOICE:

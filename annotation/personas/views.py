@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.core.errors import DomainError
-from annotation.personas import attributes, curate, schema
+from annotation.personas import attributes, curate
 from annotation.personas.forms import (
     AttributesForm,
     DropForm,
@@ -164,7 +164,6 @@ def _page(request, study, found, form=None, drop=None, memory=None):
         "study": study,
         "persona": found,
         "current": current,
-        "profile": schema.ordered(current.profile),
         "why": curate.REASONS.get(found.dropped_because, found.dropped_because),
         "memories": found.memories.order_by("pk")[:200],
         "attributes": found.attributes.order_by("pk").prefetch_related("evidence")[:200],

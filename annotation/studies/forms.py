@@ -84,7 +84,13 @@ class SettingsForm(StudyForm):
         fields = [
             *("title", "description", "languages"),
             *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency"),
+            "card_first",
         ]
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # A program that sends only some of the fields leaves this as it is.
+        self.fields["card_first"].required = False
 
     def consent_text(self):
         """The version of the consent text that holds what was entered."""

@@ -50,6 +50,12 @@ class Study(models.Model):
         OPEN = "open", _("open")
         CLOSED = "closed", _("closed")
 
+    class CardGroup(models.TextChoices):
+        # The names of personas.schema.CARD_GROUPS.
+        PREFERENCES = "preferences", _("preferences")
+        PERSON = "person", _("the person")
+        PERSONALITY = "personality", _("personality")
+
     slug = models.SlugField(
         _("address"),
         max_length=60,
@@ -94,6 +100,12 @@ class Study(models.Model):
         blank=True,
         validators=[RegexValidator(r"^[A-Z]{3}$", _("Use the three letters, like EUR or KRW."))],
         help_text=_("Three letters, like EUR or KRW."),
+    )
+    card_first = models.CharField(
+        _("what the card of a person begins with"),
+        max_length=12,
+        choices=CardGroup,
+        default=CardGroup.PREFERENCES,
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -61,6 +61,69 @@
     go(at + (event.shiftKey ? -1 : 1), event.target.value.trim());
   });
 
+  // --- Where the words of a trait stand in the answers: text against text, the same for all ---
+
+  const COMMON = new Set(("about also and any are both but can each for from has have her his into just like likes more most much not often "
+    + "only other over prefers she some such than that the their them then there they this time very well when where which who with would").split(" "));
+  const WIDE = /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}/u;
+
+  function wordsOf(text) {
+    return [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)].filter((part) => part.isWordLike)
+      .map((part) => ({ text: part.segment.toLowerCase(), at: part.index, length: part.segment.length }));
+  }
+
+  // Equal, or one begins with the other, as "cycle" and "cycles" or a Korean noun and its particle.
+  function alike(a, b) {
+    const [short, long] = a.length < b.length ? [a, b] : [b, a];
+    return a === b || (short.length >= (WIDE.test(short) ? 2 : 5) && long.startsWith(short));
+  }
+
+  function touches(box, wanted) {
+    const walk = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+    const ranges = [];
+    while (walk.nextNode()) {
+      const node = walk.currentNode;
+      wordsOf(node.data).filter((word) => wanted.some((other) => alike(word.text, other))).forEach((word) => {
+        const range = new Range();
+        range.setStart(node, word.at);
+        range.setEnd(node, word.at + word.length);
+        ranges.push(range);
+      });
+    }
+    return ranges;
+  }
+
+  function rows() {
+    return [...form().querySelectorAll(".traits > div")];
+  }
+
+  act.touch = () => {
+    const toggle = form().querySelector("[data-act=touch]");
+    if (!toggle) return;
+    const on = toggle.getAttribute("aria-pressed") !== "true";
+    toggle.setAttribute("aria-pressed", String(on));
+    form().classList.toggle("touching", on);
+    rows().forEach((row) => { row.tabIndex = on ? 0 : -1; });
+    if (on) Attune.told.traits = true;
+    else touch(null);
+  };
+
+  function touch(row) {
+    const wanted = row ? wordsOf(row.querySelector("dd").textContent).map((word) => word.text)
+      .filter((word) => word.length >= (WIDE.test(word) ? 2 : 3) && !COMMON.has(word)) : [];
+    const ranges = panes().map((pane) => touches(pane.querySelector(".text"), wanted));
+    paint("touched", ranges.flat());
+    rows().forEach((other) => other.classList.toggle("here", other === row));
+    form().querySelector(".touched").textContent = row
+      ? ranges.map((list, n) => words.answer + " " + (n + 1) + ": " + list.length).join(" · ") : "";
+  }
+
+  ["mouseover", "focusin"].forEach((name) => document.addEventListener(name, (event) => {
+    if (!form() || !form().classList.contains("touching") || !event.target.closest) return;
+    const row = event.target.closest(".traits > div");
+    if (row && !row.classList.contains("here")) touch(row);
+  }));
+
   // --- Source and comparison ---
 
   async function sources() {

@@ -7,7 +7,7 @@
   const IDLE_AFTER = 30000;
   const words = document.getElementById("words").dataset;
   const act = {};
-  const told = { diff: false, raw: false };
+  const told = { diff: false, raw: false, traits: false };
   let time = { active: 0, idle: 0, panes: [] };
   let lastTick = performance.now();
   let lastSign = lastTick;
@@ -51,7 +51,7 @@
     const seconds = (ms) => Number((ms / 1000).toFixed(1));
     form().elements.seconds.value = seconds(time.active);
     form().elements.circumstances.value = JSON.stringify({
-      idle: seconds(time.idle), panes: time.panes.map(seconds), diff: told.diff, raw: told.raw,
+      idle: seconds(time.idle), panes: time.panes.map(seconds), diff: told.diff, raw: told.raw, traits: told.traits,
       device: matchMedia("(width < 900px)").matches ? "phone" : "desktop",
     });
     if (document.body.dataset.person) sessionStorage.setItem("attune:time:" + slot, JSON.stringify({ ...time, ...told }));
@@ -274,6 +274,7 @@
       time = kept ? JSON.parse(kept) : { active: 0, idle: 0, panes: panes().map(() => 0) };
       told.diff = Boolean(time.diff);
       told.raw = Boolean(time.raw);
+      told.traits = Boolean(time.traits);
       pane = 0;
     }
     lastTick = lastSign = performance.now();

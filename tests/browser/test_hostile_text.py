@@ -19,7 +19,7 @@ MANY = "\n\n".join(sorted(VECTORS, key=lambda one: ("```" in one or "~~~" in one
 SHORT = "<img src=x onerror=alert(1)><svg onload=alert(1)>\"'><b hx-get=/tokens/ hx-trigger=load>"
 MAIL = '"<img/src=x/onerror=alert(1)>"@example.org'
 # What a page of ours builds around foreign text.
-OURS = {"dl", "dt", "dd", "ul", "li"}
+OURS = {"div", "dl", "dt", "dd", "ul", "li"}
 ATTRIBUTES = {"href", "rel", "start"}
 # Everything inside the places for foreign text, as "tag attribute attribute".
 INSIDE = """() => [...document.querySelectorAll(".text *, .person dl *")].map(

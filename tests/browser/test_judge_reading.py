@@ -61,6 +61,29 @@ def test_words_are_found_in_the_card_and_enter_sends_nothing(page, desk):
     assert Selection.objects.count() == 0
 
 
+def test_a_traits_words_are_marked_in_the_answers_on_request_and_the_use_is_noted(page, desk):
+    desk(page, options=2)
+    Candidate.objects.filter(external_id__endswith="-0").update(text="Night shifts: a nurse rests.")
+    Candidate.objects.filter(external_id__endswith="-1").update(text="Buy a car.")
+    page.reload()
+    toggle = page.get_by_role("button", name="Mark in the answers")
+    expect(toggle).to_have_attribute("aria-pressed", "false")
+    work = page.locator(".traits > div", has_text="night-shift").first
+    work.hover()
+    assert page.evaluate("CSS.highlights.has('touched')") is False
+    toggle.click()
+    work.focus()
+    numbers = page.locator(".touched").inner_text()
+    marked = page.evaluate("[...CSS.highlights.get('touched')].map(String)")
+    assert marked == ["Night", "shifts", "nurse"]
+    assert sorted(part.split(": ")[1] for part in numbers.split(" · ")) == ["0", "3"]
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
+    assert Selection.objects.get().circumstances["traits"] is True
+    expect(toggle).to_have_attribute("aria-pressed", "false")
+
+
 def test_the_source_and_the_words_that_differ_are_shown_and_their_use_is_noted(page, desk):
     desk(page, options=2)
     texts = {

@@ -1,8 +1,12 @@
+import json
+
 import pytest
-from hypothesis import given
+from django.utils.translation import override
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.personas import schema
+from annotation.studies.models import Study
 
 PROFILE = {
     "Name": "Mina Park",
@@ -68,6 +72,72 @@ def test_a_profile_is_shown_in_the_order_of_the_schema():
     assert list(shown["Demographics"]) == ["Age", "Gender"]
 
 
+TRAITS = {
+    "Extraversion_or_Introversion": "E",
+    "Sensing_or_Intuition": "S",
+    "Thinking_or_Feeling": "F",
+    "Judging_or_Perceiving": "J",
+}
+
+
+def test_a_card_shows_preferences_first_and_the_traits_as_words():
+    profile = {
+        "Name": "Jo",
+        "Demographics": {"Age": 34, "Gender": "", "Language": ["Korean", "English"], "Shoe": 38},
+        "Personality": {**TRAITS, "Values_and_Interests": ["calm", "birds"]},
+        "Preference": {"Local_Life": {"Food_Drinks": "rye toast"}, "Sleep": {"From": 22}},
+        "Pets": ["a cat"],
+    }
+    assert schema.card(profile) == [
+        ("Preferences", [("Food and drinks", "rye toast"), ("Sleep", {"From": 22})]),
+        ("The person", [("Age", "34"), ("Languages", "Korean · English"), ("Shoe", 38)]),
+        (
+            "Personality",
+            [
+                ("Character", "Extraverted, sensing, feeling, judging"),
+                ("Values and interests", "calm · birds"),
+            ],
+        ),
+        ("", [("Pets", ["a cat"])]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("language", "heading", "words"),
+    [
+        ("zh-hans", "性格特点", "外向，实感，情感，判断"),
+        ("ko", "성향", "외향, 감각, 감정, 판단"),
+    ],
+)
+def test_a_card_is_in_the_readers_language(language, heading, words):
+    with override(language):
+        [(_, rows)] = schema.card({"Personality": TRAITS})
+        assert [(str(label), value) for label, value in rows] == [(heading, words)]
+
+
+def test_a_study_may_begin_the_card_with_another_group():
+    profile = {
+        "Demographics": {"Age": 34},
+        "Preference": {"Social": "alone"},
+        "Personality": TRAITS,
+    }
+    assert [title for title, _ in schema.card(profile, "personality")] == [
+        "Personality",
+        "Preferences",
+        "The person",
+    ]
+    assert set(schema.CARD_GROUPS) == {name for name, _ in Study.CardGroup.choices}
+
+
+def test_a_trait_in_other_words_keeps_its_own_key():
+    profile = {"Personality": {"Judging_or_Perceiving": "a bit of both"}}
+    assert schema.card(profile) == [("Personality", [("Judging_or_Perceiving", "a bit of both")])]
+
+
+def test_the_card_of_an_empty_profile_is_empty():
+    assert schema.card({"Name": "Jo", "Demographics": {"Age": ""}}) == []
+
+
 words = st.sampled_from(["", "E", "x", " x ", "two\nlines", "a\r\nb"]) | st.text(max_size=4)
 leaves = words | st.integers() | st.booleans() | st.none() | st.lists(words, max_size=2)
 keys = st.sampled_from([key for guided in schema.FIELDS for key in guided.path] + ["Other"])
@@ -78,7 +148,30 @@ profiles = st.dictionaries(
 )
 
 
+# The first card loads the translations, and a busy machine is slow to make examples.
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@RELAXED
 @given(profiles)
 def test_an_unchanged_form_gives_the_same_profile(profile):
     values, rest = schema.split(profile)
     assert schema.merged(profile, browser(values), rest) == profile
+
+
+@RELAXED
+@given(profiles)
+def test_a_card_loses_nothing_of_what_a_profile_holds(profile):
+    """Every text and number of a profile stands on its card; the four traits as words."""
+    shown = str(json.dumps(schema.card(profile), default=str, ensure_ascii=False))
+    for leaf in _leaves({key: value for key, value in profile.items() if key != "Name"}):
+        assert leaf in shown
+
+
+def _leaves(value):
+    if isinstance(value, dict):
+        return [leaf for inner in value.values() for leaf in _leaves(inner)]
+    if isinstance(value, list):
+        return [leaf for inner in value for leaf in _leaves(inner)]
+    plain = isinstance(value, str) and value.isalnum() and value not in "EISNTFJP"
+    return [value] if plain else []

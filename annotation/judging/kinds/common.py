@@ -142,6 +142,7 @@ def circumstances(data) -> dict:
         "panes": lambda value: [_seconds(seconds) for seconds in value[:9]],
         "diff": bool,
         "raw": bool,
+        "traits": bool,
         "device": lambda value: value if value in ("phone", "desktop") else "",
     }
     try:

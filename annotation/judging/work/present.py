@@ -13,13 +13,14 @@ from annotation.core import sql
 from annotation.core.errors import NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import common, config_of, kind_of
-from annotation.personas.schema import ordered
+from annotation.personas import schema
 from annotation.queries import own
 from annotation.studies.texts import localized
 
 _SHOW = """
     SELECT s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name, t.kind, t.config,
            t.translations, b.purpose, q.id, q.owner_id, q.text, q.need, q.guide, v.profile,
+           study.card_first,
            a.numbers, a.ids, a.texts,
            attribute.text,
            (SELECT json_agg(e.messages ORDER BY e.number) FROM personas_evidence e
@@ -44,6 +45,7 @@ _SHOW = """
                    WHERE other.study_id = s.study_id AND other.purpose = 'training'
                      AND training.retired_at IS NULL) END
     FROM judging_slot s
+    JOIN studies_study study ON study.id = s.study_id
     JOIN judging_item i ON i.id = s.item_id
     JOIN judging_batch b ON b.id = i.batch_id
     JOIN studies_taskdefinition t ON t.id = b.task_id
@@ -83,6 +85,8 @@ class Shown:
     # The need part by part where its owner was guided (queries.own.PARTS), else empty.
     guide: dict
     profile: dict | None
+    # The group of the profile (schema.CARD_GROUPS) that the study shows first.
+    card_first: str
     # (id, text) of each answer, from the left or top, and their canonical numbers.
     answers: list[tuple[str, str]]
     order: tuple[int, ...]
@@ -117,11 +121,9 @@ class Shown:
         return [part for part in parts if part[1]] or [("", self.need)] * bool(self.need)
 
     @property
-    def traits(self) -> dict | None:
-        """The profile without the name, which is the card's heading."""
-        if self.profile is None:
-            return None
-        return {key: value for key, value in self.profile.items() if key != "Name"}
+    def card(self) -> list:
+        """The profile as it is read, without the name, which is the card's heading."""
+        return schema.card(self.profile or {}, self.card_first)
 
 
 def show(slot_id, annotator) -> Shown:
@@ -130,7 +132,7 @@ def show(slot_id, annotator) -> Shown:
     if row is None:
         raise NotFound(_("You do not hold this item."))
     slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
-    translations, purpose, query_id, owner, query, need, guide, profile, *rest = rest
+    translations, purpose, query_id, owner, query, need, guide, profile, card_first, *rest = rest
     numbers, ids, texts, *rest = rest
     attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
@@ -151,7 +153,8 @@ def show(slot_id, annotator) -> Shown:
         need=need or "",
         guide=json.loads(guide) if guide else {},
         # The database keeps keys in an order of its own.
-        profile=ordered(json.loads(profile)) if profile else None,
+        profile=schema.ordered(json.loads(profile)) if profile else None,
+        card_first=card_first,
         answers=[options[number] for number in order],
         order=order,
         attribute=attribute or "",
