@@ -99,8 +99,8 @@ def words(text: str) -> int:
 
 def tagged(raw: str, tag: str) -> str:
     """Return what stands between ``<tag>`` and ``</tag>``, or "" where the tags are missing."""
-    found = re.search(rf"<{tag}>(.*?)</{tag}>", raw, re.S | re.I)
-    return found.group(1).strip() if found else ""
+    match = re.search(rf"<{tag}>(.*?)</{tag}>", raw, re.S | re.I)
+    return match.group(1).strip() if match else ""
 
 
 def without_thoughts(text: str) -> str:
@@ -119,9 +119,9 @@ def _prose(part: str, urls: list[str]) -> str:
     return "\n".join(_line(line, urls) for line in part.split("\n"))
 
 
-def _linked(match, kept: str, urls: list[str]) -> str:
+def _linked(match, group: str, urls: list[str]) -> str:
     _split(match["url"], urls)
-    return match[kept] or ""
+    return match[group] or ""
 
 
 def _line(line: str, urls: list[str]) -> str:
@@ -145,11 +145,11 @@ def _bare(part: str, urls: list[str]) -> str:
 
 def _split(url: str, urls: list[str]) -> str:
     """Note the URL at the start of ``url`` and return the punctuation after it."""
-    kept = url.rstrip(_AFTER)
-    while kept.endswith((")", "]")) and _unbalanced(kept):
-        kept = kept[:-1].rstrip(_AFTER)
-    urls.append(kept)
-    return url[len(kept) :]
+    link = url.rstrip(_AFTER)
+    while link.endswith((")", "]")) and _unbalanced(link):
+        link = link[:-1].rstrip(_AFTER)
+    urls.append(link)
+    return url[len(link) :]
 
 
 def _unbalanced(url: str) -> bool:

@@ -143,28 +143,28 @@ def all() -> list[Endpoint]:
     entries = settings.ENDPOINTS
     if not isinstance(entries, list):
         raise EndpointsWrong("ATTUNE_ENDPOINTS must be a JSON list of objects.")
-    found = [_endpoint(number, entry) for number, entry in enumerate(entries, start=1)]
-    names = [endpoint.name for endpoint in found]
+    endpoints = [_endpoint(number, entry) for number, entry in enumerate(entries, start=1)]
+    names = [endpoint.name for endpoint in endpoints]
     for name in names:
         if names.count(name) > 1:
             raise EndpointsWrong(f"Two endpoints have the name {name}.")
-    return found
+    return endpoints
 
 
 def get(name: str = "") -> Endpoint:
     """The endpoint of that name; without a name the first. Raises DomainError with a sentence."""
     try:
-        found = all()
+        endpoints = all()
     except EndpointsWrong as wrong:
         raise DomainError(str(wrong), code="endpoints_wrong") from wrong
-    if not found:
+    if not endpoints:
         raise DomainError(_("No endpoint is configured: set ATTUNE_ENDPOINTS."), code="no_endpoint")
     if not name:
-        return found[0]
-    for endpoint in found:
+        return endpoints[0]
+    for endpoint in endpoints:
         if endpoint.name == name:
             return endpoint
-    names = ", ".join(endpoint.name for endpoint in found)
+    names = ", ".join(endpoint.name for endpoint in endpoints)
     raise NotFound(
         _("There is no endpoint “{name}”; configured are: {names}.").format(name=name, names=names)
     )
@@ -373,8 +373,8 @@ def _endpoint(number: int, entry) -> Endpoint:
     where = f"Endpoint {entry.get('name') or number}"
     if entry.get("embedded") is True and "base_url" not in entry:
         raise EndpointsWrong(f"{where}: only `make up` starts the embedded model.")
-    known = {one.name for one in fields(Endpoint)}
-    for key in sorted(entry.keys() - known):
+    names = {field.name for field in fields(Endpoint)}
+    for key in sorted(entry.keys() - names):
         raise EndpointsWrong(f"{where} has an unknown setting {key}.")
     for key in ("name", "base_url", "model"):
         if not isinstance(entry.get(key), str) or not entry[key]:

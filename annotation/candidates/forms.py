@@ -102,7 +102,7 @@ class StepForm(forms.Form):
         except endpoints.EndpointsWrong:
             servers = []
         self.fields["endpoint"].choices = [
-            (one.name, f"{one.name} ({one.model})") for one in servers
+            (server.name, f"{server.name} ({server.model})") for server in servers
         ]
 
     def clean_file(self):

@@ -73,7 +73,7 @@ def request(
     about, or the endpoint or a strategy is unknown.
     """
     server = endpoints.get(endpoint)
-    strategies = list(dict.fromkeys(strategies or usual(study)))
+    strategies = list(dict.fromkeys(strategies or default_strategies(study)))
     if not strategies or any(name not in ANSWERS for name in strategies):
         raise DomainError(
             _("Choose among the strategies {names}.").format(names=", ".join(ANSWERS)),
@@ -98,7 +98,7 @@ def request(
         return _insert(study, server, rows, by, limit)
 
 
-def usual(study: Study) -> tuple[str, ...]:
+def default_strategies(study: Study) -> tuple[str, ...]:
     """The strategies that ``study`` uses where nobody names others."""
     retrieval = Retrieval.objects.filter(study=study).first()
     return tuple(retrieval.strategies) if retrieval else PERSONA_ANSWERS
@@ -239,7 +239,7 @@ def _row(
     digest = hashlib.sha256(name.encode()).hexdigest()
     if len(name) > 100:
         name = f"{name[:83]}-{digest[:16]}"
-    known = STRATEGIES.get(strategy)
+    rule = STRATEGIES.get(strategy)
     return Candidate(
         study_id=query.study_id,
         query=query,
@@ -249,7 +249,7 @@ def _row(
         attribute=attribute,
         status=REQUESTED,
         endpoint=server.name,
-        persona_version=version if known and known.needs_persona else None,
+        persona_version=version if rule and rule.needs_persona else None,
         parameters={"seed": int(digest[:8], 16)},
     )
 
@@ -455,15 +455,15 @@ def _history(candidate: Candidate, strategy) -> tuple[str, ...]:
     if not strategy.history:
         return ()
     shown = retrieve.history(candidate.query, candidate.endpoint, nearest=strategy.selects)
-    _note_shown(candidate, (str(one.session) for one in shown))
-    return tuple(one.text for one in shown)
+    _note_shown(candidate, (str(transcript.session) for transcript in shown))
+    return tuple(transcript.text for transcript in shown)
 
 
 def _note_shown(candidate: Candidate, sessions) -> None:
     """Keep which sessions the model is shown: what is erased later leaves the answer's row, too."""
-    known = candidate.parameters.get("sessions", [])
-    if added := set(sessions) - set(known):
-        candidate.parameters["sessions"] = sorted({*known, *added})
+    shown = candidate.parameters.get("sessions", [])
+    if added := set(sessions) - set(shown):
+        candidate.parameters["sessions"] = sorted({*shown, *added})
         jobs.held(candidate).update(parameters=candidate.parameters)
 
 
@@ -476,31 +476,31 @@ def _statements(candidate: Candidate) -> tuple[str, ...]:
 
 def _sources(candidate: Candidate) -> tuple:
     """What the study's search finds; kept, so that all attempts see the same."""
-    kept = candidate.parameters.get("sources")
-    if kept is None:
-        kept = retrieve.sources(candidate.query, candidate.endpoint)
-        _note_shown(candidate, (one.id for one in kept if one.kind == "history"))
-        candidate.parameters["sources"] = [asdict(one) for one in kept]
+    sources = candidate.parameters.get("sources")
+    if sources is None:
+        sources = retrieve.sources(candidate.query, candidate.endpoint)
+        _note_shown(candidate, (source.id for source in sources if source.kind == "history"))
+        candidate.parameters["sources"] = [asdict(source) for source in sources]
         jobs.held(candidate).update(parameters=candidate.parameters)
-        return tuple(kept)
-    return tuple(Source(**one) for one in kept)
+        return tuple(sources)
+    return tuple(Source(**source) for source in sources)
 
 
 def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
     """The answer to a call before the last; asked once and kept, for later attempts too."""
-    kept = candidate.parameters.get(name)
-    if kept is None:
+    stored = candidate.parameters.get(name)
+    if stored is None:
         answer = _called(candidate, server, prompt.messages)
-        kept = {
+        stored = {
             "text": clean.clean(answer.text).text,
             "template": prompt.template,
             "prompt_digest": prompt.digest,
             "model": answer.model,
             "request_id": answer.request_id,
         }
-        candidate.parameters[name] = kept
+        candidate.parameters[name] = stored
         jobs.held(candidate).update(parameters=candidate.parameters)
-    return kept["text"]
+    return stored["text"]
 
 
 def _called(candidate: Candidate, server: Endpoint, messages: list[dict]):

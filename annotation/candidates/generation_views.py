@@ -39,7 +39,7 @@ def generation(request, slug):
 def _runs(study) -> dict:
     runs = list(study.runs.order_by("-pk")[:SHOWN_RUNS])
     shown = [{"run": run, "label": _label(run.step), **proposals.progress(run)} for run in runs]
-    busy = any(one["requested"] + one["running"] for one in shown)
+    busy = any(run["requested"] + run["running"] for run in shown)
     return {"runs": shown, "busy": busy, "no_worker": busy and not worker_alive()}
 
 

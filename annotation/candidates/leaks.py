@@ -40,7 +40,7 @@ def mentions(text: str, statement: str, *, share: float = 0.8) -> bool:
     if not wanted:
         return False
     sentences = re.split(r"[.!?。！？\n]+", text)
-    return any(len(wanted & set(_words(one))) >= share * len(wanted) for one in sentences)
+    return any(len(wanted & set(_words(sentence))) >= share * len(wanted) for sentence in sentences)
 
 
 def _words(text: str) -> list[str]:

@@ -56,11 +56,13 @@ def personal_answer(
 
     ``about`` is text of the profile or of a part of it; ``inferred`` the profiler's findings.
     """
-    known = f"{about}\n\nLikely to matter for this question:\n{inferred}" if inferred else about
+    about_and_inferred = (
+        f"{about}\n\nLikely to matter for this question:\n{inferred}" if inferred else about
+    )
     if small:
         system = (
             "Answer the question so that it suits this person. Do not list what you know of them. "
-            f"{language(question)}\n\nThe person:\n{known}"
+            f"{language(question)}\n\nThe person:\n{about_and_inferred}"
         )
         return _prompt("personal-small/1", system, question)
     system = (
@@ -71,7 +73,7 @@ def personal_answer(
         "- Never recite the description and never force a detail of it into the answer: the person "
         "should feel understood, not watched.\n"
         "- Friendly, competent, natural. No preamble about how you reached the answer.\n"
-        f"{language(question)}\n\nThe person:\n{known}"
+        f"{language(question)}\n\nThe person:\n{about_and_inferred}"
     )
     return _prompt("personal/1", system, question)
 
@@ -112,7 +114,7 @@ def searched_answer(
     given in the experiment "oracle" and in no other.
     """
     name = "searched" + ("-about" if about else "") + ("-oracle" if need else "")
-    found = "\n\n".join(f"[{n}] {title}\n{text}" for n, (title, text) in enumerate(sources, 1))
+    passages = "\n\n".join(f"[{n}] {title}\n{text}" for n, (title, text) in enumerate(sources, 1))
     system = (
         "Answer the question from the search results below. "
         if small
@@ -129,7 +131,7 @@ def searched_answer(
         parts.append(f"What is known of the person who asks:\n{about}")
     if need:
         parts.append(f"What the person really wants to know:\n{need}")
-    parts.append(f"Search results:\n{found or '(nothing was found)'}")
+    parts.append(f"Search results:\n{passages or '(nothing was passages)'}")
     return _prompt(f"{name}{'-small' if small else ''}/1", "\n\n".join(parts), question)
 
 
@@ -178,7 +180,8 @@ def rubric(
         f"words do not show. {language(question)}"
     )
     shown = "\n\n".join(
-        f"Answer:\n{answer}\n" + "\n".join(f"{name}: {n} of 5. {said}" for name, n, said in scores)
+        f"Answer:\n{answer}\n"
+        + "\n".join(f"{name}: {n} of 5. {reason}" for name, n, reason in scores)
         for answer, scores in judged
     )
     user = f"The question:\n{question}\n\nThe need behind it:\n{need}\n\n{shown}"

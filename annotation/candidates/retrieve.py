@@ -39,17 +39,17 @@ def history(query, endpoint: str, *, nearest: bool) -> list[browse.Transcript]:
         raise CallFailed("no_consent")
     if nearest:
         return _nearest(query, endpoint, NEAREST)
-    kept = browse.sessions(query.owner, query.study).values_list("pk", flat=True)
-    return browse.context(query.owner, query.study, SEND, endpoint, only=kept[:NEWEST])
+    sessions = browse.sessions(query.owner, query.study).values_list("pk", flat=True)
+    return browse.context(query.owner, query.study, SEND, endpoint, only=sessions[:NEWEST])
 
 
 def _nearest(query, endpoint: str, limit: int) -> list:
     """Transcripts of the owner's kept sessions that come nearest to the question, best first."""
-    kept = browse.sessions(query.owner, query.study)
-    hits = search.find(query.owner, query.text, limit, only=kept)
+    sessions = browse.sessions(query.owner, query.study)
+    hits = search.find(query.owner, query.text, limit, only=sessions)
     order = {hit.session: place for place, hit in enumerate(hits)}
-    found = browse.context(query.owner, query.study, SEND, endpoint, only=order)
-    return sorted(found, key=lambda one: order[one.session])
+    transcripts = browse.context(query.owner, query.study, SEND, endpoint, only=order)
+    return sorted(transcripts, key=lambda transcript: order[transcript.session])
 
 
 def sources(query, endpoint: str) -> list[Source]:
@@ -60,7 +60,7 @@ def sources(query, endpoint: str) -> list[Source]:
     """
     retrieval = Retrieval.objects.get(study=query.study_id)
     lists = [_SOURCES[kind](query, endpoint, retrieval.results) for kind in retrieval.sources]
-    merged = [found[n] for n in range(retrieval.results) for found in lists if n < len(found)]
+    merged = [results[n] for n in range(retrieval.results) for results in lists if n < len(results)]
     return merged[: retrieval.results]
 
 
@@ -139,8 +139,11 @@ def _result(row) -> Source:
 def _of_history(query, endpoint, limit) -> list[Source]:
     if query.owner is None or not agreed(query.study, query.owner, endpoint):
         return []
-    found = _nearest(query, endpoint, limit)
-    return [Source("history", str(one.session), one.title, "", one.text) for one in found]
+    transcripts = _nearest(query, endpoint, limit)
+    return [
+        Source("history", str(transcript.session), transcript.title, "", transcript.text)
+        for transcript in transcripts
+    ]
 
 
 _SOURCES = {

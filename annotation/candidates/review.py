@@ -107,13 +107,15 @@ def _column(kind: str) -> str:
 def _settle(row, kind: str, needed: int, by) -> None:
     """The row's review, once ``needed`` opinions agree."""
     opinions = list(row.opinions.order_by("pk"))
-    votes = Counter(one.accepts for one in opinions)
+    votes = Counter(opinion.accepts for opinion in opinions)
     for accepts in (True, False):
         if votes[accepts] < needed:
             continue
         fields = {"review": ACCEPTED if accepts else REJECTED, "reviewed_at": timezone.now()}
         if not accepts:
-            fields["review_reason"] = next(one.reason for one in opinions if not one.accepts)
+            fields["review_reason"] = next(
+                opinion.reason for opinion in opinions if not opinion.accepts
+            )
         elif kind != ANSWER:
             fields["made"] = STEPS[kind].accept(row, by)
         type(row)._base_manager.filter(pk=row.pk).update(**fields)

@@ -33,16 +33,16 @@ def import_scores(study, path, progress: Callable = silent) -> dict:
     """
     # Two imports into one study take turns: each would miss what the other is storing.
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    rejected, kept, scored = [], 0, set()
+    rejected, stored, scored = [], 0, set()
     for chunk in chunks(progress(read(path), "scores", None), CHUNK):
         good = [(line, row) for line, row in chunk if not isinstance(row, str)]
         refused = [(line, row) for line, row in chunk if isinstance(row, str)] + store(study, good)
         wrong = {line for line, _reason in refused}
         taken = [row["candidate"] for line, row in good if line not in wrong]
-        kept += len(taken)
+        stored += len(taken)
         scored.update(taken)
         rejected += [{"line": line, "reason": reason} for line, reason in sorted(refused)]
-    return {"scores": kept, "candidates": len(scored), "rejected": rejected}
+    return {"scores": stored, "candidates": len(scored), "rejected": rejected}
 
 
 def store(study, rows: Iterable[tuple[int, dict]]) -> list[tuple[int, str]]:
@@ -55,16 +55,16 @@ def store(study, rows: Iterable[tuple[int, dict]]) -> list[tuple[int, str]]:
     answers = dict(study.candidates.filter(external_id__in=named).values_list("external_id", "pk"))
     there = AspectScore.objects.filter(candidate__in=answers.values())
     fields = ("candidate_id", "aspect", "source", "score")
-    known = {tuple(key): score for *key, score in there.values_list(*fields)}
+    stored = {tuple(key): score for *key, score in there.values_list(*fields)}
     new, refused = [], []
     for line, row in rows:
         key = (answers.get(row["candidate"]), row["aspect"], row["source"])
         if key[0] is None:
             refused.append((line, f"the study has no answer “{row['candidate'][:80]}”"))
-        elif key not in known:
-            known[key] = row["score"]
+        elif key not in stored:
+            stored[key] = row["score"]
             new.append(AspectScore(**dict(zip(fields, (*key, row["score"]), strict=True))))
-        elif known[key] != row["score"]:
+        elif stored[key] != row["score"]:
             words = "has another score on this aspect from this source: name another source"
             refused.append((line, f"the answer “{row['candidate'][:80]}” {words}"))
     AspectScore.objects.bulk_create(new)

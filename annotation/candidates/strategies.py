@@ -96,8 +96,8 @@ def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
 
 
 def _masked(brief: Brief, ask: Ask) -> Draft:
-    kept, masked = profiles.mask(brief.profile, seed=brief.seed, share=MASKED)
-    about = profiles.as_text(kept)
+    shown, masked = profiles.mask(brief.profile, seed=brief.seed, share=MASKED)
+    about = profiles.as_text(shown)
     prompt = prompts.personal_answer(brief.question, about, small=brief.small)
     return Draft(prompt, {"masked": masked, "share": MASKED})
 
@@ -144,13 +144,13 @@ def _searched_aware(brief: Brief, ask: Ask) -> Draft:
 
 def _from_sources(brief: Brief, about: str) -> Draft:
     room = SMALL_SOURCE if brief.small else SOURCE
-    sources = [replace(one, text=one.text[:room]) for one in brief.sources]
+    sources = [replace(source, text=source.text[:room]) for source in brief.sources]
     sources = sources[: SMALL_SOURCES if brief.small else None]
     prompt = prompts.searched_answer(
-        brief.question, [(one.title, one.text) for one in sources], about, brief.need,
+        brief.question, [(source.title, source.text) for source in sources], about, brief.need,
         small=brief.small,
     )  # fmt: skip
-    return Draft(prompt, {"sources": [asdict(one) for one in sources]})
+    return Draft(prompt, {"sources": [asdict(source) for source in sources]})
 
 
 def _joined(brief: Brief) -> str:

@@ -44,7 +44,7 @@ class GenerateForm(forms.Form):
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
         self.fields["strategies"].choices = offered(study).items()
-        self.fields["strategies"].initial = generate.usual(study)
+        self.fields["strategies"].initial = generate.default_strategies(study)
 
 
 def offered(study) -> dict:

@@ -108,8 +108,8 @@ BUILT_IN = {
 
 def of(study, name: str) -> Wording:
     """The study's newest wording of the prompt ``name``, or the built-in one."""
-    own = PromptTemplate.objects.filter(study=study, name=name).order_by("-version").first()
-    return Wording(str(own), own.system, own.user) if own else BUILT_IN[name]
+    template = PromptTemplate.objects.filter(study=study, name=name).order_by("-version").first()
+    return Wording(str(template), template.system, template.user) if template else BUILT_IN[name]
 
 
 def save(study, name: str, system: str, user: str, *, by=None) -> Wording:

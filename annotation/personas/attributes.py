@@ -34,8 +34,8 @@ def save_all(study, records: list[dict], *, by=None) -> tuple[int, set[str]]:
     it with a few thousand at a time.
     """
     personas = dict(study.personas.values_list("external_id", "pk"))
-    known = _known(study, [record["id"] for record in records])
-    new = [record for record in records if record["id"] not in known]
+    stored = _stored(study, [record["id"] for record in records])
+    new = [record for record in records if record["id"] not in stored]
     made = Attribute.objects.bulk_create(
         Attribute(
             persona_id=personas[record["persona"]],
@@ -53,7 +53,9 @@ def save_all(study, records: list[dict], *, by=None) -> tuple[int, set[str]]:
     )
     if made:
         audit.record(by, "attributes.add", study, attributes=len(made))
-    return len(made), {one["id"] for one in records if known.get(one["id"], one) != one}
+    return len(made), {
+        record["id"] for record in records if stored.get(record["id"], record) != record
+    }
 
 
 def clash(key: str) -> str:
@@ -64,17 +66,17 @@ def clash(key: str) -> str:
     )
 
 
-def _known(study, ids) -> dict[str, dict]:
+def _stored(study, ids) -> dict[str, dict]:
     """{id: the attribute as a record} of those that the study has."""
     there = Attribute.objects.filter(persona__study=study, external_id__in=ids)
     return {
-        one.external_id: {
-            "id": one.external_id,
-            "persona": one.persona.external_id,
-            "text": one.text,
-            "confidence": one.confidence,
-            "model": one.model,
-            "conversations": [evidence.messages for evidence in one.evidence.all()],
+        attribute.external_id: {
+            "id": attribute.external_id,
+            "persona": attribute.persona.external_id,
+            "text": attribute.text,
+            "confidence": attribute.confidence,
+            "model": attribute.model,
+            "conversations": [evidence.messages for evidence in attribute.evidence.all()],
         }
-        for one in there.select_related("persona").prefetch_related("evidence")
+        for attribute in there.select_related("persona").prefetch_related("evidence")
     }

@@ -106,13 +106,13 @@ def split(study, external_ids, purpose: str, *, by=None) -> int:
         raise DomainError(gettext("Choose between benchmark and training."), code="split")
     wanted = set(external_ids)
     rows = study.personas.select_for_update().filter(external_id__in=wanted, dropped_at=None)
-    found = {one.external_id: one for one in rows.order_by("pk")}
-    if missing := wanted - found.keys():
+    people = {person.external_id: person for person in rows.order_by("pk")}
+    if missing := wanted - people.keys():
         raise DomainError(
             gettext("There is no persona {name} in the study.").format(name=min(missing)),
             code="persona",
         )
-    crossed = [key for key, one in found.items() if one.split not in ("", purpose)]
+    crossed = [key for key, person in people.items() if person.split not in ("", purpose)]
     if crossed:
         raise DomainError(
             gettext("{name} is on the other side already, and none ever crosses.").format(

@@ -60,14 +60,14 @@ def _without(value, path, masked):
     """``value`` without the masked paths; None where nothing is left."""
     if not isinstance(value, dict | list):
         return None if path in masked or value in ("", None) else value
-    kept = {
+    rest = {
         key: inner
         for key, old in _items(value)
         if (inner := _without(old, f"{path}/{_escaped(key)}", masked)) is not None
     }
-    if not kept:
+    if not rest:
         return None
-    return kept if isinstance(value, dict) else list(kept.values())
+    return rest if isinstance(value, dict) else list(rest.values())
 
 
 def _lines(value, depth):

@@ -91,30 +91,28 @@ def add(request, slug):
 def persona(request, slug, pk):
     """One persona, its memories and versions; POST saves a change as a new version."""
     study = study_for(request.user, slug, MANAGERS)
-    found = get_object_or_404(Persona, study=study, pk=pk)
-    form = PersonaForm(request.POST if request.method == "POST" else None, persona=found)
+    row = get_object_or_404(Persona, study=study, pk=pk)
+    form = PersonaForm(request.POST if request.method == "POST" else None, persona=row)
     if request.method == "POST" and form.is_valid():
-        before = found.current
-        version = curate.save(
-            study, found.external_id, form.cleaned_data["profile"], by=request.user
-        )
+        before = row.current
+        version = curate.save(study, row.external_id, form.cleaned_data["profile"], by=request.user)
         if version == before:
             messages.info(request, _("Nothing was changed."))
         else:
             words = _("Saved as version %(n)d. What people saw before stays as it was.")
             messages.success(request, words % {"n": version.version})
         return redirect("persona", slug, pk)
-    return _page(request, study, found, form=form)
+    return _page(request, study, row, form=form)
 
 
 @require_POST
 def drop(request, slug, pk):
     """Take a persona out for a reason from the curation rounds."""
-    study, found = _mine(request, slug, pk)
+    study, row = _study_and_persona(request, slug, pk)
     form = DropForm(request.POST)
     if not form.is_valid():
-        return _page(request, study, found, drop=form)
-    curate.drop(found, form.cleaned_data["reason"], by=request.user)
+        return _page(request, study, row, drop=form)
+    curate.drop(row, form.cleaned_data["reason"], by=request.user)
     messages.success(request, _("Dropped. You can undo this."))
     return redirect("persona", slug, pk)
 
@@ -122,8 +120,8 @@ def drop(request, slug, pk):
 @require_POST
 def restore(request, slug, pk):
     """Undo a drop."""
-    _study, found = _mine(request, slug, pk)
-    curate.restore(found, by=request.user)
+    _study, row = _study_and_persona(request, slug, pk)
+    curate.restore(row, by=request.user)
     messages.success(request, _("The persona is back."))
     return redirect("persona", slug, pk)
 
@@ -131,45 +129,45 @@ def restore(request, slug, pk):
 @require_POST
 def remember(request, slug, pk):
     """Add a memory."""
-    study, found = _mine(request, slug, pk)
+    study, row = _study_and_persona(request, slug, pk)
     form = MemoryForm(request.POST)
     if not form.is_valid():
-        return _page(request, study, found, memory=form)
-    curate.remember(found, form.cleaned_data["text"], by=request.user)
+        return _page(request, study, row, memory=form)
+    curate.remember(row, form.cleaned_data["text"], by=request.user)
     return redirect("persona", slug, pk)
 
 
 @require_POST
 def forget(request, slug, pk, memory):
     """Remove a memory."""
-    _study, found = _mine(request, slug, pk)
-    get_object_or_404(found.memories, pk=memory)
-    curate.forget(found, memory, by=request.user)
+    _study, row = _study_and_persona(request, slug, pk)
+    get_object_or_404(row.memories, pk=memory)
+    curate.forget(row, memory, by=request.user)
     return redirect("persona", slug, pk)
 
 
-def _mine(request, slug, pk):
+def _study_and_persona(request, slug, pk):
     study = study_for(request.user, slug, MANAGERS)
     return study, get_object_or_404(Persona, study=study, pk=pk)
 
 
-def _page(request, study, found, form=None, drop=None, memory=None):
+def _page(request, study, persona, form=None, drop=None, memory=None):
     forms = {
-        "form": form or PersonaForm(persona=found),
+        "form": form or PersonaForm(persona=persona),
         "drop": drop or DropForm(),
         "memory": memory or MemoryForm(),
     }
-    current = found.current
+    current = persona.current
     context = forms | {
         "study": study,
-        "persona": found,
+        "persona": persona,
         "current": current,
-        "why": curate.REASONS.get(found.dropped_because, found.dropped_because),
-        "memories": found.memories.order_by("pk")[:200],
-        "attributes": found.attributes.order_by("pk").prefetch_related("evidence")[:200],
-        "queries": found.queries.filter(replaced_at=None).order_by("pk")[:200],
+        "why": curate.REASONS.get(persona.dropped_because, persona.dropped_because),
+        "memories": persona.memories.order_by("pk")[:200],
+        "attributes": persona.attributes.order_by("pk").prefetch_related("evidence")[:200],
+        "queries": persona.queries.filter(replaced_at=None).order_by("pk")[:200],
     }
-    wrong = any(one.errors for one in forms.values())
+    wrong = any(form.errors for form in forms.values())
     return render(request, "personas/persona.html", context, status=400 if wrong else 200)
 
 

@@ -14,7 +14,7 @@ from annotation.histories.models import HistoryConsent, Message, Session, Upload
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
-from annotation.queries import own
+from annotation.queries import owner_queries
 from annotation.studies.models import TaskDefinition
 from tests.candidates.conftest import Reply, fake  # noqa: F401 - a fixture
 
@@ -40,8 +40,10 @@ def keep(owner, title, *texts):
 
 def ask(study, owner, text="Which train goes to the sea?", want=NEED):
     """A query of ``owner``, ready to be answered."""
-    query = own.write(own.begin(study, owner), owner, text=text, guide={"want": want})
-    return own.finish(query, owner)
+    query = owner_queries.write(
+        owner_queries.begin(study, owner), owner, text=text, guide={"want": want}
+    )
+    return owner_queries.finish(query, owner)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from annotation.histories import consent
 from annotation.judging.batches.open import open_batch
 from annotation.judging.work import queue
-from annotation.queries import own
+from annotation.queries import owner_queries
 from annotation.studies.models import TaskDefinition
 from tests.bespoke.conftest import answered, checked, keep
 
@@ -15,9 +15,9 @@ def shown(cast, bespoke, fake, login):
     """A function: what stands beside the first item of Ann's query for somebody, as text."""
     ann = cast.person("Ann")
     ground = keep(ann, "Sleepers", "GROUND-CANARY of a sleeper")
-    query = own.begin(bespoke, ann)
+    query = owner_queries.begin(bespoke, ann)
     said = {"text": "Which night train?", "guide": {"want": "Sleep."}, "grounds": [ground.pk]}
-    own.finish(own.write(query, ann, **said), ann)
+    owner_queries.finish(owner_queries.write(query, ann, **said), ann)
     answered(bespoke, fake, strategies=["search"])
     third = TaskDefinition.objects.create(
         study=bespoke, name="others", kind="feedback", overlap=1, config=checked("feedback", {})

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.candidates.models import Retrieval
 from annotation.core.errors import Conflict, DomainError
-from annotation.queries import author, own
+from annotation.queries import author, owner_queries
 from annotation.queries.models import Query
 from tests.bespoke.conftest import answered, ask, keep
 
@@ -19,19 +19,19 @@ def url(study, key="", what=""):
 
 
 def test_what_is_typed_is_saved_without_being_ready(bespoke, ann, login):
-    query = own.begin(bespoke, ann)
+    query = owner_queries.begin(bespoke, ann)
     page = login(ann)
     data = {"text": "Which train?", "want": "One that I can sleep in.", "form": "A list."}
     answer = page.post(url(bespoke, query.external_id), data, headers={"HX-Request": "true"})
     assert "Saved." in answer.content.decode()
-    stored = own.of(bespoke, ann).get(external_id=query.external_id)
+    stored = owner_queries.of(bespoke, ann).get(external_id=query.external_id)
     assert (stored.text, stored.ready) == ("Which train?", False)
     assert stored.need == "One that I can sleep in.\n\nForm wanted: A list."
     assert stored.guide == {"want": "One that I can sleep in.", "form": "A list."}
 
 
 def test_an_empty_query_is_begun_once(bespoke, ann):
-    assert own.begin(bespoke, ann) == own.begin(bespoke, ann)
+    assert owner_queries.begin(bespoke, ann) == owner_queries.begin(bespoke, ann)
 
 
 @pytest.mark.parametrize(
@@ -42,21 +42,25 @@ def test_an_empty_query_is_begun_once(bespoke, ann):
     ],
 )
 def test_an_incomplete_query_is_not_ready(bespoke, ann, typed, sentence):
-    query = own.write(own.begin(bespoke, ann), ann, **typed)
+    query = owner_queries.write(owner_queries.begin(bespoke, ann), ann, **typed)
     with pytest.raises(DomainError, match=sentence):
-        own.finish(query, ann)
+        owner_queries.finish(query, ann)
 
 
 def test_a_ready_query_stays_ready_until_its_words_change(bespoke, ann):
     query = ask(bespoke, ann)
     said = {"text": query.text, "guide": query.guide}
-    query = own.write(query, ann, grounds=[keep(ann, "Sleepers", "In a sleeper").pk], **said)
+    query = owner_queries.write(
+        query, ann, grounds=[keep(ann, "Sleepers", "In a sleeper").pk], **said
+    )
     assert query.ready
-    assert not own.write(query, ann, **said | {"text": "Which boat goes to the sea?"}).ready
+    assert not owner_queries.write(
+        query, ann, **said | {"text": "Which boat goes to the sea?"}
+    ).ready
 
 
 def test_what_is_picked_and_not_saved_yet_stays_picked_while_searching(bespoke, ann, login):
-    query, mine = own.begin(bespoke, ann), keep(ann, "Sleepers", "In a sleeper")
+    query, mine = owner_queries.begin(bespoke, ann), keep(ann, "Sleepers", "In a sleeper")
     asked = {"find": "night trains", "grounds": str(mine.pk)}
     found = login(ann).get(url(bespoke, query.external_id, "sessions/"), asked).content.decode()
     assert f'value="{mine.pk}" checked' in found
@@ -64,7 +68,7 @@ def test_what_is_picked_and_not_saved_yet_stays_picked_while_searching(bespoke, 
 
 
 def test_without_scripts_looking_for_sessions_finishes_nothing(bespoke, ann, login):
-    query = own.begin(bespoke, ann)
+    query = owner_queries.begin(bespoke, ann)
     page, place = login(ann), url(bespoke, query.external_id)
     data = {"text": "Which train?", "want": "Calm.", "find": "night trains", "seek": "1"}
     answer = page.post(place, data)
@@ -79,12 +83,12 @@ def test_owners_are_told_where_models_may_be_shown_the_need(bespoke, ann, login)
     assert "never the need" in page.get(place).content.decode()
     Retrieval.objects.update(oracle=True)
     assert "are shown the need, too" in page.get(place).content.decode()
-    text = page.get(url(bespoke, own.begin(bespoke, ann).external_id)).content.decode()
+    text = page.get(url(bespoke, owner_queries.begin(bespoke, ann).external_id)).content.decode()
     assert "are shown the need below, too" in text
 
 
 def test_a_refused_query_is_shown_as_it_was_typed(bespoke, ann, login):
-    query = own.begin(bespoke, ann)
+    query = owner_queries.begin(bespoke, ann)
     data = {"text": "x" * 2_001, "want": "Calm.", "scenario": "Travel", "language": "en"}
     answer = login(ann).post(url(bespoke, query.external_id), data)
     page = answer.content.decode()
@@ -97,10 +101,12 @@ def test_answers_freeze_the_query_and_a_change_is_a_new_version(bespoke, ann, fa
     query = ask(bespoke, ann)
     answered(bespoke, fake, strategies=["search"])
     with pytest.raises(Conflict):
-        own.write(query, ann, text="Other words")
-    again = own.change(query, ann)
+        owner_queries.write(query, ann, text="Other words")
+    again = owner_queries.change(query, ann)
     assert (again.version, again.ready, again.text) == (2, False, query.text)
-    own.finish(own.write(again, ann, text="Other words", guide=again.guide), ann)
+    owner_queries.finish(
+        owner_queries.write(again, ann, text="Other words", guide=again.guide), ann
+    )
     versions = Query.objects.filter(external_id=query.external_id).order_by("version")
     assert [one.text for one in versions] == [query.text, "Other words"]
 
@@ -108,15 +114,15 @@ def test_answers_freeze_the_query_and_a_change_is_a_new_version(bespoke, ann, fa
 def test_grounds_are_sessions_that_the_owner_keeps(bespoke, ann, cast):
     mine = keep(ann, "Sleepers", "In a sleeper")
     theirs = keep(cast.person("Bo"), "Ferries", "On a ferry")
-    query = own.write(own.begin(bespoke, ann), ann, text="x", grounds=[mine.pk])
+    query = owner_queries.write(owner_queries.begin(bespoke, ann), ann, text="x", grounds=[mine.pk])
     assert [ground.session for ground in query.grounds.all()] == [mine]
     with pytest.raises(DomainError):
-        own.write(query, ann, text="x", grounds=[theirs.pk])
+        owner_queries.write(query, ann, text="x", grounds=[theirs.pk])
     assert [ground.session for ground in query.grounds.all()] == [mine]
 
 
 def test_search_offers_only_what_the_owner_keeps(bespoke, ann, login):
-    query = own.begin(bespoke, ann)
+    query = owner_queries.begin(bespoke, ann)
     found = login(ann).get(url(bespoke, query.external_id, "sessions/"), {"find": "sea boats"})
     assert "BO-CANARY" not in found.content.decode()
     found = login(ann).get(url(bespoke, query.external_id, "sessions/"), {"find": "night trains"})
@@ -129,7 +135,7 @@ def test_somebody_elses_query_is_not_found(bespoke, ann, cast, login):
     assert bo.get(url(bespoke, query.external_id)).status_code == 404
     assert bo.post(url(bespoke, query.external_id), {"text": "mine"}).status_code == 404
     assert bo.post(url(bespoke, query.external_id, "change/")).status_code == 404
-    assert not own.of(bespoke, cast.person("Bo")).exists()
+    assert not owner_queries.of(bespoke, cast.person("Bo")).exists()
     assert "NEED-CANARY" not in bo.get(url(bespoke)).content.decode()
 
 

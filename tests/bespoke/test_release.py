@@ -16,7 +16,7 @@ from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Judgment, Score
 from annotation.judging.work import queue, submit
-from annotation.queries import gold, own
+from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 from tests.bespoke.conftest import answered, ask, scores
@@ -314,7 +314,7 @@ def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judg
     ) + str(list(Candidate.every.values()))
     for canary in ("NEED-CANARY", "GOLD-CANARY", "RUBRIC-CANARY", "Because it fits", "The second."):
         assert canary not in everything
-    assert not own.of(bespoke, ann).exists()
+    assert not owner_queries.of(bespoke, ann).exists()
 
 
 def test_the_long_layout_tells_nothing_of_a_history(cast, bespoke, judged, tmp_path):

@@ -108,10 +108,10 @@ def test_a_study_without_sources_asks_no_search_arm(cast, bespoke):
 
 
 def test_a_query_that_is_still_written_is_not_answered(cast, bespoke):
-    from annotation.queries import own
+    from annotation.queries import owner_queries
 
     ann = cast.person("Ann")
-    own.write(own.begin(bespoke, ann), ann, text="Half a thought")
+    owner_queries.write(owner_queries.begin(bespoke, ann), ann, text="Half a thought")
     with pytest.raises(DomainError, match="no queries"):
         generate.request(bespoke, endpoint="fake")
 

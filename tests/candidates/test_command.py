@@ -79,7 +79,7 @@ def test_failures_end_in_exit_1_and_their_sentences(asked, tea, fake):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["coffee"], "There is no study coffee."),
+        (["coffee"], "There is no study “coffee”."),
         (["tea", "--endpoint", "gone"], "There is no endpoint “gone”; configured are: fake."),
         (["tea"], "This study has no queries to answer yet."),
     ],

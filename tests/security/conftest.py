@@ -116,7 +116,7 @@ class World:
             run=study.runs.create(step="persona", endpoint="none"),
             evaluated=self._stopped(release),
             rated=study.rater_runs.create(task="t", kind="rater", status="failed", background=True),
-            own=self._own_query(study, judge),
+            owner_queries=self._own_query(study, judge),
             history=self._history(judge),
         )
 
@@ -148,12 +148,14 @@ class World:
     def _own_query(self, study, name):
         """A query of this person's own, in a study with a task for owners alone."""
         from annotation.judging.kinds import kind_of
-        from annotation.queries import own
+        from annotation.queries import owner_queries
 
         config = kind_of("feedback").check_config({"owner_only": True})
         study.tasks.create(name="own", kind="feedback", overlap=1, config=config)
-        query = own.begin(study, self.cast.person(name))
-        return own.write(query, query.owner, text=f"What of {study}?", guide={"want": "All."})
+        query = owner_queries.begin(study, self.cast.person(name))
+        return owner_queries.write(
+            query, query.owner, text=f"What of {study}?", guide={"want": "All."}
+        )
 
     def _claim(self, study, name):
         from annotation.judging.models import Slot

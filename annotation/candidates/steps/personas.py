@@ -109,8 +109,8 @@ def _present(proposal: Proposal) -> str:
     """Who was written last, in a line each: so that a model does not write the same again."""
     written = Proposal.objects.filter(study=proposal.study_id, step="persona", status="done")
     names = Counter(
-        f"{one['Name']}, {one['Demographics']['Career_Information'][:60]}"
-        for one in written.order_by("-answered_at").values_list("output", flat=True)[:SHOWN]
+        f"{output['Name']}, {output['Demographics']['Career_Information'][:60]}"
+        for output in written.order_by("-answered_at").values_list("output", flat=True)[:SHOWN]
     )
     return "\n".join(names) or "(nobody)"
 
@@ -148,7 +148,7 @@ def _write_memories(proposal: Proposal, ask: Ask) -> Result:
     shown = proposal.input["texts"]
     prompt = wording.of(proposal.study, "memory").prompt(
         persona=profiles.as_text(proposal.persona.current.profile),
-        texts=numbered([one[:TEXT_CHARACTERS] for one in shown]),
+        texts=numbered([text[:TEXT_CHARACTERS] for text in shown]),
     )
     numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": SHOWN_TEXTS}
     chosen = ask("memory", prompt, record(numbers=numbers))["numbers"]
@@ -158,7 +158,7 @@ def _write_memories(proposal: Proposal, ask: Ask) -> Result:
 
 
 def _accept_memories(proposal: Proposal, by) -> str:
-    made = [curate.remember(proposal.persona, one, by=by).pk for one in proposal.output["texts"]]
+    made = [curate.remember(proposal.persona, text, by=by).pk for text in proposal.output["texts"]]
     return ",".join(map(str, made))[:100]
 
 
@@ -192,18 +192,18 @@ def _write_features(proposal: Proposal, ask: Ask) -> Result:
     prompt = wording.of(proposal.study, "feature").prompt(
         most=str(MOST_FEATURES),
         language=proposal.input["language"],
-        texts=numbered([one.text[:TEXT_CHARACTERS] for one in shown]),
+        texts=numbered([feature.text[:TEXT_CHARACTERS] for feature in shown]),
     )
     schema = record(features={"type": "array", "items": FEATURE, "maxItems": MOST_FEATURES})
     features = []
-    for one in ask("feature", prompt, schema)["features"]:
-        evidence = sorted({n for n in one["evidence"] if 1 <= n <= len(shown)})
+    for feature in ask("feature", prompt, schema)["features"]:
+        evidence = sorted({n for n in feature["evidence"] if 1 <= n <= len(shown)})
         if evidence:  # without any there is nothing to show for it
             ids = [shown[n - 1].pk for n in evidence]
-            features.append({"text": one["text"], "evidence": ids})
+            features.append({"text": feature["text"], "evidence": ids})
     if not features:
         raise UnfitError("no feature with evidence")
-    return Result({"features": features}, "\n".join(one["text"] for one in features))
+    return Result({"features": features}, "\n".join(feature["text"] for feature in features))
 
 
 def _accept_features(proposal: Proposal, by) -> str:
@@ -212,14 +212,16 @@ def _accept_features(proposal: Proposal, by) -> str:
         {
             "id": f"f-{proposal.pk.hex[:12]}-{number}",
             "persona": proposal.persona.external_id,
-            "text": one["text"],
+            "text": feature["text"],
             "confidence": None,
             "model": proposal.model,
             "conversations": [
-                [{"role": "user", "text": texts_of[pk]}] for pk in one["evidence"] if pk in texts_of
+                [{"role": "user", "text": texts_of[pk]}]
+                for pk in feature["evidence"]
+                if pk in texts_of
             ],
         }
-        for number, one in enumerate(proposal.output["features"], start=1)
+        for number, feature in enumerate(proposal.output["features"], start=1)
     ]
     attributes.save_all(proposal.study, records, by=by)
     return f"f-{proposal.pk.hex[:12]}"

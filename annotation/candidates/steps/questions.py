@@ -73,8 +73,8 @@ def _write_specific(proposal: Proposal, ask: Ask) -> Result:
     drawn, profile = proposal.input, proposal.persona.current.profile
     prompt = wording.of(proposal.study, "question").prompt(
         language=drawn["language"],
-        features="\n".join(f"- {one}" for one in drawn["features"]),
-        scenarios="\n".join(f"- {one}" for one in drawn["scenarios"]),
+        features="\n".join(f"- {feature}" for feature in drawn["features"]),
+        scenarios="\n".join(f"- {scenario}" for scenario in drawn["scenarios"]),
         example=drawn["example"],
     )
     first = ask("question", prompt, QUESTION)
@@ -139,7 +139,7 @@ def _plan_pool(study, options: dict):
             "input__question", flat=True
         )
     )
-    for question in dict.fromkeys(one.strip() for one in pool):
+    for question in dict.fromkeys(line.strip() for line in pool):
         if least <= clean.words(question) <= most and question not in present:
             yield None, {"question": question}
 
@@ -171,7 +171,7 @@ def _plan_match(study, options: dict):
             _("Accept questions of the general pool first, and personas."), code="no_pool"
         )
     near = (
-        embed([profiles.as_text(one.current.profile) for one in people])
+        embed([profiles.as_text(person.current.profile) for person in people])
         @ embed([question for _pk, question in pool]).T
     )
     tried = set(

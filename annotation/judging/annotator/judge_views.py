@@ -18,7 +18,7 @@ from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
 from annotation.judging.models import Batch, Desk, Slot
 from annotation.judging.work import drafts, hidden_checks, present, queue, submit
-from annotation.queries import own
+from annotation.queries import owner_queries
 from annotation.studies import crowd
 from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study, TaskDefinition
@@ -38,7 +38,11 @@ def judge(request, slug):
     if request.method == "POST":
         return _store(request, study)
     slot, last = _next(study, request.user), submit.last_answered(study, request.user)
-    if not (slot or last) and study.status != Study.Status.CLOSED and own.asked_for(study):
+    if (
+        not (slot or last)
+        and study.status != Study.Status.CLOSED
+        and owner_queries.asked_for(study)
+    ):
         # Whoever judges answers to own questions has other steps to take before.
         return _go(request, reverse("owner-steps", args=[slug]))
     return _page(request, study, slot, last=last)
@@ -266,7 +270,7 @@ def _page(request, study, slot_id, refusal=None, last=None):
         context |= {
             "done": desk.done,
             "stopped": desk.stopped_at and desk.stop_reason,
-            "asks": own.asked_for(study),
+            "asks": owner_queries.asked_for(study),
             "today": overview.today(study, request.user),
             "completion": request.user.worker
             and crowd.completion(request.user, study, desk.done, nothing_left=True),

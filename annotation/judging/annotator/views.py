@@ -15,7 +15,7 @@ from annotation.core.errors import DomainError, NotFound
 from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
 from annotation.judging.owner import checklist
-from annotation.queries import own
+from annotation.queries import owner_queries
 from annotation.studies import crowd
 from annotation.studies.access import MANAGERS, may_create, study_for
 from annotation.studies.models import Role, Study
@@ -32,7 +32,9 @@ def home(request):
     judged = [study for study in studies if study.role == Role.ANNOTATOR]
     places = overview.places(request.user, judged) if judged else {}
     completion = _hold_to_quota(request.user, places) if request.user.worker else None
-    asking = own.asking([study for study in judged if study.consented]) if judged else set()
+    asking = (
+        owner_queries.asking([study for study in judged if study.consented]) if judged else set()
+    )
     steps = checklist.checklists(
         request.user, [member_of for member_of in judged if member_of.pk in asking]
     )

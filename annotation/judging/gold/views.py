@@ -11,7 +11,7 @@ from annotation.candidates.models import Candidate
 from annotation.core.diff import words
 from annotation.core.errors import DomainError
 from annotation.judging.gold import claims as claims
-from annotation.queries import gold, own
+from annotation.queries import gold, owner_queries
 from annotation.studies.access import study_for
 from annotation.studies.models import Role
 
@@ -20,7 +20,7 @@ def _study_and_query(request, slug, key):
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not study.consented:
         raise PermissionDenied
-    return study, get_object_or_404(own.of(study, request.user), external_id=key)
+    return study, get_object_or_404(owner_queries.of(study, request.user), external_id=key)
 
 
 @require_http_methods(["GET", "POST"])

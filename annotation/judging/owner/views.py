@@ -7,7 +7,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from annotation.judging.owner import checklist, services
-from annotation.queries import own
+from annotation.queries import owner_queries
 from annotation.studies.access import study_for
 from annotation.studies.models import Role
 
@@ -16,7 +16,7 @@ from annotation.studies.models import Role
 def steps(request, slug):
     """Every step with its state; htmx gets the list alone while something is waited for."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    if not own.asked_for(study):
+    if not owner_queries.asked_for(study):
         raise Http404
     if not study.consented:
         raise PermissionDenied

@@ -14,7 +14,7 @@ from annotation.core.errors import NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import common, config_of, kind_of
 from annotation.personas import schema
-from annotation.queries import own
+from annotation.queries import owner_queries
 from annotation.studies.texts import localized
 
 _SHOW = """
@@ -82,7 +82,7 @@ class Shown:
     owner_id: int | None
     query: str
     need: str
-    # The need part by part where its owner was guided (queries.own.PARTS), else empty.
+    # The need part by part where its owner was guided (queries.owner_queries.PARTS), else empty.
     guide: dict
     profile: dict | None
     # The group of the profile (schema.CARD_GROUPS) that the study shows first.
@@ -117,7 +117,10 @@ class Shown:
     @property
     def needs(self) -> list[tuple[str, str]]:
         """(name, text) of each part of the need; the name of what is wanted is empty."""
-        parts = [(own.NAMES.get(name, ""), self.guide.get(name)) for name in own.PARTS]
+        parts = [
+            (owner_queries.NAMES.get(name, ""), self.guide.get(name))
+            for name in owner_queries.PARTS
+        ]
         return [part for part in parts if part[1]] or [("", self.need)] * bool(self.need)
 
     @property

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from annotation.candidates import calls, generate, proposals, spending
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 POLL_SECONDS = 0.5
 
@@ -47,24 +47,22 @@ class Command(BaseCommand):
 
     def handle(self, *, study, wait, **options):
         """Request, wait, report. Exit 1 with sentences where something failed."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            raise CommandError(f"There is no study {study}.")
+        target = study_of(study)
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit is a number from 1 on.", returncode=2)
         try:
             if options["dry_run"]:
-                self._plan(found, options)
+                self._plan(target, options)
                 return
-            _ask(found, options)
+            _ask(target, options)
         except DomainError as refusal:
             raise CommandError(refusal.sentence) from refusal
         if wait:
-            self._wait(found)
-        counts = generate.progress(found)
+            self._wait(target)
+        counts = generate.progress(target)
         self.stdout.write(_as_json(counts) if options["json"] else _as_words(counts))
         if wait and counts["failed"]:
-            raise CommandError("\n".join(_failures(found)))
+            raise CommandError("\n".join(_failures(target)))
 
     def _plan(self, study, options):
         with transaction.atomic():
@@ -75,7 +73,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(planned) if options["json"] else words.format(**planned))
 
     def _wait(self, study):
-        said = False
+        reported = False
         with tqdm(unit="answer", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
             while (counts := generate.progress(study))["requested"] + counts["running"]:
                 bar.total, bar.n = counts["total"], counts["done"] + counts["failed"]
@@ -83,9 +81,9 @@ class Command(BaseCommand):
                 if worker_alive():
                     time.sleep(POLL_SECONDS)
                     continue
-                if not said:
+                if not reported:
                     self.stderr.write("No worker is running: the answers are written here.")
-                    said = True
+                    reported = True
                 calls.reap()
                 written = [
                     generate.write_one(pk) or proposals.write_one(pk) for pk in calls.due(study)[:1]

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.candidates import documents
 from annotation.core.errors import DomainError
 from annotation.core.rows import bar
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 
 class Command(BaseCommand):
@@ -24,13 +24,11 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, files, **options):
         """Add file by file; a file that cannot be read ends it with a sentence, exit 1."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         total = {"documents": 0, "unchanged": 0, "skipped": []}
         for path in bar(files, "files", len(files)):
             try:
-                added = documents.add(found, path.name, path.read_bytes())
+                added = documents.add(target, path.name, path.read_bytes())
             except OSError as error:
                 raise CommandError(f"{path}: {error.strerror or error}") from error
             except DomainError as refusal:
@@ -38,12 +36,12 @@ class Command(BaseCommand):
             for key in ("documents", "unchanged"):
                 total[key] += added[key]
             total["skipped"] += [
-                {"where": f"{path.name}, {one['where']}", "reason": one["reason"]}
-                for one in added["skipped"]
+                {"where": f"{path.name}, {row['where']}", "reason": row["reason"]}
+                for row in added["skipped"]
             ]
         if options["json"]:
             self.stdout.write(json.dumps(total))
             return
         self.stdout.write(f"{total['documents']:,} documents added, {total['unchanged']:,} known")
-        for one in total["skipped"]:
-            self.stderr.write(f"{one['where']}: {one['reason']}")
+        for row in total["skipped"]:
+            self.stderr.write(f"{row['where']}: {row['reason']}")

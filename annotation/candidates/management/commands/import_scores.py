@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.candidates.scores import ScoresFileError, import_scores
 from annotation.core.rows import bar
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 SHOWN = 20
 
@@ -28,11 +28,9 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, file, **options):
         """Store what fits, print the counts and what was rejected."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         try:
-            result = import_scores(found, file, progress=bar)
+            result = import_scores(target, file, progress=bar)
         except ScoresFileError as error:
             raise CommandError(error.sentence) from error
         if options["json"]:
@@ -43,7 +41,7 @@ class Command(BaseCommand):
             f"{result['scores']:,} scores of {result['candidates']:,} answers; "
             f"{len(rejected):,} rejected"
         )
-        for one in rejected[:SHOWN]:
-            self.stderr.write(f"{file}, line {one['line']}: {one['reason']}")
+        for row in rejected[:SHOWN]:
+            self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
         if len(rejected) > SHOWN:
             self.stderr.write(f"… and {len(rejected) - SHOWN:,} more: --json lists all of them")

@@ -14,7 +14,7 @@ from annotation.candidates import calls, endpoints, generate, proposals, review
 from annotation.candidates.forms import FIELDS, StepForm
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 POLL_SECONDS = 0.5
 
@@ -44,9 +44,7 @@ class Command(BaseCommand):
 
     def handle(self, *, study, step, **options):
         """Plan or request, wait, accept, report. Exit 1 with sentences where something failed."""
-        there = Study.objects.filter(slug=study).first()
-        if there is None:
-            raise CommandError(f"There is no study {study}.")
+        there = study_of(study)
         reviewer = _person(options["accept"]) if options["accept"] else None
         try:
             server = endpoints.get(options["endpoint"])
@@ -68,7 +66,9 @@ class Command(BaseCommand):
         shown = {key: counts[key] for key in ("total", "done", "failed", "tokens")}
         self._tell({**shown, "cost": float(counts["cost"]), "accepted": accepted}, options)
         if counts["failed"]:
-            causes = (f"{one['count']:,} × {one['error']}" for one in counts["failures"])
+            causes = (
+                f"{failure['count']:,} × {failure['error']}" for failure in counts["failures"]
+            )
             raise CommandError("\n".join(causes))
 
     def _tell(self, document: dict, options) -> None:

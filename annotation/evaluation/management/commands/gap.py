@@ -3,11 +3,12 @@
 import json
 from dataclasses import asdict, is_dataclass
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils.functional import Promise
 
 from annotation.evaluation import report
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.commands import study_of
+from annotation.studies.models import TaskDefinition
 
 
 class Command(BaseCommand):
@@ -22,10 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, *, study, **options):
         """Print the stages. Exit 1 where there is no such study."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            raise CommandError(f"There is no study “{study}”.")
-        stages = {"study": study, "stages": report.stages(found)}
+        target = study_of(study)
+        stages = {"study": study, "stages": report.stages(target)}
         self.stdout.write(json.dumps(stages, default=_plain, ensure_ascii=False))
 
 

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.evaluation.verdicts import import_verdicts
 from annotation.studies.bundle import BundleError
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 
 class Command(BaseCommand):
@@ -25,11 +25,9 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, file, **options):
         """Store, and print the counts."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         try:
-            result = import_verdicts(found, file)
+            result = import_verdicts(target, file)
         except BundleError as error:
             raise CommandError(error.sentence) from error
         if options["json"]:

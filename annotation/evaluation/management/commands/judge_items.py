@@ -10,7 +10,7 @@ from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
 from annotation.evaluation import rating, runs
 from annotation.evaluation.models import Run
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 
 class Command(BaseCommand):
@@ -38,11 +38,9 @@ class Command(BaseCommand):
 
     def handle(self, *, study, task, endpoint, name, limit, resume, dry_run, **options):
         """Run to the end, and print the counts. Exit 1 with a sentence where it stopped."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         try:
-            wanted = rating.wanted(found, task, endpoint, name=name, limit=limit, resume=resume)
+            wanted = rating.wanted(target, task, endpoint, name=name, limit=limit, resume=resume)
             self.stderr.write(rating.words(wanted))
             if dry_run:
                 self.stdout.write(json.dumps(wanted.expected))

@@ -5,7 +5,7 @@ import json
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.evaluation import training_pairs
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 
 class Command(BaseCommand):
@@ -22,9 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, **options):
         """Write the lines to stdout; exit 1 where there are none."""
-        row = Study.objects.filter(slug=study).first()
-        if row is None:
-            raise CommandError(f"There is no study “{study[:60]}”.")
+        row = study_of(study)
         count = 0
         for pair in training_pairs.rows(row):
             self.stdout.write(json.dumps(pair, ensure_ascii=False))

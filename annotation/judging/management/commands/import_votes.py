@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.core.rows import bar
 from annotation.judging.imports.vote_rows import import_votes
 from annotation.judging.imports.votes_file import VotesFileError
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 SHOWN = 20
 
@@ -28,9 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, file, **options):
         """Store what fits, print the counts and what was rejected."""
-        target = Study.objects.filter(slug=study).first()
-        if target is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         try:
             result = import_votes(target, file, progress=bar)
         except VotesFileError as error:

@@ -13,7 +13,7 @@ from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Slot
 from annotation.studies.bundle import OVERLAP_LIMIT
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 FILTERS = {
     "query": "only this query (its id; may be repeated)",
@@ -46,9 +46,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, task, overlap, **options):
         """Open, and print how many items and slots are new."""
-        target = Study.objects.filter(slug=study).first()
-        if target is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         newest = target.tasks.filter(name=task).order_by("-version").first()
         if newest is None:
             names = ", ".join(sorted(set(target.tasks.values_list("name", flat=True)))) or "none"

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         """Draw, divide, print the counts; exit 1 where there are too few personas."""
         there = Study.objects.select_for_update(no_key=True).filter(slug=study).first()
         if there is None:
-            raise CommandError(f"There is no study {study}.")
+            raise CommandError(f"There is no study “{study}”.")
         people = there.personas.filter(dropped_at=None)
         undecided = people.filter(split="").order_by("pk")
         undecided = list(undecided.values_list("external_id", flat=True))

@@ -13,7 +13,8 @@ from django.db import transaction
 from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.studies.models import Membership, Role, Study
+from annotation.studies.commands import study_of
+from annotation.studies.models import Membership, Role
 
 
 class Command(BaseCommand):
@@ -41,9 +42,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, study, email, role, **options):
         """Make or find the account, and set its role."""
-        target = Study.objects.filter(slug=study).first()
-        if target is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
         with transaction.atomic():
             user = _account(email.strip().lower(), password)

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from annotation.api.base import KEY, StudyView, once
 from annotation.judging.gold import claims
-from annotation.queries import gold, own
+from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.access import study_for
 from annotation.studies.models import Role
@@ -20,21 +20,21 @@ from annotation.studies.models import Role
 class GuideBody(serializers.Serializer):
     """The need behind a question, part by part."""
 
-    want = serializers.CharField(default="", allow_blank=True, max_length=own.NEED_LIMIT)
-    known = serializers.CharField(default="", allow_blank=True, max_length=own.NEED_LIMIT)
-    form = serializers.CharField(default="", allow_blank=True, max_length=own.NEED_LIMIT)
-    annoy = serializers.CharField(default="", allow_blank=True, max_length=own.NEED_LIMIT)
+    want = serializers.CharField(default="", allow_blank=True, max_length=owner_queries.NEED_LIMIT)
+    known = serializers.CharField(default="", allow_blank=True, max_length=owner_queries.NEED_LIMIT)
+    form = serializers.CharField(default="", allow_blank=True, max_length=owner_queries.NEED_LIMIT)
+    annoy = serializers.CharField(default="", allow_blank=True, max_length=owner_queries.NEED_LIMIT)
 
 
 class OwnQueryBody(serializers.Serializer):
-    text = serializers.CharField(allow_blank=True, max_length=own.TEXT_LIMIT)
+    text = serializers.CharField(allow_blank=True, max_length=owner_queries.TEXT_LIMIT)
     guide = GuideBody(default=dict)
     scenario = serializers.CharField(default="", allow_blank=True, max_length=100)
     language = serializers.CharField(default="", allow_blank=True, max_length=20)
     grounds = serializers.ListField(
         child=serializers.UUIDField(),
         required=False,
-        max_length=own.GROUNDS_LIMIT,
+        max_length=owner_queries.GROUNDS_LIMIT,
         help_text="Ids of sessions that you keep; left out, they stay as they are.",
     )
     finish = serializers.BooleanField(default=False, help_text="Whether it may be answered now.")
@@ -51,7 +51,7 @@ class OwnQueries(StudyView):
     def get(self, request, slug):
         """Your current queries, newest first."""
         study = _study(request, slug)
-        queries = own.of(study, request.user).prefetch_related("grounds")
+        queries = owner_queries.of(study, request.user).prefetch_related("grounds")
         return Response({"queries": [_query(query) for query in queries]})
 
     @extend_schema(parameters=[KEY], request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
@@ -61,7 +61,7 @@ class OwnQueries(StudyView):
 
         @transaction.atomic
         def act():
-            begun = own.begin(study, request.user)
+            begun = owner_queries.begin(study, request.user)
             return 201, _query(_written(begun, request.user, wanted))
 
         return once(request, act)
@@ -80,7 +80,7 @@ class OwnQuery(StudyView):
         """Write your query anew; one that has answers gets a next version."""
         query, wanted = _owned(request, slug, key), _wanted(request)
         with transaction.atomic():
-            written = _written(own.change(query, request.user), request.user, wanted)
+            written = _written(owner_queries.change(query, request.user), request.user, wanted)
         return Response(_query(written))
 
 
@@ -107,7 +107,7 @@ class OwnGold(StudyView):
 
 def _study(request, slug):
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    if not own.asked_for(study):
+    if not owner_queries.asked_for(study):
         raise Http404
     if not study.consented:
         raise PermissionDenied
@@ -116,7 +116,7 @@ def _study(request, slug):
 
 def _owned(request, slug, key) -> Query:
     study = _study(request, slug)
-    return get_object_or_404(own.of(study, request.user), external_id=key)
+    return get_object_or_404(owner_queries.of(study, request.user), external_id=key)
 
 
 def _wanted(request) -> dict:
@@ -127,8 +127,8 @@ def _wanted(request) -> dict:
 
 def _written(query: Query, owner, wanted: dict) -> Query:
     finish = wanted.pop("finish")
-    written = own.write(query, owner, **wanted)
-    return own.finish(written, owner) if finish else written
+    written = owner_queries.write(query, owner, **wanted)
+    return owner_queries.finish(written, owner) if finish else written
 
 
 def _query(query: Query) -> dict:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.errors import DomainError
 from annotation.histories import browse, search
-from annotation.queries import author, own
+from annotation.queries import author, owner_queries
 from annotation.queries.scenarios import SCENARIOS
 from annotation.studies.access import study_for
 from annotation.studies.models import Role
@@ -25,7 +25,7 @@ TEXTS = ("text", "scenario", "language")
 
 def _study(request, slug):
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    if not own.asked_for(study):
+    if not owner_queries.asked_for(study):
         raise Http404
     if not study.consented:
         raise PermissionDenied
@@ -34,7 +34,7 @@ def _study(request, slug):
 
 def _current(study, request, key):
     """The person's current query of this id; 404 for anybody else's."""
-    return get_object_or_404(own.of(study, request.user), external_id=key)
+    return get_object_or_404(owner_queries.of(study, request.user), external_id=key)
 
 
 @require_http_methods(["GET", "POST"])
@@ -42,10 +42,10 @@ def queries(request, slug):
     """The list; POST begins a new query."""
     study = _study(request, slug)
     if request.method == "POST":
-        return redirect("own-query", slug, own.begin(study, request.user).external_id)
+        return redirect("own-query", slug, owner_queries.begin(study, request.user).external_id)
     context = {
         "study": study,
-        "queries": own.of(study, request.user),
+        "queries": owner_queries.of(study, request.user),
         "kept": browse.sessions(request.user, study).count(),
     }
     return render(request, "queries/own.html", context)
@@ -60,9 +60,9 @@ def query(request, slug, key):
     if request.method == "GET":
         return _page(request, study, row, asked)
     try:
-        row = own.write(row, request.user, **_typed(request))
+        row = owner_queries.write(row, request.user, **_typed(request))
         if "done" in request.POST:
-            own.finish(row, request.user)
+            owner_queries.finish(row, request.user)
             messages.success(request, _("Your query is ready to be answered."))
             return redirect("own-queries", slug)
     except DomainError as refusal:
@@ -79,7 +79,7 @@ def query(request, slug, key):
 def change(request, slug, key):
     """Make the next version of an answered query."""
     study = _study(request, slug)
-    own.change(_current(study, request, key), request.user)
+    owner_queries.change(_current(study, request, key), request.user)
     return redirect("own-query", slug, key)
 
 
@@ -101,7 +101,7 @@ def _typed(request) -> dict:
     clean = {name: value.replace("\x00", "").replace("\r\n", "\n") for name, value in data.items()}
     return {
         "text": clean.get("text", ""),
-        "guide": {part: clean.get(part, "") for part in own.PARTS},
+        "guide": {part: clean.get(part, "") for part in owner_queries.PARTS},
         "scenario": clean.get("scenario", "")[:100],
         "language": clean.get("language", "")[:20],
         "grounds": _picked(data),
@@ -121,7 +121,9 @@ def _page(request, study, row, asked="", refusal=None):
         "frozen": author.frozen(row),
         "refusal": refusal,
         "said": {name: texts.get(name, "") for name in TEXTS},
-        "parts": [(part, title, texts.get(part, "")) for part, title in own.PARTS.items()],
+        "parts": [
+            (part, title, texts.get(part, "")) for part, title in owner_queries.PARTS.items()
+        ],
         "scenarios": SCENARIOS,
     } | _sessions(study, row, asked, picked)
     fragment = "#saved" if request.htmx and refusal else ""
