@@ -43,9 +43,9 @@ def _endpoints(embedded: list[dict]) -> list:
     entries = env.objects("ATTUNE_ENDPOINTS") or embedded
     if not isinstance(entries, list):
         return entries  # candidates.checks names the fault
-    own = embedded[0] if embedded else {"name": "embedded"}
+    defaults = embedded[0] if embedded else {"name": "embedded"}
     return [
-        own | entry
+        defaults | entry
         if isinstance(entry, dict) and entry.get("embedded") is True and "base_url" not in entry
         else entry
         for entry in entries

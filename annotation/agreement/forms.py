@@ -4,7 +4,7 @@ from fractions import Fraction
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement.figures.wording import said
+from annotation.agreement.figures.wording import translated
 from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule
 
 NUMBER = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
@@ -54,7 +54,7 @@ class RuleForm(forms.Form):
                 fields = {name: value for name, value in data.items() if value not in (None, "")}
                 self.rule = TierRule(**fields, version="preview")
             except ValueError as error:
-                raise forms.ValidationError(said(str(error))) from error
+                raise forms.ValidationError(translated(str(error))) from error
         return data
 
 

@@ -17,7 +17,7 @@ from annotation.agreement.figures import pictures, planning, summary
 from annotation.agreement.figures.dashboard import FIGURES, Board, tier_rows
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.scores import rating_figures
-from annotation.agreement.figures.wording import said
+from annotation.agreement.figures.wording import translated
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.task_votes import CAP
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
@@ -128,7 +128,7 @@ def _figure_of(study, board, name):
     if not board.kind.COUNTED:
         return None
     figures = rating_figures(scoring.rated(study, board.task))
-    return next((one for one in figures if one.key == name), None)
+    return next((figure for figure in figures if figure.key == name), None)
 
 
 @require_POST
@@ -309,7 +309,7 @@ def planner(request, slug):
         try:
             context["plan"] = planning.plan(form.cleaned_data, board)
         except ValueError as error:
-            form.add_error(None, said(str(error)))
+            form.add_error(None, translated(str(error)))
     status = 400 if form.errors else 200
     return render(request, "agreement/planner.html", context, status=status)
 

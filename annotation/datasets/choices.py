@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from annotation.agreement.figures.wording import said
+from annotation.agreement.figures.wording import translated
 from annotation.core.errors import DomainError
 from annotation.datasets import layouts
 from annotation.datasets.layouts.bespoke import SHOTS
@@ -100,7 +100,7 @@ class Choices:
         try:
             _ = self.tier_rule
         except ValueError as error:
-            raise DomainError(said(str(error))) from error
+            raise DomainError(translated(str(error))) from error
 
 
 def _within(what: str, number: int, most: int) -> None:

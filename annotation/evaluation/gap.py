@@ -55,23 +55,23 @@ def pairs(votes: Votes, least: int = SHARED) -> Rows:
         at = np.flatnonzero(item[distance:] == item[:-distance])
         left.append(at)
         right.append(at + distance)
-    one, other = (np.concatenate([np.zeros(0, int), *side]) for side in (left, right))
-    name = worker[one] * (int(votes.worker.max(initial=0)) + 1) + worker[other]
-    return _kept(name, item[one], code[one], code[other], least)
+    earlier, later = (np.concatenate([np.zeros(0, int), *side]) for side in (left, right))
+    name = worker[earlier] * (int(votes.worker.max(initial=0)) + 1) + worker[later]
+    return _with_least(name, item[earlier], code[earlier], code[later], least)
 
 
 def against_people(votes: Votes, model: np.ndarray, least: int = SHARED) -> Rows:
     """A model's labels (items,), -1 for none, with those of each annotator who shares ``least``."""
     there = model[votes.item] >= 0
     item, code = votes.item[there], votes.code[there]
-    return _kept(votes.worker[there], item, model[item], code, least)
+    return _with_least(votes.worker[there], item, model[item], code, least)
 
 
 def against_majority(votes: Votes, model: np.ndarray) -> Rows:
     """A model's labels with what more than half of the people say, where they do."""
     most = majority(votes)
     item = np.flatnonzero((most >= 0) & (model >= 0))
-    return _kept(np.zeros(len(item), int), item, model[item], most[item], 1)
+    return _with_least(np.zeros(len(item), int), item, model[item], most[item], 1)
 
 
 def majority(votes: Votes) -> np.ndarray:
@@ -113,8 +113,8 @@ def difference(people: Rows, model: Rows, votes: Votes) -> Coefficient:
     """Mean kappa of two people less that of the model and a person, drawn over the same items."""
 
     def once(weight=None):
-        one, other = (kappas(rows, votes.categories, weight) for rows in (people, model))
-        return _mean(one) - _mean(other)
+        of_people, of_model = (kappas(rows, votes.categories, weight) for rows in (people, model))
+        return _mean(of_people) - _mean(of_model)
 
     value = once()
     if np.isnan(value):
@@ -124,13 +124,13 @@ def difference(people: Rows, model: Rows, votes: Votes) -> Coefficient:
 
 def mean_spearman(rows: Rows, categories: int, reason: str) -> Coefficient:
     """The mean Spearman correlation of the comparisons, without an interval."""
-    found = []
+    values = []
     for number in range(rows.comparisons):
         at = rows.comparison == number
         table = correlation.contingency(rows.first[at], rows.second[at], categories, categories)
-        found.append(correlation.spearman(table).value)
-    known = [value for value in found if value is not None]
-    return Coefficient(float(np.mean(known))) if known else undefined(reason)
+        values.append(correlation.spearman(table).value)
+    defined = [value for value in values if value is not None]
+    return Coefficient(float(np.mean(defined))) if defined else undefined(reason)
 
 
 def spearman_with_mean(votes: Votes, model: np.ndarray):
@@ -143,14 +143,14 @@ def spearman_with_mean(votes: Votes, model: np.ndarray):
     # Thirds and the like are equal only up to rounding.
     means, code = np.unique(np.round(sums[item] / counts[item], 9), return_inverse=True)
     shape = (len(means), votes.categories)
-    one = np.arange(len(item))
-    found = correlation.item_bootstrap(
-        one, code, model[item], shape, correlation.spearman, RESAMPLES
+    row = np.arange(len(item))
+    interval = correlation.item_bootstrap(
+        row, code, model[item], shape, correlation.spearman, RESAMPLES
     )
-    return found if isinstance(found, Coefficient) else undefined(found.reason)
+    return interval if isinstance(interval, Coefficient) else undefined(interval.reason)
 
 
-def _kept(name, item, first, second, least: int) -> Rows:
+def _with_least(name, item, first, second, least: int) -> Rows:
     """Rows of the comparisons (any whole number) that have ``least`` items, renumbered."""
     names, code, size = np.unique(name, return_inverse=True, return_counts=True)
     keep = size >= least
@@ -165,5 +165,5 @@ def _weights(items: int):
 
 
 def _mean(values) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else float("nan")
+    defined = values[np.isfinite(values)]
+    return float(defined.mean()) if defined.size else float("nan")

@@ -89,7 +89,8 @@ def _unit(item: Item) -> Unit:
         about.append(("attribute", item.attribute.text))
         if not item.query:
             about += [
-                ("conversation", _turns(one.messages)) for one in item.attribute.evidence.all()
+                ("conversation", _turns(evidence.messages))
+                for evidence in item.attribute.evidence.all()
             ]
     options = sorted(item.options.all(), key=lambda option: option.number)
     return Unit(

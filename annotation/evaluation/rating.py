@@ -67,8 +67,8 @@ def words(wanted: Wanted) -> str:
 
 def tasks_of(study) -> list[str]:
     """The names of the tasks whose items models can judge."""
-    found = study.tasks.filter(kind__in=codes(SHAPE="label")).order_by("name", "-version")
-    return [task.name for task in found.distinct("name") if not task.config.get("owner_only")]
+    tasks = study.tasks.filter(kind__in=codes(SHAPE="label")).order_by("name", "-version")
+    return [task.name for task in tasks.distinct("name") if not task.config.get("owner_only")]
 
 
 def runs_of(study) -> list[Run]:

@@ -27,8 +27,8 @@ ONE_THING = "the model and the majority say one and the same everywhere"
 
 def stages(study) -> list[dict]:
     """A report for each task of a stage that has votes, in the order of the stages."""
-    found = study.tasks.filter(kind__in=KINDS).order_by("name", "-version").distinct("name")
-    tasks = sorted(found, key=lambda task: (KINDS.index(task.kind), task.name))
+    definitions = study.tasks.filter(kind__in=KINDS).order_by("name", "-version").distinct("name")
+    tasks = sorted(definitions, key=lambda task: (KINDS.index(task.kind), task.name))
     reports = []
     for task in tasks:
         try:
@@ -49,10 +49,10 @@ def _report(study, task) -> dict:
         verdicts = {
             model: {
                 item: str(len(labels) + 1 - int(label)) if flips[item] else label
-                for item, label in said.items()
+                for item, label in label_of.items()
                 if item in flips
             }
-            for model, said in verdicts.items()
+            for model, label_of in verdicts.items()
         }
     return {
         "task": task,
@@ -84,21 +84,21 @@ class _People:
 
     def orient(self, flips: dict[str, bool]) -> None:
         """Turn ratings towards the personalised answer; leave out items where none is known."""
-        known = np.array([name in flips for name in self.names])
+        oriented = np.array([name in flips for name in self.names])
         turned = np.array([flips.get(name, False) for name in self.names])
-        v, number = self.votes, np.cumsum(known) - 1
-        at = known[v.item]
+        v, number = self.votes, np.cumsum(oriented) - 1
+        at = oriented[v.item]
         top = v.categories - 1
         code = np.where(turned[v.item], top - v.code, v.code)[at]
-        self.names = [name for name, there in zip(self.names, known, strict=True) if there]
-        self.left_out = int((~known).sum())
+        self.names = [name for name, there in zip(self.names, oriented, strict=True) if there]
+        self.left_out = int((~oriented).sum())
         items = len(self.names)
         self.votes = gap.Votes(number[v.item[at]], v.worker[at], code, items, v.categories)
 
-    def of_model(self, said: dict, labels) -> np.ndarray:
+    def of_model(self, label_of: dict, labels) -> np.ndarray:
         """A model's labels as codes, an item each; -1 for none."""
         number = {label: n for n, label in enumerate(labels)}
-        codes = [number[said[name]] if name in said else -1 for name in self.names]
+        codes = [number[label_of[name]] if name in label_of else -1 for name in self.names]
         return np.array(codes, dtype=int)
 
 
@@ -113,15 +113,17 @@ def _labels(people: _People, verdicts: dict, labels) -> dict:
         "pairs": gap.mean_kappa(pairs, votes, gap.NO_PAIR),
         "between_models": _between_models(people, verdicts, labels, merged),
         "models": [
-            _label_model(model, people.of_model(said, labels), merged, votes, pairs, len(labels))
-            for model, said in sorted(verdicts.items())
+            _label_model(
+                model, people.of_model(label_of, labels), merged, votes, pairs, len(labels)
+            )
+            for model, label_of in sorted(verdicts.items())
         ],
     }
 
 
 def _between_models(people: _People, verdicts: dict, labels, merged):
     """The mean Cohen's kappa of two models, over items that both judged."""
-    every = [people.of_model(said, labels) for _model, said in sorted(verdicts.items())]
+    every = [people.of_model(label_of, labels) for _model, label_of in sorted(verdicts.items())]
     codes = np.array(every).reshape(len(every), people.votes.items)
     worker, item = np.nonzero(codes >= 0)
     votes = gap.Votes(item, worker, merged[codes[worker, item]], people.votes.items, 2)
@@ -161,8 +163,8 @@ def _ratings(people: _People, verdicts: dict, labels) -> dict:
         "mean_rating": float(means.mean() + 1) if v.items else None,
         "spearman": gap.mean_spearman(gap.pairs(v), k, gap.NO_PAIR),
         "models": [
-            _rating_model(model, people.of_model(said, labels), v, k)
-            for model, said in sorted(verdicts.items())
+            _rating_model(model, people.of_model(label_of, labels), v, k)
+            for model, label_of in sorted(verdicts.items())
         ],
     }
 
@@ -201,10 +203,10 @@ def _distribution(codes, k: int) -> list[float]:
 def _verdicts(study, task) -> dict[str, dict[str, str]]:
     """{model: {item: label}}."""
     rows = Verdict.objects.filter(item__study=study, item__batch__task__name=task.name)
-    found = defaultdict(dict)
+    verdicts = defaultdict(dict)
     for model, item, label in rows.values_list("model", "item__external_id", "label"):
-        found[model][item] = label
-    return found
+        verdicts[model][item] = label
+    return verdicts
 
 
 def _flips(study, task) -> dict[str, bool]:
@@ -214,4 +216,8 @@ def _flips(study, task) -> dict[str, bool]:
     generic = defaultdict(list)
     for name, strategy in options.values_list("item__external_id", "candidate__strategy"):
         generic[name].append(strategy in GENERIC)
-    return {name: not found[0] for name, found in generic.items() if sum(found) == 1}
+    return {
+        name: not generic_options[0]
+        for name, generic_options in generic.items()
+        if sum(generic_options) == 1
+    }

@@ -44,7 +44,7 @@ def _new(study, rows, name: str) -> list[Verdict]:
     """The verdicts that the study does not have; BundleError where one does not fit."""
     report, items = Report(), _items(study)
     there = Verdict.objects.filter(item__study=study)
-    known = {(item, model): label for item, model, label in
+    stored = {(item, model): label for item, model, label in
              there.values_list("item__external_id", "model", "label")}  # fmt: skip
     new = []
     for line, row in rows:
@@ -55,10 +55,10 @@ def _new(study, rows, name: str) -> list[Verdict]:
             report.fault(place, words)
         elif row["label"] not in item["labels"]:
             report.fault(place, f"“label” must be one of {', '.join(item['labels'])}")
-        elif key not in known:
-            known[key] = row["label"]
+        elif key not in stored:
+            stored[key] = row["label"]
             new.append(Verdict(item_id=item["pk"], model=row["model"], label=row["label"]))
-        elif known[key] != row["label"]:
+        elif stored[key] != row["label"]:
             words = "has given another verdict on this item: name another run otherwise"
             report.fault(place, f"“{row['model'][:80]}” {words}")
     report.finish()
@@ -66,10 +66,10 @@ def _new(study, rows, name: str) -> list[Verdict]:
 
 
 def _items(study) -> dict[str, dict]:
-    found = Item.objects.filter(
+    items = Item.objects.filter(
         study=study, batch__purpose=Batch.Purpose.WORK, batch__task__kind__in=KINDS
     )
-    rows = found.values_list("external_id", "pk", "batch__task__kind", "batch__task__config")
+    rows = items.values_list("external_id", "pk", "batch__task__kind", "batch__task__config")
     return {
         name: {"pk": pk, "labels": kind_of(kind).labels(config_of(kind, config))}
         for name, pk, kind, config in rows

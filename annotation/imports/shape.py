@@ -145,8 +145,8 @@ class _Reading:
             if self.mapping.has("prompt"):
                 return
             raise RowError(_("the persona is missing"))
-        own = not self.mapping.has("prompt", "memory", "attribute")
-        row.persona, row.profile = _persona(value, self.name() if own else "")
+        has_no_text = not self.mapping.has("prompt", "memory", "attribute")
+        row.persona, row.profile = _persona(value, self.name() if has_no_text else "")
         if self.mapping.has("memory"):
             row.memory = clean(self.cell("memory") or "", "memory").strip()
         if self.mapping.has("attribute"):
@@ -390,8 +390,8 @@ def _persona(value, name: str) -> tuple[str, dict | None]:
         raise RowError(_("the persona is neither text nor a profile"))
     text = clean(value, "persona")
     named = value.get("Name")
-    own = clean(named, "persona").strip() if not name and isinstance(named, str) else ""
-    return name or own[:ID_LIMIT] or digest("p", text), value
+    inner_name = clean(named, "persona").strip() if not name and isinstance(named, str) else ""
+    return name or inner_name[:ID_LIMIT] or digest("p", text), value
 
 
 # --- Conversations -------------------------------------------------------------------------------

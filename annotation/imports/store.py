@@ -535,11 +535,11 @@ def _copy(table: str, rows: Iterable[tuple]) -> None:
             copy.write_row(row)
 
 
-def _insert(model: type[models.Model], given: dict[str, str], source: str, values: dict) -> None:
-    """INSERT … SELECT rows of ``model`` from ``source``: ``given`` expressions, defaults else."""
-    expressions, values = dict(given), dict(values)
+def _insert(model: type[models.Model], chosen: dict[str, str], source: str, values: dict) -> None:
+    """INSERT … SELECT rows of ``model`` from ``source``: ``chosen`` expressions, defaults else."""
+    expressions, values = dict(chosen), dict(values)
     for column in model._meta.concrete_fields:
-        if column.column in given or isinstance(column, models.AutoField):
+        if column.column in chosen or isinstance(column, models.AutoField):
             continue
         if getattr(column, "auto_now_add", False):
             expressions[column.column] = "now()"

@@ -43,7 +43,7 @@ def backup(target: Path, recipient: str = "") -> dict:
     ``recipient`` is an age public key: then the file can be read with its private key alone.
     Raises DomainError with a sentence where a part cannot be read or written.
     """
-    with _workspace(target.parent) as work, _told():
+    with _workspace(target.parent) as work, _reported():
         manifest = _dump(work)
         members = list(_members(work))
         manifest["files"] = {name: _digest(path) for name, path in members}
@@ -67,7 +67,7 @@ def restore(source: Path, identity: Path | None = None) -> dict:
     Nothing is changed before the file was checked whole. Raises DomainError for a damaged file, one
     of a newer version, or an encrypted one without its key.
     """
-    with _workspace(settings.DATA) as work, _told():
+    with _workspace(settings.DATA) as work, _reported():
         packed = _decrypted(source, work, identity)
         content = work / "content"
         manifest = _unpack(packed, content)
@@ -95,7 +95,7 @@ def _workspace(parent: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reported() -> Iterator[None]:
     """A full or broken disk is a sentence."""
     try:
         yield
@@ -185,10 +185,10 @@ def _unpack(packed: Path, content: Path) -> dict:
 
 def _refuse_newer(manifest: dict) -> None:
     """DomainError where the backup has migrations that this version does not know."""
-    known = set(MigrationLoader(None).disk_migrations)
-    apps = {app for app, _ in known}
+    migrations = set(MigrationLoader(None).disk_migrations)
+    apps = {app for app, _ in migrations}
     newer = [f"{app} {name}" for app, name in manifest["migrations"] if app in apps
-             and (app, name) not in known]  # fmt: skip
+             and (app, name) not in migrations]  # fmt: skip
     if newer:
         raise DomainError(
             f"The backup was made by a newer version ({manifest['version']}): update Attune first. "

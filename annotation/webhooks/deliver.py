@@ -98,12 +98,12 @@ def _collect(webhook: Webhook) -> int:
             )
             for subject, data in rows
         ]
-        known = set(
+        queued = set(
             webhook.deliveries.filter(
                 event=event, subject__in=[message.subject for message in messages]
             ).values_list("subject", flat=True)
         )
-        new = [message for message in messages if message.subject not in known]
+        new = [message for message in messages if message.subject not in queued]
         Delivery.objects.bulk_create(new, ignore_conflicts=True, batch_size=1000)
         made += len(new)
     Webhook.objects.filter(pk=webhook.pk).update(seen_at=now)

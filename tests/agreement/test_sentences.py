@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from annotation import agreement
-from annotation.agreement.figures.wording import SENTENCES, _patterns, said
+from annotation.agreement.figures.wording import SENTENCES, _patterns, translated
 
 FOLDER = Path(agreement.__file__).parent
 # The pure modules whose sentences a page may show.
@@ -75,7 +75,9 @@ def test_sentences_are_said_in_the_readers_language_with_their_numbers(monkeypat
         "no items": "항목 없음",
     }
     monkeypatch.setattr("annotation.agreement.figures.wording.gettext", lambda s: words.get(s, s))
-    assert said("12 items are too few to check; no items") == "12 개는 너무 적습니다; 항목 없음"
-    assert said("kappa 0.391 is outside the band") == "kappa 0.391 is outside the band"
-    assert said("what nobody marked") == "what nobody marked"
-    assert (said(""), said(None)) == ("", "")
+    assert (
+        translated("12 items are too few to check; no items") == "12 개는 너무 적습니다; 항목 없음"
+    )
+    assert translated("kappa 0.391 is outside the band") == "kappa 0.391 is outside the band"
+    assert translated("what nobody marked") == "what nobody marked"
+    assert (translated(""), translated(None)) == ("", "")

@@ -108,8 +108,8 @@ def band(
     axes: Axes = UNTITLED,
 ) -> SafeString:
     """A line with its band for ``points`` of (x, value, low, high), x rising; None leaves a gap."""
-    known = [y for point in points for y in point[1:] if y is not None]
-    low, high = min([*known, 0.0]), max([*known, 1.0])
+    values = [y for point in points for y in point[1:] if y is not None]
+    low, high = min([*values, 0.0]), max([*values, 1.0])
     first, last = points[0][0], points[-1][0]
 
     def across(x):
@@ -138,10 +138,10 @@ def dots(
     axes: Axes = UNTITLED,
 ) -> SafeString:
     """One row a value, with its interval, its band and a ``reference`` line for all of them."""
-    known = [x for row in rows for x in (row.value, row.low, row.high, *(row.band or ()))]
-    known = [x for x in (*known, reference) if x is not None]
-    margin = (max(known) - min(known) or 1) * 0.05
-    low, high = min(known) - margin, max(known) + margin
+    values = [x for row in rows for x in (row.value, row.low, row.high, *(row.band or ()))]
+    values = [x for x in (*values, reference) if x is not None]
+    margin = (max(values) - min(values) or 1) * 0.05
+    low, high = min(values) - margin, max(values) + margin
     wide = 100 - NAMES - VALUES
 
     def across(x):
@@ -230,8 +230,8 @@ def stacked(
         left = NAMES
         for shade_, (head, count) in enumerate(zip(heads, counts, strict=True)):
             share = wide * count / (sum(counts) or 1)
-            said = f"{label}, {head}: {number(count)}"
-            parts.append(_rect(f"heat-{shade_}", left, place * ROW + 4, share, ROW - 8, said))
+            title = f"{label}, {head}: {number(count)}"
+            parts.append(_rect(f"heat-{shade_}", left, place * ROW + 4, share, ROW - 8, title))
             left += share
         parts.append(_text(100, place * ROW + 16, words, "end"))
     entries = [(f"heat-{n}", head) for n, head in enumerate(heads)]
@@ -316,8 +316,8 @@ def _labels(names, tall=ROW) -> SafeString:
 
 def _runs(points):
     """Stretches of points that have a value."""
-    for known, run in itertools.groupby(points, key=lambda point: point[1] is not None):
-        if known:
+    for has_value, run in itertools.groupby(points, key=lambda point: point[1] is not None):
+        if has_value:
             yield list(run)
 
 
@@ -336,7 +336,7 @@ def _area(run, across, down) -> SafeString:
 
 def _line(run, across, down) -> SafeString:
     places = [(GUTTER + (100 - GUTTER) * across(x), TOP + down(y)) for x, y, *_ in run]
-    parts = [_segment("line", *one, *other) for one, other in itertools.pairwise(places)]
+    parts = [_segment("line", *start, *end) for start, end in itertools.pairwise(places)]
     parts += [
         _point(*place, f"{number(point[0])}: {number(point[1])}")
         for place, point in zip(places, run, strict=True)

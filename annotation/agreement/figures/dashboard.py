@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from annotation.agreement.figures import charts, summary
 from annotation.agreement.figures.charts import Dot
-from annotation.agreement.figures.wording import said, tier_name
+from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.statistics import cohen, kappas, rater_signs, side_bias
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.intervals import clopper_pearson
@@ -250,7 +250,9 @@ def over_time(board, about) -> dict:
         counts += kappas.count_votes(rows.item[part], rows.category[part], *shape)
         patterns, start = kappas.patterns_of(counts), end
         kappa = kappas.symmetric_kappa(patterns)
-        table.append((end, patterns.items, kappa.value, kappa.low, kappa.high, said(kappa.reason)))
+        table.append(
+            (end, patterns.items, kappa.value, kappa.low, kappa.high, translated(kappa.reason))
+        )
     points = [(row[0], *row[2:5]) for row in table]
     svg = charts.band(
         "time",
@@ -290,7 +292,9 @@ def tier_rows(result) -> list[tuple[str, dict, str]]:
         (
             name,
             tier,
-            said("; ".join(filter(None, (tier["note"], tier["symmetric_kappa"].get("reason"))))),
+            translated(
+                "; ".join(filter(None, (tier["note"], tier["symmetric_kappa"].get("reason"))))
+            ),
         )
         for name, tier in rows
     ]
@@ -340,17 +344,17 @@ def matrix(board, about) -> dict:
         return {"reason": _("Two annotators are needed.")}
     place = np.full(len(rows.workers), -1)
     place[chosen] = np.arange(len(chosen))
-    mine = place[rows.worker] >= 0
+    shown = place[rows.worker] >= 0
     tables = cohen.confusions(
-        rows.item[mine], place[rows.worker[mine]], rows.category[mine], len(chosen),
+        rows.item[shown], place[rows.worker[shown]], rows.category[shown], len(chosen),
         len(board.labels),
     )  # fmt: skip
     if not len(tables.n):
         return {"reason": _("No two annotators share an item.")}
-    found = cohen.cohen_table(tables)
+    pairs = cohen.cohen_table(tables)
     names = [rows.workers[code] for code in chosen]
     cells, table = {}, []
-    for a, b, n, value, se in zip(*(found[c].tolist() for c in ("a", "b", "n", "value", "se")),
+    for a, b, n, value, se in zip(*(pairs[c].tolist() for c in ("a", "b", "n", "value", "se")),
                                   strict=True):  # fmt: skip
         value, se = (None, None) if np.isnan(value) else (value, se)
         cells[b, a] = value
@@ -371,23 +375,25 @@ def matrix(board, about) -> dict:
 def sides(board, about) -> dict:
     """Whether the place an answer was shown on decides votes."""
     rows = board.rows
-    known = rows.place > 0
-    if not known.any():
+    placed = rows.place > 0
+    if not placed.any():
         return {"reason": _("Of no vote is it known in which order the answers were shown.")}
     if board.definition.config["options"] != 2:
-        return _places(board, about, rows.place[known])
-    item, worker, first = rows.item[known], rows.worker[known], rows.place[known] == 1
+        return _places(board, about, rows.place[placed])
+    item, worker, first = rows.item[placed], rows.worker[placed], rows.place[placed] == 1
     share, p = side_bias.side_bias(item, first)
     table = [
         (_("all"), len(first), int(first.sum()), share.value, share.low, share.high, p, None,
-         said(share.reason))
+         translated(share.reason))
     ]  # fmt: skip
-    found = side_bias.annotator_side_bias(worker, first, len(rows.workers))
-    for code in (code for code in board.busiest if found["votes"][code]):
-        n, chose = int(found["votes"][code]), int(found["first"][code])
-        own = clopper_pearson(chose, n)
-        p, holm = float(found["p"][code]), float(found["p_holm"][code])
-        table.append((rows.workers[code], n, chose, own.value, own.low, own.high, p, holm, ""))
+    by_rater = side_bias.annotator_side_bias(worker, first, len(rows.workers))
+    for code in (code for code in board.busiest if by_rater["votes"][code]):
+        n, chose = int(by_rater["votes"][code]), int(by_rater["first"][code])
+        share = clopper_pearson(chose, n)
+        p, holm = float(by_rater["p"][code]), float(by_rater["p_holm"][code])
+        table.append(
+            (rows.workers[code], n, chose, share.value, share.low, share.high, p, holm, "")
+        )
     marks = [Dot(str(row[0]), *row[3:6]) for row in table if row[3] is not None]
     svg = charts.dots(
         "sides",
@@ -416,13 +422,13 @@ def _places(board, about, place) -> dict:
 
 def seconds(board, about) -> dict:
     """Active time of a judgment: quartiles and a histogram."""
-    known = board.rows.seconds[np.isfinite(board.rows.seconds)]
-    if not known.size:
+    timed = board.rows.seconds[np.isfinite(board.rows.seconds)]
+    if not timed.size:
         return {"reason": _("Of no vote is the time known.")}
-    counts = np.histogram(known, bins=[*EDGES, np.inf])[0].tolist()
+    counts = np.histogram(timed, bins=[*EDGES, np.inf])[0].tolist()
     names = [f"{low}–{high}" for low, high in itertools.pairwise(EDGES)]
     bins = list(zip([*names, f"{EDGES[-1]}+"], counts, strict=True))
-    quartiles = np.percentile(known, [25, 50, 75]).tolist()
+    quartiles = np.percentile(timed, [25, 50, 75]).tolist()
     words = (_("lower quartile"), _("median"), _("upper quartile"))
     table = [(f"{name} s", n) for name, n in bins]
     table += [(f"{word}, s", value) for word, value in zip(words, quartiles, strict=True)]
@@ -433,8 +439,8 @@ def seconds(board, about) -> dict:
         "seconds", about["title"], lead, bins, axes=(_("Active time (s)"), _("Judgments"))
     )
     header = (_("Seconds"), _("Judgments"))
-    found = board.of_rows(header=header, rows=table, svg=svg, lead=lead)
-    return {**found, "votes": len(known)}
+    figure = board.of_rows(header=header, rows=table, svg=svg, lead=lead)
+    return {**figure, "votes": len(timed)}
 
 
 def wins(board, about) -> dict:
@@ -443,10 +449,10 @@ def wins(board, about) -> dict:
     counts = kappas.count_votes(rows.item, rows.category, len(rows.items), len(board.labels))
     table = []
     for code, name in enumerate(names):
-        own = codes == code
-        offering = own.any(axis=1)
+        offered = codes == code
+        offering = offered.any(axis=1)
         all_votes = counts[offering].sum(axis=1)
-        won = (counts[:, : codes.shape[1]] * own)[offering].sum(axis=1)
+        won = (counts[:, : codes.shape[1]] * offered)[offering].sum(axis=1)
         share = kappas.mean_share(kappas.patterns_of(np.stack([won, all_votes - won], axis=1)), 0)
         votes, items = int(all_votes.sum()), int(offering.sum())
         table.append((name, items, votes, share.value, share.low, share.high))
@@ -468,8 +474,8 @@ def wins(board, about) -> dict:
 def comparisons(board, names: str) -> dict | None:
     """Votes on pairs of different ``names`` ("strategies" or "models"); None without any.
 
-    Arrays by vote: ``one`` and ``other`` (codes of ``names``; ``one`` was shown first where
-    ``order`` is true), ``score`` of ``one`` (1, 0, or 0.5 for a tie) and ``item``.
+    Arrays by vote: ``left`` and ``right`` (codes of ``names``; ``left`` was shown first where
+    ``order`` is true), ``score`` of ``left`` (1, 0, or 0.5 for a tie) and ``item``.
     """
     rows, (every, codes) = board.rows, board.origins[names]
     pair = codes[rows.item]
@@ -479,14 +485,14 @@ def comparisons(board, names: str) -> dict | None:
         return None
     first, number = rows.first[used], rows.number[used]
     turned = first == 2
-    one = np.where(turned, pair[used, 1], pair[used, 0])
-    other = np.where(turned, pair[used, 0], pair[used, 1])
+    left = np.where(turned, pair[used, 1], pair[used, 0])
+    right = np.where(turned, pair[used, 0], pair[used, 1])
     ahead = np.where(turned, number == 2, number == 1)
-    present, coded = np.unique(np.concatenate([one, other]), return_inverse=True)
+    present, coded = np.unique(np.concatenate([left, right]), return_inverse=True)
     return {
         "names": [every[n] for n in present],
-        "one": coded[: len(one)],
-        "other": coded[len(one) :],
+        "left": coded[: len(left)],
+        "right": coded[len(left) :],
         "score": np.where(number == 0, 0.5, ahead),
         "item": rows.item[used],
         "order": bool((first > 0).all()),
@@ -500,13 +506,13 @@ def ranking(board, about) -> dict:
     votes = comparisons(board, about["key"])
     if votes is None:
         return {"reason": _("No vote compares two of them.")}
-    names, one, other = votes["names"], votes["one"], votes["other"]
+    names, left, right = votes["names"], votes["left"], votes["right"]
     fit = bradley_terry(
-        one, other, votes["score"], len(names), item=votes["item"], order=votes["order"]
+        left, right, votes["score"], len(names), item=votes["item"], order=votes["order"]
     )
     if fit.strength is None:
-        return {"reason": said(fit.reason)}
-    compared = np.bincount(one, minlength=len(names)) + np.bincount(other, minlength=len(names))
+        return {"reason": translated(fit.reason)}
+    compared = np.bincount(left, minlength=len(names)) + np.bincount(right, minlength=len(names))
     return ranked(about, fit, names, compared, votes["item"])
 
 
@@ -517,11 +523,11 @@ def win_matrix(board, about) -> dict:
     votes = comparisons(board, WON_BY[about["key"]])
     if votes is None:
         return {"reason": _("No vote compares two of them.")}
-    names, one, other, score = (votes[key] for key in ("names", "one", "other", "score"))
+    names, left, right, score = (votes[key] for key in ("names", "left", "right", "score"))
     won, compared = np.zeros((2, len(names), len(names)))
-    np.add.at(won, (one, other), score)
-    np.add.at(won, (other, one), 1 - score)
-    np.add.at(compared, (one, other), 1)
+    np.add.at(won, (left, right), score)
+    np.add.at(won, (right, left), 1 - score)
+    np.add.at(compared, (left, right), 1)
     compared += compared.T
     table = [
         (names[a], names[b], int(compared[a, b]), float(won[a, b] / compared[a, b]))
@@ -534,12 +540,12 @@ def win_matrix(board, about) -> dict:
     axes = (_("Share won against, by number"), _("Name"))
     svg = charts.grid(about["key"], about["title"], about["lead"], rows, heads, cells, axes=axes)
     header = (_("Name"), _("against"), _("Votes"), _("Share won"))
-    size = {"votes": len(one), "items": len(np.unique(votes["item"]))}
+    size = {"votes": len(left), "items": len(np.unique(votes["item"]))}
     return {"header": header, "rows": table, "svg": svg, **size}
 
 
-def ranked(about, found, names, votes, item) -> dict:
-    columns = (names, votes, found.strength, found.low, found.high)
+def ranked(about, fit, names, votes, item) -> dict:
+    columns = (names, votes, fit.strength, fit.low, fit.high)
     table = [(name, int(n), *map(float, rest)) for name, n, *rest in zip(*columns, strict=True)]
     table.sort(key=lambda row: (-row[2], row[0]))
     marks = [Dot(row[0], *row[2:5]) for row in table]
@@ -551,11 +557,11 @@ def ranked(about, found, names, votes, item) -> dict:
         reference=0,
         axes=(_("Strength (log odds)"), _("Name")),
     )
-    first = found.order
+    first = fit.order
     if first.value is not None:
         table.append((_("shown first"), len(item), first.value, first.low, first.high))
     lead = about["lead"]
-    if found.regularised:
+    if fit.regularised:
         lead += " " + _(
             "Regularised: the votes do not connect all of them, so each got half a win and half "
             "a loss against an opponent of strength 0."
@@ -574,8 +580,8 @@ def rater_flags(board, about) -> dict:
     speed = rater_signs.speed_flags(
         rows.worker[timed], board.pace[timed], np.zeros(timed.sum(), dtype=int), workers
     )
-    known = rows.place > 0
-    side = side_bias.annotator_side_bias(rows.worker[known], rows.place[known] == 1, workers)
+    placed = rows.place > 0
+    side = side_bias.annotator_side_bias(rows.worker[placed], rows.place[placed] == 1, workers)
     pairs = board.definition.config["options"] == 2
     table = []
     for code, name in enumerate(rows.workers):

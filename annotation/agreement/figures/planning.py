@@ -15,20 +15,20 @@ def plan(wanted: dict, board=None) -> dict:
     ``spread`` (None for a win rate) and ``seconds``. Raises ValueError with a sentence where the
     pilot cannot say, or there are fewer annotators than votes an item.
     """
-    known = _pilot(board, wanted) if board else {**wanted, "spread": None}
+    inputs = _pilot(board, wanted) if board else {**wanted, "spread": None}
     votes, half = wanted["votes"], wanted["half_width"]
     if wanted["goal"] == "kappa":
-        if known["spread"] is None:
-            known["spread"] = sample_size.assumed_kappa_spread(
-                known["kappa"], votes, known["options"]
+        if inputs["spread"] is None:
+            inputs["spread"] = sample_size.assumed_kappa_spread(
+                inputs["kappa"], votes, inputs["options"]
             )
-        items = sample_size.items_for_kappa(half, known["spread"])
+        items = sample_size.items_for_kappa(half, inputs["spread"])
     else:
-        known["spread"] = None
-        kappa = min(max(known["kappa"], 0.0), 1.0)
+        inputs["spread"] = None
+        kappa = min(max(inputs["kappa"], 0.0), 1.0)
         items = sample_size.items_for_win_rate(half, votes, kappa, wanted["rate"] or 0.5)
-    used = {name: known[name] for name in ("kappa", "spread", "seconds")}
-    return used | sample_size.workload(items, votes, known["seconds"], wanted["raters"])
+    used = {name: inputs[name] for name in ("kappa", "spread", "seconds")}
+    return used | sample_size.workload(items, votes, inputs["seconds"], wanted["raters"])
 
 
 def _pilot(board, wanted) -> dict:

@@ -10,7 +10,7 @@ from annotation.agreement import rankings
 from annotation.agreement.figures import charts
 from annotation.agreement.figures.charts import Dot
 from annotation.agreement.figures.dashboard import ranked
-from annotation.agreement.figures.wording import said
+from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.kendall import mean_over_items
 from annotation.judging.models import ItemOption
@@ -57,17 +57,17 @@ def strengths(board, about) -> dict:
     for place, (strategies, item) in enumerate(zip(names, items, strict=True)):
         for a, b in combinations(range(len(strategies)), 2):
             if strategies[a] != strategies[b]:
-                one, other = code[strategies[a]], code[strategies[b]]
+                left, right = code[strategies[a]], code[strategies[b]]
                 scores = (np.sign(item.places[:, b] - item.places[:, a]) + 1) / 2
-                pairs += [(one, other, score, place) for score in scores.tolist()]
+                pairs += [(left, right, score, place) for score in scores.tolist()]
     if not pairs:
         return {"reason": _("No vote compares two of them.")}
-    one, other, score, item = (np.array(column) for column in zip(*pairs, strict=True))
-    one, other, item = one.astype(int), other.astype(int), item.astype(int)
-    fit = bradley_terry(one, other, score, len(code), item=item)
+    left, right, score, item = (np.array(column) for column in zip(*pairs, strict=True))
+    left, right, item = left.astype(int), right.astype(int), item.astype(int)
+    fit = bradley_terry(left, right, score, len(code), item=item)
     if fit.strength is None:
-        return {"reason": said(fit.reason)}
-    compared = np.bincount(one, minlength=len(code)) + np.bincount(other, minlength=len(code))
+        return {"reason": translated(fit.reason)}
+    compared = np.bincount(left, minlength=len(code)) + np.bincount(right, minlength=len(code))
     return ranked(about, fit, list(code), compared, item)
 
 

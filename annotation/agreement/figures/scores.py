@@ -6,21 +6,21 @@ from annotation.agreement import scoring
 from annotation.agreement.figures import charts
 from annotation.agreement.figures.charts import Dot
 from annotation.agreement.figures.dashboard import Figure
-from annotation.agreement.figures.wording import said, tier_name
+from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.scoring import ALL, CHOICE, SCALE
 from annotation.agreement.tiers.rules import TIERS
 
 
-def rating_figures(found) -> list[Figure]:
+def rating_figures(ratings) -> list[Figure]:
     """Tables and charts of ``scoring.rated``: three for each source."""
     return [
-        make(found, source, f"{key}-{place}")
-        for place, source in enumerate(found.sources, start=1)
+        make(ratings, source, f"{key}-{place}")
+        for place, source in enumerate(ratings.sources, start=1)
         for key, make in (("scores", _accuracies), ("tiers", _tiers), ("aspects", _aspects))
     ]
 
 
-def _accuracies(found, source, key) -> Figure:
+def _accuracies(ratings, source, key) -> Figure:
     title = _("Accuracy: %(source)s") % {"source": source}
     lead = _("Share of pairs in which the chosen answer has the higher score; 0.5 is a coin.")
     how = _(
@@ -33,28 +33,33 @@ def _accuracies(found, source, key) -> Figure:
     for name in (_("Accuracy"), _("Pearson"), _("tau-b")):
         header += (name, _("low"), _("high"))
     rows, marks = [], []
-    for aspect, tier, one in _of(found, source):
-        shown = (one.accuracy, one.pearson, one.tau_b)
+    for aspect, tier, rating in _of(ratings, source):
+        shown = (rating.accuracy, rating.pearson, rating.tau_b)
         numbers = [number for c in shown for number in (c.value, c.low, c.high)]
-        reason = said(one.pearson.reason or one.accuracy.reason)
-        rows.append((aspect, _tier(tier), one.items, one.pairs, one.equal, *numbers, reason))
+        reason = translated(rating.pearson.reason or rating.accuracy.reason)
+        rows.append(
+            (aspect, _tier(tier), rating.items, rating.pairs, rating.equal, *numbers, reason)
+        )
         if tier == ALL:
             marks.append(Dot(aspect, *numbers[:3]))
     svg = charts.dots(
         key, title, lead, marks, reference=0.5, axes=(_("Accuracy (share of pairs)"), _("Aspect"))
     )
     header += (_("Reason"),)
-    return Figure(key, title, lead, how, header, rows, svg, items=_items(found, source))
+    return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 
-def _tiers(found, source, key) -> Figure:
+def _tiers(ratings, source, key) -> Figure:
     title = _("Aspects by tier: %(source)s") % {"source": source}
     lead = _("Correlation of each aspect with the choice, in each tier.")
     how = _("Pearson's correlation of the difference of two scores with the choice, as above.")
-    aspects, rated = found.sources[source], _of(found, source)
-    tiers = [tier for tier in (ALL, *TIERS) if any(tier == one for _a, one, _r in rated)]
+    aspects, rated = ratings.sources[source], _of(ratings, source)
+    tiers = [
+        tier for tier in (ALL, *TIERS) if any(tier == rated_tier for _a, rated_tier, _r in rated)
+    ]
     cells = {
-        (aspects.index(aspect), tiers.index(tier)): one.pearson.value for aspect, tier, one in rated
+        (aspects.index(aspect), tiers.index(tier)): rating.pearson.value
+        for aspect, tier, rating in rated
     }
     heads = [_tier(tier) for tier in tiers]
     svg = charts.grid(key, title, lead, aspects, heads, cells, axes=(_("Tier"), _("Aspect")))
@@ -63,35 +68,35 @@ def _tiers(found, source, key) -> Figure:
         for row, name in enumerate(aspects)
     ]
     header = (_("Aspect"), *heads)
-    return Figure(key, title, lead, how, header, rows, svg, items=_items(found, source))
+    return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 
-def _aspects(found, source, key) -> Figure:
+def _aspects(ratings, source, key) -> Figure:
     title = _("Aspects among one another: %(source)s") % {"source": source}
     lead = _("Correlations of the differences of scores, and with the choice.")
     how = _(
         "Pearson's correlation of the differences of two aspects' scores, on the pairs that have "
         "both; each pair in both orders."
     )
-    names, rows, cells = [CHOICE, *found.sources[source]], [], {}
-    for (whose, one, other), coefficient in found.matrix.items():
+    names, rows, cells = [CHOICE, *ratings.sources[source]], [], {}
+    for (whose, left, right), coefficient in ratings.matrix.items():
         if whose == source:
-            cells[names.index(other), names.index(one)] = coefficient.value
-            label = _("choice") if one == CHOICE else one
-            rows.append((label, other, coefficient.value, said(coefficient.reason)))
+            cells[names.index(right), names.index(left)] = coefficient.value
+            label = _("choice") if left == CHOICE else left
+            rows.append((label, right, coefficient.value, translated(coefficient.reason)))
     names[0] = _("choice")
     svg = charts.heat(key, title, lead, names, cells, axes=(_("Aspect, by number"), _("Aspect")))
     header = (_("Aspect"), _("and"), _("Pearson"), _("Reason"))
-    return Figure(key, title, lead, how, header, rows, svg, items=_items(found, source))
+    return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 
-def _of(found, source) -> list[tuple]:
+def _of(ratings, source) -> list[tuple]:
     """(aspect, tier, Rating) of everything rated of one source."""
-    return [(key[1], key[2], one) for key, one in found.table.items() if key[0] == source]
+    return [(key[1], key[2], rating) for key, rating in ratings.table.items() if key[0] == source]
 
 
-def _items(found, source) -> int:
-    return max(one.items for _a, _t, one in _of(found, source))
+def _items(ratings, source) -> int:
+    return max(rating.items for _a, _t, rating in _of(ratings, source))
 
 
 def _tier(name: str) -> str:
@@ -106,11 +111,11 @@ def spread_figure(study, task: str) -> Figure | None:
     title, lead = _("How the scores spread"), _("Shares of the scores from 1 to 5, and their mean.")
     how = _("A count of all scores that people gave. Mean × 20 puts the scale on 20 to 100.")
     rows, bars = [], []
-    for criterion, given in counts.items():
-        n = sum(given)
-        mean = sum(score * count for score, count in zip(SCALE, given, strict=True)) / n
-        rows.append((criterion, n, mean, 20 * mean, *given))
-        bars.append((criterion, given, f"{mean:.2f}"))
+    for criterion, numbers in counts.items():
+        n = sum(numbers)
+        mean = sum(score * count for score, count in zip(SCALE, numbers, strict=True)) / n
+        rows.append((criterion, n, mean, 20 * mean, *numbers))
+        bars.append((criterion, numbers, f"{mean:.2f}"))
     svg = charts.stacked(
         "answers",
         title,

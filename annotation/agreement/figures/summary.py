@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from annotation.agreement.figures import charts
 from annotation.agreement.figures.charts import Dot
-from annotation.agreement.figures.wording import said, tier_name
+from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.formulas import FORMULAS_OF
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers.rules import TIERS
@@ -54,31 +54,31 @@ def coefficients(board) -> list[Cell]:
     if result is None:
         reason = not_yet() if board.totals["votes"] else _("There are no votes yet.")
         formulas = list(FORMULAS_OF[board.level].items())[:FIRST]
-        return [Cell(str(one.name), f"#how-{key}", "–", reason) for key, one in formulas]
+        return [Cell(str(formula.name), f"#how-{key}", "–", reason) for key, formula in formulas]
     cells = []
-    for criterion, report, found in result.parts:
-        for key, name, one in found[:FIRST]:
+    for criterion, report, coefficients in result.parts:
+        for key, name, coefficient in coefficients[:FIRST]:
             if criterion and key == "krippendorff_alpha":
                 name = _("%(criterion)s, alpha") % {"criterion": _(criterion)}
             elif criterion:
                 continue
-            cells.append(_coefficient(name, key, one, report))
+            cells.append(_coefficient(name, key, coefficient, report))
     return cells
 
 
-def _coefficient(name, key, found, report) -> Cell:
-    if found["value"] is None:
-        return Cell(str(name), f"#how-{key}", "–", said(found["reason"]))
+def _coefficient(name, key, coefficient, report) -> Cell:
+    if coefficient["value"] is None:
+        return Cell(str(name), f"#how-{key}", "–", translated(coefficient["reason"]))
     items = report["paired_items"]
     n = ngettext("%(n)d item", "%(n)d items", items) % {"n": items}
-    limits = (floatformat(found[side], 2) for side in ("low", "high"))
-    if found["low"] is None:
+    limits = (floatformat(coefficient[side], 2) for side in ("low", "high"))
+    if coefficient["low"] is None:
         about = _("no interval · %(n)s") % {"n": n}
-    elif found["low"] == found["high"]:
+    elif coefficient["low"] == coefficient["high"]:
         about = _("no interval: all items are alike · %(n)s") % {"n": n}
     else:
         about = "{} … {} · {}".format(*limits, n)
-    return Cell(str(name), f"#how-{key}", floatformat(found["value"], 3), about)
+    return Cell(str(name), f"#how-{key}", floatformat(coefficient["value"], 3), about)
 
 
 def tiers(board) -> list[Cell]:
@@ -112,18 +112,20 @@ def agreement(board, about) -> dict:
     if board.result is None:
         return {"reason": not_yet()}
     rows, marks = [], []
-    for criterion, report, found in board.result.parts:
-        for key, name, one in found:
-            limits, reason = _interval(one)
+    for criterion, report, coefficients in board.result.parts:
+        for key, name, coefficient in coefficients:
+            limits, reason = _interval(coefficient)
             start = (_(criterion), str(name)) if criterion else (str(name),)
             size = (report["paired_items"], report["votes"])
-            rows.append((*start, *size, one["value"], one.get("se"), *limits[1:], reason))
+            rows.append(
+                (*start, *size, coefficient["value"], coefficient.get("se"), *limits[1:], reason)
+            )
             if not criterion or key == "krippendorff_alpha":
                 marks.append(Dot(start[0], *limits))
     header = (_("Coefficient"), _("Items with two votes"), _("Votes"), _("Value"))
     header += (_("Standard error"), _("low"), _("high"), _("Reason"))
     lead = about["lead"]
-    if any(criterion for criterion, _report, _found in board.result.parts):
+    if any(criterion for criterion, _report, _coefficients in board.result.parts):
         header = (_("Criterion"), _("Coefficient"), _("Answers with two scores"), _("Scores"))
         header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
         lead = _("Krippendorff's alpha of each criterion; the table has the other coefficients.")
@@ -135,12 +137,12 @@ def agreement(board, about) -> dict:
     }
 
 
-def _interval(found: dict) -> tuple[tuple, str]:
+def _interval(coefficient: dict) -> tuple[tuple, str]:
     """Value, low and high of a coefficient, and why a number is missing."""
-    value, low, high = found["value"], found.get("low"), found.get("high")
+    value, low, high = coefficient["value"], coefficient.get("low"), coefficient.get("high")
     if low is not None and low == high:
-        return (value, None, None), said(NO_WIDTH)
-    return (value, low, high), said(found.get("reason"))
+        return (value, None, None), translated(NO_WIDTH)
+    return (value, low, high), translated(coefficient.get("reason"))
 
 
 def words() -> dict[str, tuple]:

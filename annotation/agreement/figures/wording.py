@@ -90,17 +90,17 @@ def tier_name(name: str) -> str:
     return gettext(TIER_NAMES[name])
 
 
-def said(text: str | None) -> str:
+def translated(text: str | None) -> str:
     """A sentence of a pure module, or several joined by "; ", in the reader's language."""
-    return "; ".join(map(_one, text.split("; "))) if text else ""
+    return "; ".join(map(_translated, text.split("; "))) if text else ""
 
 
-def _one(text: str) -> str:
+def _translated(text: str) -> str:
     if text in SENTENCES:
         return gettext(text)
     for sentence, pattern in _patterns():
-        if found := pattern.fullmatch(text):
-            return gettext(sentence) % found.groupdict()
+        if match := pattern.fullmatch(text):
+            return gettext(sentence) % match.groupdict()
     return text
 
 

@@ -290,12 +290,12 @@ def _counts(study, people: dict) -> None:
         slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
     )
     counted = work.values("annotator").annotate(
-        n=Count("pk"), said=Count("pk", filter=~Q(flags=[]))
+        n=Count("pk"), flagged=Count("pk", filter=~Q(flags=[]))
     )
     for row in counted.order_by():
         if row["annotator"] in people:
             rater = people[row["annotator"]]
-            rater.judgments, rater.flagged = row["n"], row["said"]
+            rater.judgments, rater.flagged = row["n"], row["flagged"]
     skipped = Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED)
     for row in skipped.values("annotator").annotate(n=Count("pk")).order_by():
         if row["annotator"] in people:

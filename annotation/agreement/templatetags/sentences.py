@@ -1,7 +1,7 @@
 from django import template
 
-from annotation.agreement.figures.wording import said, tier_name
+from annotation.agreement.figures.wording import tier_name, translated
 
 register = template.Library()
-register.filter("said", said)
+register.filter("translated", translated)
 register.filter("tier_name", tier_name)

@@ -100,7 +100,7 @@ _BLANK = " \t\r\n\ufeff"
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Hit:
     member: Member
     format: Format
     provider: str
@@ -143,7 +143,7 @@ class Reading:
         if not held:
             raise Refused(self._main_fault("empty_history"))
 
-    def _recognise(self, member: Member) -> _Found | None:
+    def _recognise(self, member: Member) -> _Hit | None:
         try:
             return _sniffed(member)
         except Refused as refused:
@@ -178,7 +178,7 @@ def _placed(fault: Skipped, member: str) -> Skipped:
     return replace(fault, where=": ".join(part for part in (member, fault.where) if part))
 
 
-def _chosen(hits: list[_Found]) -> list[_Found]:
+def _chosen(hits: list[_Hit]) -> list[_Hit]:
     """Without what only repeats or is attached to the export of a service."""
     if any(not hit.format.general for hit in hits):
         hits = [hit for hit in hits if not hit.format.general]
@@ -187,7 +187,7 @@ def _chosen(hits: list[_Found]) -> list[_Found]:
     return [h for h in hits if (h.provider, h.format.kind) != ("chatgpt", "html") or len(kinds) < 2]
 
 
-def _sniffed(member: Member) -> _Found | None:
+def _sniffed(member: Member) -> _Hit | None:
     """The format of a file, or None; opens it once, since an archive may have to start over."""
     stream = member.open()
     head = stream.head(_HEAD)
@@ -200,7 +200,7 @@ def _sniffed(member: Member) -> _Found | None:
     for sample in _samples(kind, stream):
         for candidate in FORMATS:
             if candidate.kind == kind and (provider := candidate.detect(sample)):
-                return _Found(member, candidate, provider)
+                return _Hit(member, candidate, provider)
     return None
 
 
@@ -236,7 +236,7 @@ def _entries_sampled(entries: Iterator[Entry | Skipped]) -> Iterator[dict]:
         raise Refused(fault)
 
 
-def _records(hit: _Found) -> Iterator[Record]:
+def _records(hit: _Hit) -> Iterator[Record]:
     table = hit.format.kind == "csv"
     text = Text(hit.member.open(), "cp1252" if table else "utf-8")
     if hit.format.kind == "json":

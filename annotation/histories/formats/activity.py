@@ -25,7 +25,7 @@ _SEEN = re.compile(
     re.DOTALL,
 )
 # Notices and advertisements of Google are no searches or visits.
-_TOLD = re.compile(r"Used .*|\d+ notifications?")
+_NOTICE = re.compile(r"Used .*|\d+ notifications?")
 _LONGEST_TITLE, _LONGEST_CELL = 100_000, 1 << 20
 
 
@@ -58,7 +58,7 @@ def record(activity: Activity) -> Search | Visit | None:
     query = typed_query(activity.url) or (searched and not seen and _cut(searched)) or ""
     if (query := texts.clean(query)).strip():
         return Search(provider, query, *time)
-    if seen or (activity.url and title and not _TOLD.fullmatch(title)):
+    if seen or (activity.url and title and not _NOTICE.fullmatch(title)):
         return Visit(provider, _cut(seen) if seen else title, *time)
     return None
 
