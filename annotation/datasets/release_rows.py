@@ -6,6 +6,7 @@ read once for each, so that memory does not grow with them.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class GivenPair:
     chosen: str
 
 
-class Layout:
+class Layout(ABC):
     """A release's folder as rows of a bundle; ``faults`` lists what is left out."""
 
     name = ""
@@ -56,9 +57,9 @@ class Layout:
         self.pairs: dict[str, GivenPair] = {}
         self.left_out: set[Place] = set()
 
+    @abstractmethod
     def tasks(self) -> dict[str, tuple[str, dict]]:
         """{name: (kind, settings)} of the tasks that the items are of."""
-        raise NotImplementedError
 
     def rows(self, name: str) -> Rows:
         """The rows of the bundle's file ``name``, each id once."""
@@ -131,9 +132,9 @@ class _Pairs(Layout):
         words = {name: name in labels for name in ("tie", "none")}
         return {TASK: ("selection", {"options": 2} | words)}
 
+    @abstractmethod
     def pair_rows(self) -> Iterator[tuple[Place, dict]]:
         """All pairs; a row has ``half`` and ``tier`` too."""
-        raise NotImplementedError
 
     def queries(self) -> Rows:
         """Each question of each person once."""

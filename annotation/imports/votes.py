@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
@@ -23,8 +23,9 @@ from annotation.core.errors import DomainError
 from annotation.imports import shape
 from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Vote
-from annotation.judging.kinds import config_of, kind_of
+from annotation.judging.kinds import KINDS, config_of, kind_of
 from annotation.judging.kinds.base import Kind
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work.submit import KEY_LIMIT, Option
 from annotation.studies.models import Study
@@ -32,10 +33,6 @@ from annotation.studies.models import Study
 ITEMS_AT_ONCE = 200
 REASON_LIMIT = 5_000
 SEEN_LIMIT = 1_000
-# A scale of words as numbers.
-SCALE = {"no": 1, "unsure": 3, "maybe": 3, "neutral": 3, "yes": 5}
-VERDICTS = {"yes": "accepted", "true": "accepted", "unsure": "uncertain", "maybe": "uncertain"}
-VERDICTS |= {"no": "rejected", "false": "rejected"}
 
 
 class Seen:
@@ -59,29 +56,20 @@ class Seen:
 
 def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None:
     """Kind and settings of a task for items of ``size`` answers; None where none fits."""
-    if mapping.has("attribute"):
-        return ("relevance" if mapping.has("prompt") else "attribute"), {}
-    optional = {"reason": "optional"}
-    if size == 2 and mapping.has("score") and seen.places == 1 and len(seen.criteria) == 1:
-        return "preference", optional | {"points": 7 if max(-seen.low, seen.high - 4) > 2 else 5}
-    if mapping.has("score") or (mapping.has("label") and size == 1):
-        criteria = list(seen.criteria) or [mapping.columns.get("label", ("score",))[0]]
-        return "feedback", {
-            "criteria": criteria[: shape.CRITERIA_LIMIT],
-            "options": min(size, 5),
-            "feedback": "optional",
-        }
-    orders = {label for label in seen.labels if ">" in label}
-    if orders:
-        return "ranking", optional | {
-            "options": size,
-            "ties": any("=" in label for label in orders),
-        }
-    if size in (2, 3):
-        words = {"tie": "tie" in seen.labels, "none": "none" in seen.labels}
-        return "selection", optional | words | {"options": size}
-    if size == 1:
-        return "feedback", {"feedback": "optional"}
+    file = ImportedFile(
+        columns=frozenset(mapping.columns),
+        size=size,
+        labels=frozenset(seen.labels),
+        criteria=tuple(seen.criteria),
+        rated=seen.places,
+        low=seen.low,
+        high=seen.high,
+        label_name=mapping.columns.get("label", ("score",))[0],
+    )
+    for code, kind in KINDS.items():
+        config = kind.imported_config(file)
+        if config is not None:
+            return code, config
     return None
 
 
@@ -336,80 +324,28 @@ def _order(judgment: _Judgment, target: Target) -> tuple[int, ...]:
 
 def _body(judgment: _Judgment, target: Target, signed: bool) -> dict:
     """What the judgment says, in the words of the API's body of its kind."""
-    asks = target.kind.ASKS
-    if "gold" in asks:
-        raise DomainError(_("claims are judged here: their verdicts cannot be imported"))
-    if "options" not in asks:
-        label = judgment.label.lower()
-        if "query" in asks:
-            return {
-                "relevant": {"true": "yes", "1": "yes", "false": "no", "0": "no"}.get(label, label)
-            }
-        verdict = VERDICTS.get(label, label)
-        return {"verdict": verdict, "cause": "other" if verdict != "accepted" else ""}
-    if ">" in judgment.label:
-        return {"ranking": _ranking(judgment, target)}
-    if "criteria" in target.config:
-        return {"answers": _scores(judgment, target)}
-    if "points" in target.config:
-        return {"value": _on_scale(judgment, target.config["points"], signed)}
-    return {"choice": _choice(judgment, target)}
+    return target.kind.imported_body(
+        ImportedJudgment(
+            label=judgment.label,
+            config=target.config,
+            answers=[target.options[number - 1].candidate for number in target.shown],
+            choice=lambda label: _choice(label, target),
+            scores=judgment.scores,
+            signed=signed,
+        )
+    )
 
 
-def _ranking(judgment: _Judgment, target: Target) -> list:
-    """The options' ids, the best first, of an order such as "A>C=B"."""
-    places: list = []
-    for group in judgment.label.split(">"):
-        ids = [_choice(replace(judgment, label=name.strip()), target) for name in group.split("=")]
-        places.append(ids if len(ids) > 1 else ids[0])
-    return places
-
-
-def _choice(judgment: _Judgment, target: Target) -> str:
+def _choice(label: str, target: Target) -> str:
     rows = [target.names[number - 1] for number in target.shown]
-    label = shape.choice_of(judgment.label, [row[0] for row in rows], [row[1] for row in rows])
-    if label is None:
-        raise DomainError(_("the item has no answer “%s”") % judgment.label[:80])
-    if not label.isdigit():
-        if not target.config.get(label):
-            raise DomainError(_("the item's task allows no “%s”") % label)
-        return label
-    return target.options[target.shown[int(label) - 1] - 1].candidate
-
-
-def _on_scale(judgment: _Judgment, points: int, signed: bool) -> int:
-    values = list(judgment.scores.values()) or [judgment.label]
-    try:
-        value = int(values[0])
-    except ValueError:
-        raise DomainError(_("“%s” is no place on the scale") % str(values[0])[:60]) from None
-    if signed:  # 0 is the middle of the scale
-        value += points // 2 + 1
-    if not 1 <= value <= points:
-        raise DomainError(_("“%s” is no place on the scale") % str(values[0])[:60])
-    return value
-
-
-def _scores(judgment: _Judgment, target: Target) -> dict:
-    criteria, scores = target.config["criteria"], judgment.scores
-    if not scores:
-        if len(criteria) > 1:
-            raise DomainError(_("a label stands for no score: the task has several criteria"))
-        scores = {f"1/{criteria[0]}": SCALE.get(judgment.label.lower(), judgment.label)}
-    answers: dict = defaultdict(dict)
-    for name, value in scores.items():
-        place, criterion = name.split("/", 1)
-        if criterion not in criteria:
-            raise DomainError(_("the task has no criterion “%s”") % criterion[:60])
-        if int(place) > len(target.shown):
-            raise DomainError(_("the item has no answer “%s”") % place)
-        number = str(value)
-        if number not in ("1", "2", "3", "4", "5"):
-            words = {"score": number[:60], "criterion": criterion}
-            raise DomainError(_("the score %(score)s of “%(criterion)s” is not 1 to 5") % words)
-        candidate = target.options[target.shown[int(place) - 1] - 1].candidate
-        answers[candidate][criterion] = {"score": int(number), "feedback": ""}
-    return answers
+    choice = shape.choice_of(label, [row[0] for row in rows], [row[1] for row in rows])
+    if choice is None:
+        raise DomainError(_("the item has no answer “%s”") % label[:80])
+    if choice.isdigit():
+        return target.options[target.shown[int(choice) - 1] - 1].candidate
+    if not target.config.get(choice):
+        raise DomainError(_("the item's task allows no “%s”") % choice)
+    return choice
 
 
 def _people(study: Study, names: set[str]) -> dict[str, int]:

@@ -7,6 +7,7 @@ from annotation.core.errors import DomainError
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import KINDS, answers_of, config_of_task, labels
 from annotation.judging.kinds.base import Kind
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING
 from annotation.judging.models import Item, Judgment
 from annotation.judging.work import present
@@ -61,6 +62,52 @@ def test_default_settings_are_right_and_others_are_refused(code):
     assert (most > 0) == ("options" in kind.ASKS) and least <= most
     with pytest.raises(DomainError, match="has no setting “colour”"):
         kind.check_config({"colour": "red"})
+
+
+def shown_by(*columns, size=2, labels=(), criteria=(), rated=1, low=0, high=5):
+    return ImportedFile(
+        frozenset(columns), size, frozenset(labels), criteria, rated, low, high, "grade"
+    )
+
+
+FILES = [
+    (shown_by("prompt", "label", labels=["a", "tie"]), "selection", {"options": 2, "tie": True}),
+    (shown_by("prompt", "label", labels=["c"], size=3), "selection", {"options": 3, "tie": False}),
+    (shown_by("prompt", "score", criteria=("help",)), "preference", {"points": 5}),
+    (shown_by("score", criteria=("help",), low=-3, high=3), "preference", {"points": 7}),
+    (shown_by("score", criteria=("help",), rated=2), "feedback", {"options": 2}),
+    (shown_by("prompt", "label", size=1), "feedback", {"criteria": ["grade"]}),
+    (shown_by("prompt", size=1), "feedback", {}),
+    (shown_by("attribute", "label"), "attribute", {}),
+    (shown_by("attribute", "prompt", "label"), "relevance", {}),
+    (shown_by("label", labels=["A>B=C", "B>A>C"], size=3), "ranking", {"ties": True}),
+    (shown_by("prompt", "label", size=4), None, {}),
+]
+
+
+@pytest.mark.parametrize(("file", "code", "wanted"), FILES)
+def test_a_task_for_imported_judgments_is_of_the_first_kind_that_fits(file, code, wanted):
+    configs = {name: kind.imported_config(file) for name, kind in KINDS.items()}
+    fitting = [name for name, config in configs.items() if config is not None]
+    assert fitting[:1] == ([code] if code else [])
+    for name in fitting:
+        KINDS[name].check_config(configs[name])
+    assert not code or wanted.items() <= configs[code].items()
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_what_no_file_can_hold_of_a_kind_is_refused(code):
+    judgment = ImportedJudgment("no such word", KINDS[code].check_config({}), ["x"], lambda _: "x")
+    if any(of == code for _file, of, _wanted in FILES):
+        try:
+            body = KINDS[code].imported_body(judgment)
+        except DomainError as refusal:
+            assert refusal.sentence
+        else:
+            assert body.keys() <= KINDS[code].Body().fields.keys()
+    else:
+        with pytest.raises(DomainError, match="judgments of this kind cannot be imported"):
+            KINDS[code].imported_body(judgment)
 
 
 def test_the_study_of_every_kind_has_every_kind_that_a_bundle_can_hold():

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement import reading
 from annotation.agreement.models import ItemTier
-from annotation.agreement.reading import AUDIT_TASK
+from annotation.agreement.reading import AUDIT_TASK, TIERED
 from annotation.agreement.tiers import reserve, rules
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
@@ -200,7 +200,7 @@ def _task(study, by) -> TaskDefinition:
     """The audit's task, made where missing, with the guideline of the task of three."""
     task = study.tasks.filter(name=AUDIT_TASK).order_by("-version").first()
     if task:
-        if task.kind != "selection" or task.config["options"] != 2:
+        if task.kind not in TIERED or task.config["options"] != 2:
             raise Conflict(
                 _("The task “%(task)s” is not one of two answers: the audit needs its name.")
                 % {"task": AUDIT_TASK}
@@ -210,11 +210,11 @@ def _task(study, by) -> TaskDefinition:
     created = TaskDefinition.objects.create(
         study=study,
         name=AUDIT_TASK,
-        kind="selection",
+        kind=TIERED[0],
         overlap=rules.DEFAULT.panel,
         guideline=asked.guideline if asked else "",
         translations=asked.translations if asked else {},
-        config=kind_of("selection").check_config({"options": 2}),
+        config=kind_of(TIERED[0]).check_config({"options": 2}),
     )
     audit.record(by, "task.define", created, version=created.version)
     return created

@@ -39,6 +39,7 @@ def overview(request, slug):
         "tasks": tasks,
         "task": task,
         "ruled": ruled,
+        "counted": bool(task) and kind_of(task.kind).COUNTED,
         "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "judging/adjudicate.html", context)

@@ -15,6 +15,7 @@ from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.text import clean
 from annotation.judging.batches.open import open_batch
+from annotation.judging.kinds import KINDS
 from annotation.judging.models import ClaimReview, Draft, Judgment, Score, Slot
 from annotation.queries import gold
 from annotation.queries.models import GoldResponse, Query
@@ -156,7 +157,8 @@ def _close_earlier(response: GoldResponse) -> None:
 
 def _open_claims(study: Study) -> None:
     """Open the owner's items of the claims that are new, in every claims task of the study."""
-    tasks = study.tasks.filter(kind="claims").order_by("name", "-version").distinct("name")
+    kinds = [code for code, kind in KINDS.items() if "gold" in kind.ASKS]
+    tasks = study.tasks.filter(kind__in=kinds).order_by("name", "-version").distinct("name")
     if study.status == Study.Status.OPEN:
         for task in tasks:
             open_batch(study, task)

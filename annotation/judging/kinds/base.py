@@ -21,6 +21,7 @@ from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
 from annotation.judging.kinds.body import Body
 from annotation.judging.kinds.form import TaskForm
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.tables import Item, Judgment
 
@@ -98,6 +99,17 @@ class Kind(Protocol):
         ``attribute`` is whether it has one. Only of kinds with PUBLISHED.
         """
         return {}
+
+    def imported_config(self, file: ImportedFile) -> dict[str, Any] | None:
+        """The settings of a task for the items of ``file``; None where it is of another kind.
+
+        Of several kinds that fit, the first of ``KINDS`` is taken.
+        """
+        return None
+
+    def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
+        """The API's body that stands for ``judgment``; DomainError where it has none."""
+        raise DomainError(_("judgments of this kind cannot be imported"))
 
     def options_range(self, config: dict) -> tuple[int, int]:
         """The least and the greatest number of answers that an item shows."""

@@ -13,6 +13,15 @@ from annotation.judging.kinds.attribute.tables import AttributeVerdict
 from annotation.judging.kinds.form import TaskForm
 
 Verdict, Cause = AttributeVerdict.Verdict, AttributeVerdict.Cause
+# Words of other tools.
+IMPORTED = {
+    "yes": Verdict.ACCEPTED,
+    "true": Verdict.ACCEPTED,
+    "unsure": Verdict.UNCERTAIN,
+    "maybe": Verdict.UNCERTAIN,
+    "no": Verdict.REJECTED,
+    "false": Verdict.REJECTED,
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,14 @@ class AttributeKind(base.Kind):
     Form = TaskForm
     Body = AttributeBody
     ASKS = ("attribute",)
+
+    def imported_config(self, file):
+        return {} if file.has("attribute") and not file.has("prompt") else None
+
+    def imported_body(self, judgment):
+        label = judgment.label.lower()
+        verdict = IMPORTED.get(label, label)
+        return {"verdict": verdict, "cause": Cause.OTHER if verdict != Verdict.ACCEPTED else ""}
 
     def plan(self, study, task, scope=planning.EVERYTHING):
         return planning.attributes(study, task, scope)

@@ -20,6 +20,8 @@ from annotation.judging.kinds.feedback.tables import Feedback, Score
 
 CRITERIA_LIMIT = 12
 SCALE = range(1, 6)
+# Words of other tools as scores.
+WORDS = {"no": 1, "unsure": 3, "maybe": 3, "neutral": 3, "yes": 5}
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,37 @@ class FeedbackKind(base.Kind):
     }
     LEVEL = "ordinal"
     SHAPE = "scores"
+
+    def imported_config(self, file):
+        if file.has("attribute") or not (file.has("score") or file.size == 1):
+            return None
+        if not file.has("score") and not file.has("label"):
+            return {"feedback": "optional"}
+        # A label alone is the score on a criterion of its column's name.
+        criteria = file.criteria or (file.label_name,)
+        return {
+            "criteria": list(criteria[:CRITERIA_LIMIT]),
+            "options": min(file.size, OPTIONS_LIMIT),
+            "feedback": "optional",
+        }
+
+    def imported_body(self, judgment):
+        criteria, scores = judgment.config["criteria"], judgment.scores
+        if not scores:
+            if len(criteria) > 1:
+                raise DomainError(_("a label stands for no score: the task has several criteria"))
+            scores = {f"1/{criteria[0]}": WORDS.get(judgment.label.lower(), judgment.label)}
+        answers: dict[str, dict] = defaultdict(dict)
+        for name, value in scores.items():
+            place, criterion = name.split("/", 1)
+            if criterion not in criteria:
+                raise DomainError(_("the task has no criterion “%s”") % criterion[:60])
+            answer, number = judgment.answer(place), str(value)
+            if number not in map(str, SCALE):
+                words = {"score": number[:60], "criterion": criterion}
+                raise DomainError(_("the score %(score)s of “%(criterion)s” is not 1 to 5") % words)
+            answers[answer][criterion] = {"score": int(number), "feedback": ""}
+        return {"answers": answers}
 
     def check_config(self, config: dict) -> dict:
         """``criteria`` names, ``options`` how many answers stand side by side (1 to 5; 1 is one at

@@ -57,6 +57,27 @@ class PreferenceKind(base.Kind):
     DEFAULTS = {"options": 2, "points": 5, "pairs_per_query": 1, "attribute": False}
     LEVEL = "ordinal"
 
+    def imported_config(self, file):
+        compares = file.size == 2 and file.rated == 1 and len(file.criteria) == 1
+        if file.has("attribute") or not file.has("score") or not compares:
+            return None
+        points = 7 if max(-file.low, file.high - 4) > 2 else 5
+        return {"reason": "optional", "points": points}
+
+    def imported_body(self, judgment):
+        stated = next(iter(judgment.scores.values()), judgment.label)
+        wrong = DomainError(_("“%s” is no place on the scale") % str(stated)[:60])
+        points = judgment.config["points"]
+        try:
+            value = int(stated)
+        except ValueError:
+            raise wrong from None
+        if judgment.signed:  # 0 is the middle of the scale
+            value += points // 2 + 1
+        if not 1 <= value <= points:
+            raise wrong
+        return {"value": value}
+
     def check_config(self, config: dict) -> dict:
         """``points`` 5 or 7, ``pairs_per_query`` as in a selection, ``attribute`` whether items
         name the attribute by which one of the answers was personalised.

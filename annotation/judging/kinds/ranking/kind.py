@@ -46,6 +46,20 @@ class RankingKind(base.Kind):
         common.check_whole("options", full["options"], *OPTIONS)
         return full
 
+    def imported_config(self, file):
+        if file.has("attribute") or file.has("score") or not file.orders or file.size == 1:
+            return None
+        ties = any("=" in label for label in file.orders)
+        return {"reason": "optional", "options": file.size, "ties": ties}
+
+    def imported_body(self, judgment):
+        """The options' ids, the best first, of an order such as "A>C=B"."""
+        places: list[str | list[str]] = []
+        for group in judgment.label.split(">"):
+            ids = [judgment.choice(name.strip()) for name in group.split("=")]
+            places.append(ids if len(ids) > 1 else ids[0])
+        return {"ranking": places}
+
     def plan(self, study, task, scope=planning.EVERYTHING):
         rows = planning.grouped(study, task, scope)
         return (row for row in rows if len(row["candidates"]) == task.config["options"])

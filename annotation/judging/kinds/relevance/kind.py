@@ -12,6 +12,9 @@ from annotation.judging.kinds.form import TaskForm
 from annotation.judging.kinds.relevance.form import RelevanceBody
 from annotation.judging.kinds.relevance.tables import Relevance
 
+# Words of other tools.
+IMPORTED = {"true": "yes", "1": "yes", "false": "no", "0": "no"}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -33,6 +36,13 @@ class RelevanceKind(base.Kind):
     Form = TaskForm
     Body = RelevanceBody
     ASKS = ("query", "attribute")
+
+    def imported_config(self, file):
+        return {} if file.has("attribute", "prompt") else None
+
+    def imported_body(self, judgment):
+        label = judgment.label.lower()
+        return {"relevant": IMPORTED.get(label, label)}
 
     def plan(self, study, task, scope=planning.EVERYTHING):
         return planning.attributes_by_query(study, task, scope)

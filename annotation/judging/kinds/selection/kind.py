@@ -59,6 +59,15 @@ class SelectionKind(base.Kind):
         options, labels = len(texts("candidates")), texts("labels")
         return {"options": options} | {name: name in labels for name in SPECIAL}
 
+    def imported_config(self, file):
+        if file.has("attribute") or file.has("score") or file.orders or file.size not in (2, 3):
+            return None
+        special = {name: name in file.labels for name in SPECIAL}
+        return {"reason": "optional", "options": file.size} | special
+
+    def imported_body(self, judgment):
+        return {"choice": judgment.choice(judgment.label)}
+
     def plan(self, study, task, scope=planning.EVERYTHING):
         return planning.compared(study, task, scope)
 

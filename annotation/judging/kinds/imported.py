@@ -1,0 +1,60 @@
+"""Judgments from files of other tools: what a kind is asked about them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+
+
+@dataclass(frozen=True)
+class ImportedFile:
+    """What a file shows of the task behind it.
+
+    ``columns`` are what its columns stand for ("prompt", "attribute", "label", "score"), ``size``
+    is how many answers an item shows, ``labels`` and ``criteria`` those that occur, ``rated`` how
+    many of an item's answers have scores, ``low`` and ``high`` the range of the scores,
+    ``label_name`` the name of the column of labels.
+    """
+
+    columns: frozenset[str]
+    size: int
+    labels: frozenset[str]
+    criteria: tuple[str, ...]
+    rated: int
+    low: float
+    high: float
+    label_name: str
+
+    def has(self, *columns: str) -> bool:
+        """Whether it has each of these columns."""
+        return self.columns.issuperset(columns)
+
+    @property
+    def orders(self) -> set[str]:
+        """The labels that put answers in order, such as "A>C=B"."""
+        return {label for label in self.labels if ">" in label}
+
+
+@dataclass(frozen=True)
+class ImportedJudgment:
+    """What one person says of one item.
+
+    ``scores`` are by "PLACE/CRITERION", ``answers`` the ids of the answers by their place (from 1).
+    ``choice(label)`` is the id of the answer that a label names, or "tie" or "none"; it raises
+    DomainError. ``signed``: scores of pairs are below zero for one side and above it for the other.
+    """
+
+    label: str
+    config: dict
+    answers: list[str]
+    choice: Callable[[str], str]
+    scores: dict = field(default_factory=dict)
+    signed: bool = False
+
+    def answer(self, place: str) -> str:
+        """The id of the answer at a place; DomainError where the item has no such answer."""
+        if int(place) > len(self.answers):
+            raise DomainError(_("the item has no answer “%s”") % place)
+        return self.answers[int(place) - 1]
