@@ -105,7 +105,7 @@ def _personas(study) -> QuerySet:
 
 def _items(study) -> QuerySet:
     options = ItemOption.objects.select_related("candidate").order_by("number")
-    work = Item.objects.work().filter(study=study, position__gt=0)
+    work = Item.objects.work().filter(study=study)
     related = work.select_related("batch__task", "query", "attribute")
     return related.prefetch_related(Prefetch("options", options))
 

@@ -190,7 +190,7 @@ class CloseBatch(StudyView):
 
 def _counted(batches: QuerySet) -> QuerySet:
     """Batches with ``judgments``, made, of ``wanted``."""
-    items = Item.objects.filter(batch=OuterRef("pk"), position__gt=0).values("batch")
+    items = Item.objects.originals().filter(batch=OuterRef("pk")).values("batch")
     sums = {"judgments": Sum("done"), "wanted": Sum("overlap")}
     counts = {
         name: Coalesce(Subquery(items.annotate(total=total).values("total")), 0)

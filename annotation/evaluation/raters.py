@@ -72,7 +72,6 @@ def units(study, task: str, model: str, asked=None) -> list[Unit]:
         study=study,
         batch__task__name=task,
         batch__purpose=Batch.Purpose.WORK,
-        position__gt=0,
     ).exclude(pk__in=rated.values("item"))
     items = items.select_related("batch__task", "query", "attribute", "persona_version")
     items = items.prefetch_related("options__candidate", "attribute__evidence")

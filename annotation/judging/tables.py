@@ -48,6 +48,10 @@ class ItemQuerySet(models.QuerySet):
         """Items whose judgments count: no checks."""
         return self.filter(batch__purpose=Batch.Purpose.WORK)
 
+    def originals(self) -> "ItemQuerySet":
+        """Items that were not made for one person: no repeats or second trainings."""
+        return self.filter(made_for=None)
+
     def shared(self) -> "ItemQuerySet":
         """Items that anybody may judge: an owner's are nobody else's business."""
         # A task that was defined before the setting has no such key.
@@ -73,8 +77,17 @@ class Item(models.Model):
     persona_version = models.ForeignKey(
         PersonaVersion, on_delete=models.PROTECT, null=True, related_name="items"
     )
-    # Place in the study: slots are handed out in this order.
-    position = models.BigIntegerField()
+    # Place in the study: slots are handed out in this order. Copies for one person have none, so
+    # that making one neither waits for others nor moves the places of the study's work.
+    position = models.BigIntegerField(null=True)
+    # Of repeats and second trainings: the one person whom this copy of an item is shown to.
+    made_for = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        db_index=False,
+    )
     overlap = models.PositiveSmallIntegerField()
     # Of checks: the right answer (the `label` of the kind's Answer), why it is,
     # and of repeats and copies the item that is shown again.
@@ -104,6 +117,18 @@ class Item(models.Model):
             models.UniqueConstraint(fields=["study", "position"], name="item_position"),
             models.CheckConstraint(
                 condition=Q(done__lte=models.F("overlap")), name="item_never_over_overlap"
+            ),
+            models.CheckConstraint(
+                condition=Q(position__isnull=False, made_for=None)
+                | Q(position=None, made_for__isnull=False),
+                name="item_has_a_place_or_a_person",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["made_for", "study"],
+                condition=Q(made_for__isnull=False),
+                name="item_copies",
             ),
         ]
 
@@ -146,7 +171,7 @@ class Slot(models.Model):
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="slots", db_index=False)
     # 0 .. overlap-1 within the item: decides the shown order (ordering.shown_order).
     ordinal = models.PositiveSmallIntegerField()
-    # The item's position, here for the hand-out index.
+    # The item's position (of a copy that of the item it repeats), here for the hand-out index.
     position = models.BigIntegerField()
     status = models.CharField(max_length=6, choices=Status, default=Status.OPEN)
     annotator = models.ForeignKey(

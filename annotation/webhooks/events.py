@@ -31,7 +31,7 @@ def _judged_items(study: Study, since: datetime):
     lately = Judgment.objects.filter(
         slot__item=OuterRef("pk"), slot__study=study, submitted_at__gte=since
     )
-    work = Item.objects.work().filter(study=study, position__gt=0)
+    work = Item.objects.work().filter(study=study)
     return work.filter(Exists(lately), done__gte=F("overlap"))
 
 
@@ -44,7 +44,7 @@ def _items(study: Study, since: datetime) -> Events:
 
 
 def _batches(study: Study, since: datetime) -> Events:
-    waiting = Item.objects.filter(batch=OuterRef("pk"), done__lt=F("overlap"), position__gt=0)
+    waiting = Item.objects.originals().filter(batch=OuterRef("pk"), done__lt=F("overlap"))
     judged = Batch.objects.filter(pk__in=_judged_items(study, since).values("batch"))
     for batch in judged.filter(~Exists(waiting)).select_related("task"):
         yield str(batch.pk), {"batch": batch.pk, "task": batch.task.name, "items": batch.size}

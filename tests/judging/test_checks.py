@@ -3,8 +3,10 @@
 import itertools
 import re
 from collections import Counter
+from importlib import import_module
 
 import pytest
+from django.db import IntegrityError, connection, transaction
 from django.urls import reverse
 
 from annotation.agreement import reading
@@ -151,6 +153,47 @@ def test_a_repeat_is_an_own_earlier_item_at_least_so_many_judgments_later(cast, 
     again = Item.objects.exclude(repeats=None).first()
     shown = [list(one.options.values_list("number", "candidate")) for one in (again, again.repeats)]
     assert shown[0] == shown[1]
+
+
+def test_a_repeat_is_a_copy_for_one_person_without_a_place_of_the_study(cast, tea):
+    cast.open(tea, items=3, overlap=2)
+    rates(tea, repeat_every=1)
+    places = list(tea.items.originals().values_list("position", flat=True))
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    for person in (ann, bo):
+        assert "repeat" in purposes(tea, person)
+    copies = tea.items.exclude(made_for=None)
+    assert set(copies.values_list("made_for", flat=True)) == {ann.pk, bo.pk}
+    assert set(copies.values_list("position", flat=True)) == {None}
+    for slot in Slot.objects.filter(item__in=copies).select_related("item__repeats"):
+        assert slot.position == slot.item.repeats.position
+        assert slot.annotator_id == slot.item.made_for_id == slot.reserved_for_id
+    assert list(tea.items.originals().values_list("position", flat=True)) == places
+    with pytest.raises(IntegrityError, match="item_has_a_place_or_a_person"), transaction.atomic():
+        copies.update(position=99)
+
+
+def test_copies_with_places_below_zero_become_copies_with_their_person(cast, tea):
+    cast.open(tea, items=6, overlap=2)
+    rates(tea, repeat_every=1)
+    for name in ("Ann", "Bo"):
+        purposes(tea, cast.person(name))
+    items = tea.items.order_by("pk").values_list("pk", "position", "made_for")
+    slots = Slot.objects.order_by("pk").values_list("pk", "position")
+    before = list(items), list(slots)
+    migration = import_module("annotation.judging.migrations.0009_copies_for_one_person")
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE judging_item DROP CONSTRAINT item_has_a_place_or_a_person")
+        cursor.execute(migration.BACKWARDS)
+    copies = tea.items.filter(position__lt=0)
+    assert copies.count() == tea.items.exclude(repeats=None).count() > 2
+    assert set(Slot.objects.filter(item__in=copies).values_list("position", flat=True)) == set(
+        copies.values_list("position", flat=True)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(migration.FORWARDS)
+    assert (list(items.all()), list(slots.all())) == before
 
 
 def test_repeats_say_who_is_consistent_and_gold_who_is_right(cast, tea):

@@ -130,7 +130,7 @@ def retire(request, slug, pk):
 
 def _of(study):
     """Training and gold items, without the copies for one person."""
-    items = Item.objects.filter(study=study, batch__purpose__in=checks.PURPOSES, position__gt=0)
+    items = Item.objects.originals().filter(study=study, batch__purpose__in=checks.PURPOSES)
     return items.select_related("batch__task", "query", "attribute").prefetch_related("options")
 
 
@@ -169,7 +169,7 @@ def _rows(study, purpose: str) -> list[dict]:
     right, answered = Counter(), Counter()
     for outcome in hidden_checks.outcomes(study, purpose):
         # A second training counts for the item that it copies.
-        item = outcome.item.repeats_id if outcome.item.position < 0 else outcome.item.pk
+        item = outcome.item.repeats_id if outcome.item.made_for_id else outcome.item.pk
         answered[item] += 1
         right[item] += outcome.right
     items = _of(study).filter(batch__purpose=purpose).order_by("position")

@@ -85,7 +85,7 @@ def _slot(item, desk: Desk) -> Slot:
         study_id=desk.study_id,
         item=copy,
         ordinal=0,
-        position=copy.position,
+        position=item.position,
         reserved_for_id=desk.annotator_id,
         returned=True,
     )

@@ -20,9 +20,6 @@ from annotation.judging.kinds import answers_of, config_of, kind_of
 from annotation.judging.models import Batch, Desk, Handback, Item, ItemOption, Judgment, Slot
 
 Purpose = Batch.Purpose
-# Repeats and second trainings are placed below zero, a stretch for each desk, so that handing one
-# out neither waits for others nor moves the places of the study's work.
-PLACES_A_DESK = 1 << 20
 # What a handed-back check waits for: the person it was made for.
 _WAITING = """
     UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
@@ -34,14 +31,15 @@ _WAITING = """
                   AND NOT EXISTS (SELECT 1 FROM judging_handback h
                                   WHERE h.annotator_id = %(me)s AND h.item_id = s.item_id
                                     AND h.cause = 'skipped')
-                ORDER BY b.purpose <> 'training', abs(i.position) LIMIT 1 FOR UPDATE OF s)
+                ORDER BY b.purpose <> 'training', s.position LIMIT 1 FOR UPDATE OF s)
     RETURNING id"""
 _MAKE = """
     INSERT INTO judging_slot (id, study_id, item_id, ordinal, position, status, returned,
                               annotator_id, reserved_for_id, claimed_at, lease_expires_at)
     SELECT gen_random_uuid(), i.study_id, i.id,
            (SELECT coalesce(max(o.ordinal) + 1, 0) FROM judging_slot o WHERE o.item_id = i.id),
-           i.position, 'held', false, %(me)s, %(me)s, now(), now() + %(lease)s
+           coalesce(i.position, (SELECT o.position FROM judging_item o WHERE o.id = i.repeats_id)),
+           'held', false, %(me)s, %(me)s, now(), now() + %(lease)s
     FROM judging_item i WHERE i.id = %(item)s
     RETURNING id"""
 
@@ -159,7 +157,7 @@ def copy(old: Item, desk: Desk, batch: Batch) -> Item:
     return copied(
         old,
         batch,
-        position=-desk.pk * PLACES_A_DESK - _copies(desk).count(),
+        made_for_id=desk.annotator_id,
         external_id=f"{batch.purpose}-{uuid4()}",
         expected=old.expected,
         explanation=old.explanation,
@@ -168,11 +166,8 @@ def copy(old: Item, desk: Desk, batch: Batch) -> Item:
 
 
 def _copies(desk: Desk):
-    """Items that were made for this person alone, by their stretch of places."""
-    first = -desk.pk * PLACES_A_DESK
-    return Item.objects.filter(
-        study=desk.study_id, position__range=(first - PLACES_A_DESK + 1, first)
-    )
+    """Items that were made for this person alone."""
+    return Item.objects.filter(study=desk.study_id, made_for=desk.annotator_id)
 
 
 def copied(old: Item, batch: Batch, **fields) -> Item:

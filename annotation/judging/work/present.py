@@ -33,7 +33,8 @@ _SHOW = """
            THEN (SELECT sum(other.size) FROM judging_batch other
                  WHERE other.study_id = s.study_id AND other.purpose = 'work')
            ELSE (SELECT count(*) FROM judging_slot mine
-                 JOIN judging_item own ON own.id = mine.item_id AND own.position > 0
+                 JOIN judging_item original ON original.id = mine.item_id
+                      AND original.made_for_id IS NULL
                  WHERE mine.study_id = s.study_id AND mine.reserved_for_id = %(me)s
                    AND mine.status <> 'void') END
            -- With the checks to come: nobody must see one by the number it adds.
