@@ -91,6 +91,26 @@ def _database(url: str) -> dict:
     }
 
 
+def _log_in_server() -> dict | None:
+    """The OpenID Connect provider of ATTUNE_OIDC_*, as allauth has it; None where none is set."""
+    names = ("URL", "CLIENT_ID", "SECRET")
+    values = {name: env.str(f"ATTUNE_OIDC_{name}") for name in names}
+    if not any(values.values()):
+        return None
+    if missing := [f"ATTUNE_OIDC_{name}" for name, value in values.items() if not value]:
+        raise ImproperlyConfigured(f"OpenID Connect also needs {' and '.join(missing)}.")
+    address = env.address("ATTUNE_OIDC_URL", "")
+    if urlsplit(address).scheme != "https" and urlsplit(address).hostname not in LOOPBACK:
+        raise ImproperlyConfigured("ATTUNE_OIDC_URL must begin with https://.")
+    return {
+        "provider_id": "main",
+        "name": env.str("ATTUNE_OIDC_NAME", urlsplit(address).hostname or ""),
+        "client_id": values["CLIENT_ID"],
+        "secret": values["SECRET"],
+        "settings": {"server_url": address},
+    }
+
+
 def _mail_server(url: str) -> dict:
     """Django's settings of a mail server from ``smtp+tls://user:password@host:587``."""
     try:
@@ -99,6 +119,13 @@ def _mail_server(url: str) -> dict:
         sentence = "ATTUNE_EMAIL_URL must look like smtp+tls://user:password@host:587."
         raise ImproperlyConfigured(sentence) from error
 
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 # --- The installation -----------------------------------------------------------------------
 
@@ -149,6 +176,8 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "csp",
     "django_htmx",
     "template_partials",
@@ -258,7 +287,7 @@ ALLAUTH_TRUSTED_PROXY_COUNT = PROXY_COUNT
 # still outlasts this rate by thousands of years.
 ACCOUNT_RATE_LIMITS = {"join_code": "300/10m/ip", "crowd_enter": "300/10m/ip"}
 # Whether whoever does more than annotate needs a second factor: yes where others can reach us.
-PUBLIC = urlsplit(BASE_URL).hostname not in ("127.0.0.1", "localhost", "::1")
+PUBLIC = urlsplit(BASE_URL).hostname not in LOOPBACK
 REQUIRE_MFA = env.bool("ATTUNE_REQUIRE_MFA", PUBLIC)
 MFA_ADAPTER = "annotation.accounts.adapter.SealedSecrets"
 MFA_SUPPORTED_TYPES = ["webauthn", "totp", "recovery_codes"]
@@ -278,6 +307,17 @@ MFA_TOTP_ISSUER = "Attune"
 MFA_TOTP_TOLERANCE = 0
 # People come by invitation; without a mail server no address could be confirmed.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
+# A log-in server of the organisation's. It opens the account of an address that it confirmed;
+# others come by invitation as anybody does, unless its people are all let in.
+OIDC = _log_in_server()
+OIDC_OPENS_ACCOUNTS = env.bool("ATTUNE_OIDC_OPENS_ACCOUNTS", False)
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {"APPS": [OIDC] if OIDC else [], "OAUTH_PKCE_ENABLED": True}
+}
+SOCIALACCOUNT_ADAPTER = "annotation.studies.adapter.LogInServer"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
 LOGIN_URL = reverse_lazy("account_login")
 LOGIN_REDIRECT_URL = "home"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
@@ -292,7 +332,8 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF],
         "font-src": [SELF],
         "connect-src": [SELF],
-        "form-action": [SELF],
+        # A form that leads on to the log-in server counts as sent there.
+        "form-action": [SELF, *([_origin(OIDC["settings"]["server_url"])] if OIDC else [])],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
         "object-src": [NONE],

@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("annotation.accounts.urls")),
     path("accounts/", include("allauth.account.urls")),
     path("accounts/2fa/", include("allauth.mfa.urls")),
+    path("accounts/elsewhere/", include("allauth.socialaccount.urls")),
     path("", include("annotation.studies.urls")),
     path("", include("annotation.histories.urls")),
     path("", include("annotation.personas.urls")),

@@ -1,10 +1,20 @@
 from django.urls import path
 
-from annotation.accounts import views
+from annotation.accounts import elsewhere, views
 
 urlpatterns = [
     path("accounts/email/", views.addresses, name="account_email"),
     path("accounts/2fa/totp/picture.svg", views.totp_picture, name="totp-picture"),
+    path(
+        "accounts/openid/<slug:provider_id>/login/",
+        elsewhere.log_in,
+        name="openid_connect_login",
+    ),
+    path(
+        "accounts/openid/<slug:provider_id>/login/callback/",
+        elsewhere.come_back,
+        name="openid_connect_callback",
+    ),
     path("language/", views.language, name="language"),
     path("tokens/", views.tokens, name="tokens"),
     path("tokens/<int:pk>/revoke/", views.revoke, name="token-revoke"),

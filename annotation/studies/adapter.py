@@ -1,8 +1,11 @@
 """Who may open an account: whoever holds an invitation or a join code that is still valid."""
 
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from django.conf import settings
 from django.http import HttpRequest
 
 from annotation.accounts.adapter import Accounts
+from annotation.accounts.models import User
 from annotation.core.errors import NotFound
 from annotation.studies import codes, members
 from annotation.studies.models import Invitation, JoinCode
@@ -22,6 +25,44 @@ class InvitedOnly(Accounts):
             return kind == "code" and bool(codes.standing(pk))
         except NotFound:
             return False
+
+
+class LogInServer(DefaultSocialAccountAdapter):
+    """Whom the organisation's log-in server sends: who has an account, or comes by invitation."""
+
+    def list_apps(self, request: HttpRequest, provider=None, client_id=None) -> list:
+        """The one of the settings: no row of the database can name a log-in server."""
+        from allauth.socialaccount.models import SocialApp
+
+        configured = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
+        apps = [SocialApp(provider="openid_connect", **values) for values in configured]
+        return [
+            app
+            for app in apps
+            if provider in (None, app.provider, app.provider_id)
+            and client_id in (None, app.client_id)
+        ]
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin) -> bool:
+        return settings.OIDC_OPENS_ACCOUNTS or InvitedOnly(request).is_open_for_signup(request)
+
+    def authenticate_by_email(self, sociallogin) -> tuple[User, str] | None:
+        """The account whose log-in name is an address that the server confirmed.
+
+        Only a plain `true` confirms it: some servers send the text "false".
+        """
+        for address in sociallogin.email_addresses:
+            address.verified = address.verified is True
+            user = User.objects.filter(email__iexact=address.email).first()
+            if address.verified and user:
+                return user, address.email
+        return None
+
+    def populate_user(self, request: HttpRequest, sociallogin, data: dict):
+        """The name is one field here."""
+        user = super().populate_user(request, sociallogin, data)
+        user.name = str(data.get("name") or "")[:120]
+        return user
 
 
 def admit(request: HttpRequest, pass_: Invitation | JoinCode) -> None:

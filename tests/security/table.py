@@ -357,6 +357,15 @@ TABLE = {
     "account_reset_password_done": account(SAY, SAY),
     "account_reset_password_from_key": account(SHUT, SHUT, uidb36="1", key="guessed"),
     "account_reset_password_from_key_done": account(SAY, SAY),
+    # No log-in server is set.
+    "openid_connect_login": account(NONE, NONE, provider_id="main"),
+    "openid_connect_callback": account(NONE, NONE, provider_id="main"),
+    "socialaccount_login_cancelled": account(SAY, SAY),
+    "socialaccount_login_error": account(
+        "401 401 405 405 405 405 200", "401 401 405 405 405 405 200"
+    ),
+    "socialaccount_signup": account(AWAY, AWAY),
+    "socialaccount_connections": account(AWAY, OPEN),
     # Its pages ask for the password once more; who has no second factor has nothing to see.
     "mfa_index": account(AWAY, SAY),
     "mfa_list_webauthn": account(AWAY, SAY),
