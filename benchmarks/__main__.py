@@ -30,6 +30,7 @@ NAMES = (
         "evaluate",
         "train",
         "generation",
+        "cluster",
     ),
 )
 PACKAGES = ("django", "psycopg", "celery", "gunicorn", "redis", "numpy", "scipy", "pyarrow",

@@ -8,6 +8,7 @@ from annotation.api import (
     histories,
     imports,
     owner_queries,
+    personalbench,
     release_imports,
     releases,
     rows,
@@ -68,6 +69,16 @@ urlpatterns = [
         "v1/studies/<slug:slug>/generation/<int:run>/",
         generation.OneRun.as_view(),
         name="api-run",
+    ),
+    path(
+        "v1/studies/<slug:slug>/conversations/",
+        personalbench.ConversationsOfStudy.as_view(),
+        name="api-conversations",
+    ),
+    path(
+        "v1/studies/<slug:slug>/attributes/make/",
+        personalbench.AttributesMade.as_view(),
+        name="api-attributes-make",
     ),
     path("v1/studies/<slug:slug>/review/", generation.Review.as_view(), name="api-review"),
     path(

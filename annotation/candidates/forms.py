@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.candidates import endpoints
+from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules
 from annotation.candidates.steps.personas import MOST_PERSONAS
 
@@ -19,6 +20,8 @@ FIELDS = {
     "question": ("per_persona", "language", "examples"),
     "general": ("texts", "file", "least", "most"),
     "match": ("per_persona",),
+    "attribute": ("chats", "language"),
+    "verify": ("language",),
 }
 LISTS = ("languages", "hints", "examples", "texts")
 
@@ -84,6 +87,9 @@ class StepForm(forms.Form):
     )
     size = forms.IntegerField(
         label=gettext_lazy("Memories a call"), min_value=1, max_value=30, initial=6
+    )
+    chats = forms.IntegerField(
+        label=gettext_lazy("Conversations a call"), min_value=1, max_value=20, initial=1
     )
     least = forms.IntegerField(
         label=gettext_lazy("Fewest words"), min_value=1, max_value=1_000, initial=4
@@ -174,6 +180,23 @@ class RulesForm(forms.ModelForm):
         labels = {
             "review_answers": gettext_lazy("Answers wait for a reviewer before raters see them")
         }
+
+
+class ThresholdsForm(forms.Form):
+    """What of the extracted statements becomes an attribute."""
+
+    confidence = forms.FloatField(
+        label=gettext_lazy("Confidence, at least"), min_value=0, max_value=1, initial=0.4
+    )
+    similarity = forms.FloatField(
+        label=gettext_lazy("One attribute from this similarity on (cosine)"),
+        min_value=0.3,
+        max_value=1,
+        initial=0.7,
+    )
+
+    def thresholds(self) -> Thresholds:
+        return Thresholds(self.cleaned_data["confidence"], self.cleaned_data["similarity"])
 
 
 class PromptForm(forms.Form):

@@ -200,6 +200,47 @@ class Proposal(Generated):
         return f"{self.step} {self.number}: {self.text[:60]}"
 
 
+class Extraction(models.Model):
+    """A statement that a model extracted from a person's conversations, as it came.
+
+    Statements of one meaning become one attribute (candidates.attributes); ``verdict`` and
+    ``refined`` are what a second look by a model gave.
+    """
+
+    class Verdict(models.TextChoices):
+        SUPPORTED = "supported", _("supported")
+        REFINED = "refined", _("refined")
+        UNSUPPORTED = "unsupported", _("not supported")
+
+    proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="extractions")
+    persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="extractions")
+    number = models.PositiveSmallIntegerField()
+    text = models.TextField()
+    confidence = models.FloatField()
+    # [{"conversation": id, "turn": place from 0, "start", "end"}], in characters of its text.
+    evidence = models.JSONField(default=list)
+    verdict = models.CharField(max_length=11, choices=Verdict, blank=True)
+    refined = models.TextField(blank=True)
+    # Of ``wording``.
+    embedding = HalfVectorField(dimensions=DIMENSIONS)
+    # What it became, alone or with others.
+    attribute = models.ForeignKey(
+        Attribute, on_delete=models.SET_NULL, null=True, related_name="extractions"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["proposal", "number"], name="extraction_number")
+        ]
+
+    def __str__(self):
+        return self.wording[:60]
+
+    @property
+    def wording(self) -> str:
+        return self.refined or self.text
+
+
 class Opinion(models.Model):
     """What one reviewer says of a proposal or an answer; the last word is in its ``review``."""
 

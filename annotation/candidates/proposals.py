@@ -44,7 +44,7 @@ def step_of(name: str) -> Step:
 def plan(study, name: str, options: dict, *, endpoint: str = "") -> spending.Estimate:
     """What a step would take; nothing is stored. Raises DomainError where it cannot be done."""
     step, server = step_of(name), endpoints.get(endpoint)
-    count = sum(1 for _row in step.plan(study, options))
+    count = sum(1 for _row in step.plan(study, options | {"endpoint": server.name}))
     return _estimate(study, step, server, count)
 
 
@@ -58,7 +58,7 @@ def request(study, name: str, options: dict, *, endpoint: str = "", limit=None, 
     """Ask for what the step plans, at most ``limit`` proposals; the run with its estimate."""
     step, server = step_of(name), endpoints.get(endpoint)
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    rows = list(step.plan(study, options))[:limit]
+    rows = list(step.plan(study, options | {"endpoint": server.name}))[:limit]
     if not rows:
         raise DomainError(_("There is nothing new to ask for."), code="nothing")
     run = Run.objects.create(
@@ -69,6 +69,7 @@ def request(study, name: str, options: dict, *, endpoint: str = "", limit=None, 
         planned=_estimate(study, step, server, len(rows)).as_json(),
         created_by=by,
     )
+    review = PENDING if step.reviewed or rules_of(study).review_answers else ""
     Proposal.objects.bulk_create(
         (
             Proposal(
@@ -79,7 +80,7 @@ def request(study, name: str, options: dict, *, endpoint: str = "", limit=None, 
                 number=number,
                 input=drawn,
                 endpoint=server.name,
-                review=PENDING,
+                review=review,
             )
             for number, (persona, drawn) in enumerate(rows, start=1)
         ),
@@ -164,28 +165,34 @@ def _store(proposal: Proposal, result: Result) -> None:
     if similarity is not None and similarity >= rules_of(proposal.study).similarity:
         flags.append(NEAR_DUPLICATE)
     last = next(reversed(proposal.parameters.values()), {})
-    stored = jobs.end(
-        proposal,
-        DONE,
-        output=result.output,
-        text=result.text,
-        embedding=vector,
-        nearest=nearest,
-        similarity=similarity,
-        flags=flags,
-        model=last.get("model", ""),
-        template=last.get("template", ""),
-        request_id=last.get("request_id", ""),
-        answered_at=Now(),
-        error_code="",
-        error="",
-    )
+    step = step_of(proposal.step)
+    with transaction.atomic():
+        stored = jobs.end(
+            proposal,
+            DONE,
+            output=result.output,
+            text=result.text,
+            embedding=vector,
+            nearest=nearest,
+            similarity=similarity,
+            flags=flags,
+            model=last.get("model", ""),
+            template=last.get("template", ""),
+            request_id=last.get("request_id", ""),
+            answered_at=Now(),
+            error_code="",
+            error="",
+        )
+        if stored and step.stored:
+            step.stored(proposal, result)
     if not stored:
         log.warning("proposal %s: attempt %s came too late", proposal.pk, proposal.attempts)
 
 
 def nearest_to(proposal: Proposal, vector) -> tuple[Proposal | None, float | None]:
     """The most similar proposal of the same step that is not rejected, and the cosine to it."""
+    if not step_of(proposal.step).reviewed:  # its statements are clustered, one by one
+        return None, None
     others = Proposal.objects.filter(
         study=proposal.study_id, step=proposal.step, embedding__isnull=False
     ).exclude(Q(review=Proposal.Review.REJECTED) | Q(pk=proposal.pk))

@@ -1,5 +1,6 @@
 from annotation.candidates import calls, crew, document_files, erase
 from annotation.celery import app
+from annotation.personas import conversations
 
 
 @app.task
@@ -25,5 +26,6 @@ def read_documents(file_id: str) -> None:
 
 @app.task
 def erase_withdrawn():
-    """Forget what answers keep of histories that were taken back."""
+    """Forget what answers and pools of conversations keep of histories that were taken back."""
     erase.erase_withdrawn()
+    conversations.forget_withdrawn()

@@ -1,6 +1,12 @@
 from django.urls import path
 
-from annotation.candidates import generation_views, review_views, sources, views
+from annotation.candidates import (
+    cluster_views,
+    generation_views,
+    review_views,
+    sources,
+    views,
+)
 
 urlpatterns = [
     path("studies/<slug:slug>/candidates/", views.candidates, name="candidates"),
@@ -8,6 +14,7 @@ urlpatterns = [
     path("studies/<slug:slug>/generation/", generation_views.generation, name="generation"),
     path("studies/<slug:slug>/generation/rules/", generation_views.rules, name="generation-rules"),
     path("studies/<slug:slug>/generation/runs/<int:pk>/", generation_views.stop, name="run-stop"),
+    path("studies/<slug:slug>/generation/clusters/", cluster_views.clusters, name="clusters"),
     path(
         "studies/<slug:slug>/generation/prompts/<slug:name>/",
         generation_views.prompt,

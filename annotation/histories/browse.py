@@ -39,6 +39,8 @@ class Transcript:
     started_at: datetime | None
     title: str
     text: str
+    # Of a chat: (role, text) of each message.
+    turns: tuple[tuple[str, str], ...] = ()
 
 
 def sessions(owner, study=None) -> QuerySet[Session]:
@@ -91,14 +93,23 @@ def _transcripts(some: list[Session]) -> Iterator[Transcript]:
             started_at=session.started_at,
             title=redact.apply(session.title, passages(titles[session.pk])),
             text=_text(session, messages[session.pk], texts),
+            turns=_turns(session, messages[session.pk], texts),
         )
+
+
+def _turns(session: Session, messages: list[Message], marks: dict) -> tuple[tuple[str, str], ...]:
+    """(role, text) of a chat's messages that show something."""
+    if session.kind != Kind.CHAT:
+        return ()
+    turns = ((message.role, shown_text(message, marks[message.pk])) for message in messages)
+    return tuple(turn for turn in turns if turn[1])
 
 
 def _text(session: Session, messages: list[Message], marks: dict) -> str:
     """A chat as turns, a day of searches or visits as lines with their time."""
     if session.kind == Kind.CHAT:
-        turns = ((SPEAKERS.get(m.role, m.role), shown_text(m, marks[m.pk])) for m in messages)
-        return "\n\n".join(f"{speaker}: {text}" for speaker, text in turns if text)
+        turns = _turns(session, messages, marks)
+        return "\n\n".join(f"{SPEAKERS.get(role, role)}: {text}" for role, text in turns)
     in_order = sorted(messages, key=lambda m: (m.at is None, m.at, m.position))
     # A page that was opened is not to be taken for a search that was typed.
     did = "Visited: " if session.kind == Kind.VISIT else ""

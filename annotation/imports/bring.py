@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.core.records import Rows
+from annotation.imports import conversations, paths, recipes, store, tables
 from annotation.imports import mapping as mappings
-from annotation.imports import paths, recipes, store, tables
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.tables import Table, TableError
 from annotation.judging.imports import bundles
@@ -18,6 +18,7 @@ from annotation.studies.models import Study
 
 SAMPLE = 100
 COUNTS = ("personas", "queries", "candidates", "items", "votes", "scores", "workers")
+COUNTS += ("conversations",)
 
 
 @dataclass
@@ -84,7 +85,8 @@ def bring(
     rows: Rows | None = None,
 ) -> Brought:
     """Store the table's rows in ``study`` (see ``store.store``)."""
-    result = store.store(
+    act = conversations.store if mapping.has("conversation") else store.store
+    result = act(
         study,
         table.rows() if rows is None else rows,
         mapping,
@@ -94,7 +96,7 @@ def bring(
         dry_run=dry_run,
         check=check,
     )
-    unknown = mappings.unknown(mapping, result.columns)
+    unknown = [] if mapping.has("conversation") else mappings.unknown(mapping, result.columns)
     return Brought(result.counts, result.faults.rows, result.faults.count, unknown)
 
 

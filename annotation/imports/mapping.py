@@ -26,6 +26,7 @@ TARGETS = {
     "persona": gettext_lazy("persona: an id, a description or a profile"),
     "memory": gettext_lazy("memory of the persona"),
     "attribute": gettext_lazy("attribute of the persona"),
+    "conversation": gettext_lazy("conversation with a model, of WildChat, LMSYS or ShareGPT"),
     "need": gettext_lazy("information need"),
     "type": gettext_lazy("type of question: specific or general"),
     "scenario": gettext_lazy("scenario"),
@@ -70,7 +71,7 @@ _BY_NAME = {
     name: target
     for target, names in _NAMES.items()
     for name in (*names.split(), re.sub("[^a-z0-9]", "", target))
-} | {target: target for target in TARGETS}
+} | {target: target for target in TARGETS if target != "conversation"}  # more often a question
 LENGTHS = {"label": 60, "worker": 90, "id": 200}
 
 
@@ -121,7 +122,8 @@ class Mapping:
     @property
     def refers(self) -> bool:
         """Whether rows only name items that the study has."""
-        return not self.has("prompt", "answer", "answer_a", "persona", "memory", "attribute")
+        makes = ("prompt", "answer", "answer_a", "persona", "memory", "attribute", "conversation")
+        return not self.has(*makes)
 
 
 def _columns(target: str, names) -> tuple[str, ...]:
@@ -141,6 +143,8 @@ def checked(mapping: Mapping) -> Mapping:
             _check_path(name)
         if len(names) > 1 and target not in SEVERAL:
             raise MappingError(_("“%s” takes one column.") % target)
+    if mapping.has("conversation") and len(mapping.columns) > 1:
+        raise MappingError(_("Conversations are read whole: map nothing beside them."))
     if mapping.has("answer_a") != mapping.has("answer_b"):
         raise MappingError(_("Answer A and answer B belong together: map both."))
     if mapping.has("answer", "answer_a") and not mapping.has("prompt", "id"):

@@ -154,6 +154,10 @@ RECIPES = {
         {"prompt": ("query",), "id": (["user", "query-id"], ["user", "query_id"])},
         {"persona": ("user",), "need": ("gold_information_need",)},
     ),
+    "conversations": Recipe(
+        gettext_lazy("Conversations of many people: WildChat, LMSYS-Chat-1M, ShareGPT"),
+        {"conversation": ("conversation", "conversations")},
+    ),
     "prism": Recipe(
         gettext_lazy("PRISM utterances"),
         {"prompt": ("user_prompt",), "answer": ("model_response",)},

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
+from annotation.histories.formats.corpora import CorpusRow, row_of
 from annotation.imports import paths
 from annotation.imports.mapping import Mapping, is_messages, role_of, text_of
 
@@ -92,6 +93,8 @@ class Row:
 
 def shape(record: dict, mapping: Mapping) -> Row:
     """The row of ``record``; RowError with a sentence where it is none."""
+    if mapping.has("conversation"):
+        return Row(prompt=conversation(record).conversation.messages[0].text)
     read = _Reading(record, mapping)
     row = Row(model=read.short("model") if not mapping.wide else "")
     read.person(row)
@@ -99,6 +102,20 @@ def shape(record: dict, mapping: Mapping) -> Row:
     read.answers(row)
     if mapping.votes:
         row.votes = read.votes(row)
+    return row
+
+
+def conversation(record: dict, salt: str = "") -> CorpusRow:
+    """The conversation in ``record`` of a public collection; RowError where there is none."""
+    row = row_of(record, salt)
+    if row is None:
+        raise RowError(
+            _("this is no conversation as WildChat, LMSYS-Chat-1M or ShareGPT have them")
+        )
+    if not any(message.role == "user" and message.text for message in row.conversation.messages):
+        raise RowError(_("nobody asks anything in this conversation"))
+    if sum(len(message.text) for message in row.conversation.messages) > TEXT_LIMIT:
+        raise RowError(_("the conversation is longer than %d characters") % TEXT_LIMIT)
     return row
 
 

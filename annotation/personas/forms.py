@@ -4,7 +4,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.records import check_json
-from annotation.personas import schema
+from annotation.personas import conversations, schema
 from annotation.personas.curate import ROUNDS
 from annotation.studies.bundle import (
     BundleError,
@@ -132,6 +132,39 @@ class AttributesForm(UploadForm):
     def read(self, file) -> list[dict]:
         personas = set(self.study.personas.values_list("external_id", flat=True))
         return read_attributes(file, file.name, personas)
+
+
+class FiltersForm(forms.Form):
+    """Which people of the pool are left; ``cleaned_data["filters"]`` is a ``Filters``."""
+
+    language = forms.CharField(label=_("Language"), max_length=40, required=False)
+    conversations = forms.IntegerField(
+        label=_("Conversations a person, at least"), min_value=1, max_value=1_000, initial=3
+    )
+    turns = forms.IntegerField(
+        label=_("Messages of their own, at least"), min_value=1, max_value=100_000, initial=15
+    )
+    scripted = forms.BooleanField(label=_("With scripted conversations"), required=False)
+    people = forms.IntegerField(
+        label=_("People, at most"),
+        min_value=1,
+        max_value=100_000,
+        initial=50,
+        required=False,
+        help_text=_("Those whose texts differ most. Empty: all."),
+    )
+
+    def __init__(self, data=None, *, study):
+        super().__init__(data)
+        shares = [(name, f"{name} ({n})") for name, n in conversations.languages(study) if name]
+        self.fields["language"].widget = forms.Select(choices=[("", _("all")), *shares])
+
+    def clean(self):
+        data = super().clean()
+        if not self.errors:
+            names = ("language", "conversations", "turns", "scripted", "people")
+            data["filters"] = conversations.Filters(**{name: data[name] for name in names})
+        return data
 
 
 def _field(guided) -> forms.Field:

@@ -1,6 +1,9 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from pgvector.django import HalfVectorField
 
+from annotation.core.embed import DIMENSIONS
+from annotation.histories.models import Session
 from annotation.personas import schema
 from annotation.studies.models import Study
 
@@ -74,6 +77,50 @@ class Memory(models.Model):
         return self.text[:60]
 
 
+class Conversation(models.Model):
+    """A person's chat with a model, of a public collection or of a member's history.
+
+    It belongs to a pool of the study until its person is taken, and then to a persona.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="conversations")
+    persona = models.ForeignKey(
+        Persona, on_delete=models.SET_NULL, null=True, related_name="conversations"
+    )
+    # Of a member's history: gone with it.
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, null=True, related_name="+")
+    provider = models.CharField(max_length=30)
+    external_id = models.CharField(max_length=100)
+    # A pseudonym of whoever held it; of a collection that names nobody, the conversation's own id.
+    speaker = models.CharField(max_length=100)
+    # As the collection names it: "English"; "" where it does not.
+    language = models.CharField(max_length=40, blank=True)
+    # [{"role": "user"|"assistant", "text": str}]
+    messages = models.JSONField(default=list)
+    # Messages of the person.
+    turns = models.PositiveIntegerField()
+    # A digest of how it begins, without numbers: the same where a script fills in a template.
+    opening = models.CharField(max_length=32)
+    # Most of the person's messages say the same.
+    repetitive = models.BooleanField(default=False)
+    # Of what the person writes in it.
+    embedding = HalfVectorField(dimensions=DIMENSIONS)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "provider", "external_id"], name="conversation_of_study"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["study", "speaker"], name="conversation_speaker"),
+            models.Index(fields=["study", "opening"], name="conversation_opening"),
+        ]
+
+    def __str__(self):
+        return f"{self.provider} {self.external_id}"
+
+
 class Attribute(models.Model):
     """A short statement about a person, extracted from conversations; never edited."""
 
@@ -99,7 +146,10 @@ class Evidence(models.Model):
 
     attribute = models.ForeignKey(Attribute, on_delete=models.CASCADE, related_name="evidence")
     number = models.PositiveSmallIntegerField(default=1)
-    # [{"role": "user"|"assistant", "text": str}]
+    # Of the study's pool, where it comes from there.
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, null=True)
+    # [{"role": "user"|"assistant", "text": str, "spans"?: [[start, end], ...]}]: spans are what the
+    # attribute rests on, in characters of the text.
     messages = models.JSONField(default=list)
 
     class Meta:

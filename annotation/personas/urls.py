@@ -1,8 +1,14 @@
 from django.urls import path
 
-from annotation.personas import views
+from annotation.personas import conversation_views, views
 
 urlpatterns = [
+    path("studies/<slug:slug>/conversations/", conversation_views.pool, name="conversations"),
+    path(
+        "studies/<slug:slug>/conversations/histories/",
+        conversation_views.add_histories,
+        name="conversations-histories",
+    ),
     path("studies/<slug:slug>/personas/", views.personas, name="personas"),
     path("studies/<slug:slug>/personas/add/", views.add, name="persona-add"),
     path("studies/<slug:slug>/personas/attributes/", views.add_attributes, name="attributes"),

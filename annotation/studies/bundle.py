@@ -172,7 +172,7 @@ def share(value) -> float:
 
 
 def conversations(value) -> list[list[dict]]:
-    """Conversations, each a list of messages {"role": "user"|"assistant", "text"}."""
+    """Conversations, each a list of messages {"role": "user"|"assistant", "text", "spans"?}."""
     if not isinstance(value, list) or not all(isinstance(turns, list) for turns in value):
         raise ValueError("must be a list of conversations, each a list of messages")
     return [[_message(turn) for turn in turns] for turns in value]
@@ -183,7 +183,22 @@ def _message(turn) -> dict:
         raise ValueError("must have messages of a role and a text")
     if turn.get("role") not in ("user", "assistant"):
         raise ValueError("has a message whose role is neither user nor assistant")
-    return {"role": turn["role"], "text": turn["text"]}
+    message = {"role": turn["role"], "text": turn["text"]}
+    return message | ({"spans": _spans(turn["spans"], turn["text"])} if turn.get("spans") else {})
+
+
+def _spans(value, words: str) -> list[list[int]]:
+    """The passages of a message that an attribute rests on, in its characters."""
+    fits = isinstance(value, list) and all(
+        isinstance(span, list)
+        and len(span) == 2
+        and all(type(place) is int for place in span)
+        and 0 <= span[0] < span[1] <= len(words)
+        for span in value
+    )
+    if not fits:
+        raise ValueError("has spans that are no list of [start, end] within the message's text")
+    return sorted(value)
 
 
 def label(value) -> str:

@@ -35,6 +35,8 @@ RUN_ELSEWHERE = {
     "leaderboard": "tests/evaluation",
     "interventions": "tests/evaluation",
     "judge_items": "tests/evaluation/test_raters.py",
+    "conversations": "tests/personalbench/test_conversations.py",
+    "make_attributes": "tests/personalbench/test_extraction.py",
     "request_answers": "tests/judging/test_personalised.py",
 }
 

@@ -703,6 +703,10 @@ TABLE = {
     "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
     "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
     "generation": page(MANAGERS, GET=200, HEAD=200),
+    # Nobody is in the pool, and nothing was extracted: a POST has nothing to take.
+    "conversations": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "conversations-histories": page(MANAGERS, POST=302),
+    "clusters": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
     "generation-rules": page(
         MANAGERS,
         GET=200,
@@ -879,6 +883,8 @@ TABLE = {
         inert={"POST"},
     ),
     "api-run": api(MANAGERS, **_thing(run="run.pk"), GET=200, HEAD=200),
+    "api-conversations": api(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "api-attributes-make": api(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
     "api-review": api(
         MANAGERS,
         GET=200,

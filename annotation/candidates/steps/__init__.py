@@ -1,6 +1,6 @@
 """The steps of generation: a new one is a module here and a line of the table."""
 
-from annotation.candidates.steps import personas, questions
+from annotation.candidates.steps import extraction, personas, questions
 from annotation.candidates.steps.base import Step
 
 STEPS: dict[str, Step] = {
@@ -12,5 +12,7 @@ STEPS: dict[str, Step] = {
         questions.SPECIFIC,
         questions.POOL,
         questions.MATCH,
+        extraction.EXTRACT,
+        extraction.VERIFY,
     )
 }

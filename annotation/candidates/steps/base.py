@@ -35,6 +35,9 @@ class Step:
     ``plan(study, options)`` yields ``(persona or None, input)``; ``write(proposal, ask)`` returns a
     Result; ``accept(proposal, by)`` returns the id of what was made, ``undo(proposal, by)`` takes
     it back or raises DomainError; ``calls`` is how many calls a proposal takes.
+    ``options`` of ``plan`` also name the ``endpoint``. ``stored(proposal, result)`` runs in the
+    transaction that stores a result. What is not ``reviewed`` waits for a curator only where the
+    study has answers reviewed: raters judge it anyway.
     """
 
     name: str
@@ -46,6 +49,8 @@ class Step:
     reasons: dict
     flags: dict = field(default_factory=dict)
     calls: int = 1
+    stored: Callable[[Proposal, Result], None] | None = None
+    reviewed: bool = True
 
 
 def text(limit: int = 2_000, least: int = 1) -> dict:

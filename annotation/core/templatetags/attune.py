@@ -6,6 +6,7 @@ from django import template
 from django.conf import settings
 from django.conf.locale import LANG_INFO
 from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext as _
 
 import annotation
 from annotation.core import text
@@ -35,6 +36,16 @@ def sends_mail() -> bool:
 def markdown(value) -> str:
     """Render foreign text through the one renderer."""
     return text.render(str(value or ""))
+
+
+@register.filter
+def passages(message: dict) -> str:
+    """A message's text through the one renderer, its ``spans`` ([start, end]) highlighted."""
+    words, end, pieces = str(message.get("text") or ""), 0, []
+    for span in message.get("spans") or ():
+        pieces += [(words[end : span[0]], ""), (words[span[0] : span[1]], _("Evidence"))]
+        end = span[1]
+    return text.render_marked([*pieces, (words[end:], "")])
 
 
 @register.filter

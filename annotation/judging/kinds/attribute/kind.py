@@ -1,6 +1,7 @@
 """Does an attribute hold that a model extracted from a conversation?"""
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from django.db.models import F
 from django.utils.translation import gettext as _
@@ -79,7 +80,8 @@ class AttributeKind(base.Kind):
         return {"verdict": [answer.verdict], "cause": [answer.cause]}
 
     def context(self, shown, typed) -> dict:
-        return {"verdicts": Verdict.choices, "causes": Cause.choices}
+        chats = [_folded(messages) for messages in shown.evidence]
+        return {"verdicts": Verdict.choices, "causes": Cause.choices, "chats": chats}
 
     def answers(self, judgments) -> dict[int, Answer]:
         rows = AttributeVerdict.objects.filter(sql.among("pk", judgments))
@@ -97,3 +99,14 @@ class AttributeKind(base.Kind):
     def words(self, answer: Answer, config: dict) -> list[str]:
         cause = f": {Cause(answer.cause).label}" if answer.cause else ""
         return [f"{self.label_words(answer.verdict, config)}{cause}"]
+
+
+def _folded(messages: list[dict]) -> list[tuple[bool, list[dict]]]:
+    """A conversation in runs of turns: (whether it is context to unfold, turns).
+
+    Open are the turns with evidence and one before and after each; where no turn has any, all.
+    """
+    marked = [place for place, turn in enumerate(messages) if turn.get("spans")]
+    near = {place + step for place in marked for step in (-1, 0, 1)} or set(range(len(messages)))
+    runs = groupby(enumerate(messages), key=lambda turn: turn[0] not in near)
+    return [(folded, [turn for _place, turn in run]) for folded, run in runs]

@@ -1,0 +1,79 @@
+"""People from collections of conversations, and attributes of what was extracted, over HTTP."""
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotation.api.base import StudyView
+from annotation.candidates import attributes
+from annotation.personas import conversations
+from annotation.studies.access import MANAGERS, study_for
+
+MOST = 2**31 - 1
+
+
+class FiltersBody(serializers.Serializer):
+    language = serializers.CharField(default="", allow_blank=True, max_length=40)
+    conversations = serializers.IntegerField(default=3, min_value=1, max_value=MOST)
+    turns = serializers.IntegerField(default=15, min_value=1, max_value=MOST)
+    scripted = serializers.BooleanField(default=False)
+    people = serializers.IntegerField(default=50, min_value=1, max_value=MOST, allow_null=True)
+
+
+class ThresholdsBody(serializers.Serializer):
+    confidence = serializers.FloatField(default=attributes.CONFIDENCE, min_value=0, max_value=1)
+    similarity = serializers.FloatField(default=attributes.SIMILARITY, min_value=0.3, max_value=1)
+
+
+class ConversationsOfStudy(StudyView):
+    parameters = ("language", "conversations", "turns", "scripted", "people")
+
+    @extend_schema(parameters=[FiltersBody], responses=OpenApiTypes.OBJECT, operation_id="funnel")
+    def get(self, request, slug):
+        """How many people and conversations of the study's pool each filter leaves."""
+        study = study_for(request.user, slug, MANAGERS)
+        rows = conversations.funnel(study, _filters(request.query_params))
+        names = ("filter", "people", "conversations")
+        return Response({"funnel": [dict(zip(names, row, strict=True)) for row in rows]})
+
+    @extend_schema(request=FiltersBody, responses=OpenApiTypes.OBJECT, operation_id="take_people")
+    def post(self, request, slug):
+        """Make personas of the people whom the filters leave."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(conversations.take(study, _filters(request.data), by=request.user))
+
+
+class AttributesMade(StudyView):
+    parameters = ("confidence", "similarity")
+
+    @extend_schema(
+        parameters=[ThresholdsBody], responses=OpenApiTypes.OBJECT, operation_id="preview_clusters"
+    )
+    def get(self, request, slug):
+        """What thresholds would make of the extracted statements."""
+        study = study_for(request.user, slug, MANAGERS)
+        found = attributes.preview(study, _thresholds(request.query_params))
+        examples = [[row.wording for row in cluster.members] for cluster in found["examples"]]
+        counts = ("statements", "people", "sampled", "confident", "attributes")
+        return Response({name: found[name] for name in counts} | {"examples": examples})
+
+    @extend_schema(
+        request=ThresholdsBody, responses=OpenApiTypes.OBJECT, operation_id="make_attributes"
+    )
+    def post(self, request, slug):
+        """Make attributes of the extracted statements; what people judge already stays."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(attributes.make(study, _thresholds(request.data), by=request.user))
+
+
+def _filters(data) -> conversations.Filters:
+    body = FiltersBody(data=data)
+    body.is_valid(raise_exception=True)
+    return conversations.Filters(**body.validated_data)
+
+
+def _thresholds(data) -> attributes.Thresholds:
+    body = ThresholdsBody(data=data)
+    body.is_valid(raise_exception=True)
+    return attributes.Thresholds(**body.validated_data)

@@ -1,0 +1,41 @@
+"""The page that shows what thresholds make of extracted statements, and makes it."""
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from annotation.candidates import attributes
+from annotation.candidates.forms import ThresholdsForm
+from annotation.core.errors import DomainError
+from annotation.studies.access import MANAGERS, study_for
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def clusters(request, slug):
+    """A preview of the thresholds; POST makes the attributes."""
+    study = study_for(request.user, slug, MANAGERS)
+    data = request.POST if request.method == "POST" else request.GET or None
+    form = ThresholdsForm(data)
+    valid = form.is_bound and form.is_valid()
+    if request.method == "POST" and valid:
+        try:
+            counts = attributes.make(study, form.thresholds(), by=request.user)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+        else:
+            messages.success(request, _made(counts))
+            return redirect("tasks", slug)
+    thresholds = form.thresholds() if valid else attributes.Thresholds()
+    context = {"study": study, "form": form, "now": thresholds}
+    context |= attributes.preview(study, thresholds)
+    status = 400 if request.method == "POST" else 200
+    return render(request, "candidates/clusters.html", context, status=status)
+
+
+def _made(counts: dict) -> str:
+    sentence = _("%(statements)d statements make %(attributes)d attributes of %(people)d people.")
+    if counts["left"]:
+        more = _("%(left)d people are left as they are: their attributes are judged already.")
+        sentence = f"{sentence} {more}"
+    return sentence % counts

@@ -1,0 +1,49 @@
+"""`manage.py make_attributes STUDY`"""
+
+import json
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.candidates import attributes
+from annotation.core.errors import DomainError
+from annotation.studies.models import Study
+
+
+class Command(BaseCommand):
+    """Make attributes of what models extracted."""
+
+    help = (
+        "Cluster the statements that models extracted from conversations, person by person, and "
+        "make an attribute of each cluster. Prints the counts as one JSON document."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY, the thresholds, --dry-run."""
+        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        parser.add_argument(
+            "--confidence", type=float, default=attributes.CONFIDENCE, help="of a statement, least"
+        )
+        parser.add_argument(
+            "--similarity", type=float, default=attributes.SIMILARITY, help="cosine of a cluster"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="print what it would make")
+        parser.add_argument("--json", action="store_true", help="as it is without it, too")
+
+    def handle(self, *, study, confidence, similarity, dry_run, **options):
+        """Make them. Exit 1 where there is no such study, or nothing is confident enough."""
+        found = Study.objects.filter(slug=study).first()
+        if found is None:
+            raise CommandError(f"There is no study “{study}”.")
+        if not (0 <= confidence <= 1 and 0 < similarity <= 1):
+            raise CommandError("Confidence and similarity are numbers from 0 to 1.", returncode=2)
+        thresholds = attributes.Thresholds(confidence, similarity)
+        try:
+            if dry_run:
+                counts = attributes.preview(found, thresholds)
+                names = ("statements", "people", "sampled", "confident", "attributes")
+                counts = {name: counts[name] for name in names}
+            else:
+                counts = attributes.make(found, thresholds)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        self.stdout.write(json.dumps(counts))

@@ -1,0 +1,80 @@
+"""Stores the rows of a collection of chats in the study's pool of conversations."""
+
+from collections.abc import Callable
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.core import audit
+from annotation.core.errors import Conflict
+from annotation.core.records import Rows
+from annotation.core.rows import chunks
+from annotation.imports import shape
+from annotation.imports.mapping import Mapping, MappingError
+from annotation.imports.shape import RowError
+from annotation.imports.store import Faults, FaultsError, Result
+from annotation.judging.imports import turns
+from annotation.personas import conversations
+from annotation.studies.models import Study
+
+CHUNK = 500
+
+
+def store(
+    study: Study,
+    rows: Rows,
+    mapping: Mapping,
+    *,
+    task: str = "",
+    by=None,
+    skip_faults: bool = True,
+    dry_run: bool = False,
+    check: Callable[[int], None] = lambda rows: None,
+) -> Result:
+    """Store ``rows`` as ``imports.store.store`` does; ``task`` is not asked for.
+
+    A conversation that the study has already is left as it is.
+    """
+    if study.status == Study.Status.CLOSED:
+        raise Conflict(_("The study is closed: an administrator can open it again."), code="closed")
+    faults, count, read = Faults(), 0, 0
+    with transaction.atomic():
+        study = turns.take(study)
+        for chunk in chunks(rows, CHUNK):
+            read += len(chunk)
+            check(read)
+            count += _add(study, chunk, faults)
+        if not count:
+            raise _nothing(faults)
+        if faults.count and not skip_faults:
+            raise FaultsError(faults)
+        if dry_run:
+            transaction.set_rollback(True)
+        else:
+            audit.record(by, "conversations.add", study, conversations=count)
+    return Result({"conversations": count}, faults, [])
+
+
+def _add(study: Study, chunk: list, faults: Faults) -> int:
+    """Add the conversations of ``chunk``; how many of them the study has now."""
+    found = []
+    for line, record in chunk:
+        if isinstance(record, str):
+            faults.add(line, record)
+            continue
+        try:
+            found.append(shape.conversation(record, salt=study.slug))
+        except RowError as fault:
+            faults.add(line, fault.sentence)
+    return conversations.add(study, found)
+
+
+def _nothing(faults: Faults):
+    if not faults.count:
+        return MappingError(_("Nothing came in: the file has no rows."))
+    line, reason = faults.rows[0]
+    words = {"n": faults.count, "line": line, "reason": reason}
+    return FaultsError(
+        faults,
+        _("No line can be imported: %(n)d are faulty. Line %(line)d: %(reason)s.") % words,
+    )

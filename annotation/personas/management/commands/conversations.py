@@ -1,0 +1,52 @@
+"""`manage.py conversations STUDY`"""
+
+import json
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.core.errors import DomainError
+from annotation.personas import conversations
+from annotation.studies.models import Study
+
+
+class Command(BaseCommand):
+    """Choose whose conversations are used."""
+
+    help = (
+        "Print how many people and conversations of a study's pool each filter leaves, as one JSON "
+        "document; with --take make personas of the people who are left."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY and a filter each."""
+        default = conversations.Filters()
+        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        parser.add_argument("--language", default="", help="as the collection names it: English")
+        parser.add_argument("--conversations", type=int, default=default.conversations, metavar="N")
+        parser.add_argument("--turns", type=int, default=default.turns, metavar="N")
+        parser.add_argument("--scripted", action="store_true", help="with scripted conversations")
+        parser.add_argument("--people", type=int, default=default.people, metavar="N")
+        parser.add_argument(
+            "--histories", action="store_true", help="first add what members of the study allow"
+        )
+        parser.add_argument("--take", action="store_true", help="make personas")
+        parser.add_argument("--json", action="store_true", help="as it is without it, too")
+
+    def handle(self, *, study, histories, take, **options):
+        """Print the counts. Exit 1 where there is no such study, or nobody to take."""
+        found = Study.objects.filter(slug=study).first()
+        if found is None:
+            raise CommandError(f"There is no study “{study}”.")
+        names = ("language", "conversations", "turns", "scripted", "people")
+        filters = conversations.Filters(**{name: options[name] for name in names})
+        try:
+            added = conversations.add_histories(found) if histories else 0
+            taken = conversations.take(found, filters) if take else {}
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        rows = [
+            {"filter": words, "people": people, "conversations": count}
+            for words, people, count in conversations.funnel(found, filters)
+        ]
+        shown = {"study": study, "added": added, "funnel": rows, "taken": taken}
+        self.stdout.write(json.dumps(shown, ensure_ascii=False))

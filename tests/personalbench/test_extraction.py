@@ -1,0 +1,258 @@
+"""Attributes: extracted with evidence, verified, clustered, made."""
+
+import json
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from annotation.accounts.models import ApiToken
+from annotation.candidates import attributes, clusters, proposals
+from annotation.candidates.attributes import Thresholds
+from annotation.candidates.models import Extraction, GenerationRules, Proposal
+from annotation.candidates.steps.extraction import span_of
+from annotation.core.errors import DomainError
+from annotation.judging.batches.open import open_batch
+from annotation.personas.models import Attribute, Conversation
+from benchmarks.scripted_endpoint import prompt_of
+from tests.candidates.test_proposals import model, script, write_all  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.django_db
+SAID = "I bake rye bread every Sunday.  It never rises!"
+
+
+def unit(*rows):
+    found = np.array(rows, dtype=np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def test_the_most_confident_leads_and_rows_join_their_nearest_leader():
+    rows = unit([1, 0, 0], [0.9, 0.435, 0], [0, 1, 0], [0.6, 0.8, 0], [0, 0, 1])
+    labels = clusters.cluster(rows, np.array([0.9, 0.5, 0.8, 0.4, 0.1]), 0.7)
+    # The fourth is at 0.6 from the first and at 0.8 from the third.
+    assert labels.tolist() == [0, 0, 1, 1, 2]
+    assert clusters.cluster(rows, np.ones(5), 1.0).tolist() == [0, 1, 2, 3, 4]
+    assert clusters.cluster(rows[:0], np.ones(0), 0.7).tolist() == []
+
+
+def test_the_representative_is_nearest_to_the_centroid_weighted_by_confidence():
+    rows = unit([1, 0], [0.95, 0.31], [0.8, 0.6])
+    labels = np.zeros(3, dtype=int)
+    assert clusters.representatives(rows, np.ones(3), labels).tolist() == [1]
+    assert clusters.representatives(rows, np.array([0.9, 0.01, 0.01]), labels).tolist() == [0]
+    same = unit([1, 0], [1, 0], [0, 1])
+    found = clusters.representatives(same, np.array([0.4, 0.6, 0.5]), np.array([0, 0, 1]))
+    assert found.tolist() == [1, 2]
+
+
+@given(
+    arrays(
+        np.float32,
+        st.tuples(st.integers(1, 40), st.just(4)),
+        elements=st.floats(0.125, 1, width=32),
+    ),
+    st.floats(0.5, 0.99),
+)
+def test_members_are_near_their_leader_and_leaders_are_far_from_each_other(rows, similarity):
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    confidence = np.linspace(1, 0, len(rows))
+    labels = clusters.cluster(rows, confidence, similarity)
+    leaders = clusters._leaders(rows, np.arange(len(rows)), np.float32(similarity))
+    near = rows @ leaders.T
+    assert (near[np.arange(len(rows)), labels] >= similarity - 1e-5).all()
+    assert labels.tolist() == near.argmax(axis=1).tolist()
+    between = leaders @ leaders.T - np.eye(len(leaders))
+    assert (between < similarity + 1e-5).all()
+
+
+def test_blocks_and_one_piece_give_the_same(monkeypatch):
+    rng = np.random.default_rng(1)
+    rows = unit(*(rng.normal(size=(300, 8)) + rng.integers(0, 4, (300, 1))))
+    confidence = rng.random(300)
+    whole = clusters.cluster(rows, confidence, 0.7)
+    monkeypatch.setattr(clusters, "BLOCK", 7)
+    monkeypatch.setattr(clusters, "CHUNK", 5)
+    assert clusters.cluster(rows, confidence, 0.7).tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize(
+    ("turn", "quote", "expected"),
+    [
+        (1, "bake rye bread", (0, 2, 16)),
+        (1, "“Sunday. it never rises”", (0, 23, 46)),
+        (2, "bake rye bread", (0, 2, 16)),
+        (2, "what nobody ever wrote", (1, 0, 9)),
+        (1, "…", (0, 0, len(SAID))),
+        (3, "bake", None),
+        (0, "bake", None),
+    ],
+)
+def test_a_quote_is_sought_in_its_turn_then_in_the_others(turn, quote, expected):
+    turns = [(7, 0, {"text": SAID}), (7, 1, {"text": "More heat"})]
+    span = span_of(turns, {"turn": turn, "quote": quote})
+    found = span and (span["turn"], span["start"], span["end"])
+    assert found == expected
+
+
+def chat(persona, number, *said):
+    turns = [{"role": "user", "text": text} for text in said]
+    return Conversation.objects.create(
+        study=persona.study,
+        persona=persona,
+        provider="wildchat",
+        external_id=f"w{number}",
+        speaker="ada",
+        messages=turns,
+        turns=len(said),
+        embedding=[1] + [0] * 255,
+    )
+
+
+def says(*statements):
+    return {
+        "attributes": [
+            {
+                "text": text,
+                "confidence": confidence,
+                "evidence": [{"turn": turn, "quote": quote} for turn, quote in evidence],
+            }
+            for text, confidence, *evidence in statements
+        ]
+    }
+
+
+def by_text(**values):
+    """A reply by what the prompt names: calls start in any order."""
+    return lambda request: json.dumps(
+        next(value for words, value in values.items() if words in prompt_of(request))
+    )
+
+
+@pytest.fixture
+def ada(cast, tea):
+    persona = cast.persona(tea, Name="")
+    chat(persona, 1, SAID, "Which oven?")
+    chat(persona, 2, "I bake bread at home a lot.")
+    return persona
+
+
+@pytest.fixture
+def extracted(ada, tea, model, script):  # noqa: F811
+    first = says(
+        ("Bakes rye bread at home every week.", 0.9, (1, "bake rye bread")),
+        ("Owns a bad oven.", 0.3, (2, "Which oven")),
+        ("Is a pilot.", 0.8, (9, "I fly")),
+    )
+    other = says(("Bakes bread at home.", 0.6, (1, "bake bread at home")))
+    script.values = [by_text(oven=first, home=other)]
+    proposals.request(tea, "attribute", {"chats": 1, "language": "English"})
+    write_all()
+    return tea
+
+
+def test_statements_are_stored_with_confidence_and_evidence(extracted):
+    rows = list(Extraction.objects.order_by("proposal__number", "number"))
+    assert [(row.text[:11], row.confidence) for row in rows] == [
+        ("Bakes rye b", 0.9), ("Owns a bad ", 0.3), ("Bakes bread", 0.6),
+    ]  # fmt: skip
+    (span,) = rows[0].evidence
+    text = Conversation.objects.get(pk=span["conversation"]).messages[span["turn"]]["text"]
+    assert text[span["start"] : span["end"]] == "bake rye bread"
+    first = Proposal.objects.get(number=1)
+    assert (first.review, first.flags, first.output["unfounded"]) == ("", ["unfounded"], 1)
+
+
+def test_a_model_is_asked_about_a_conversation_once_and_another_model_again(
+    extracted,
+    settings,
+    model,  # noqa: F811
+):
+    with pytest.raises(DomainError, match="nothing new"):
+        proposals.request(extracted, "attribute", {})
+    settings.ENDPOINTS = [*settings.ENDPOINTS, model.config(name="second")]
+    assert proposals.plan(extracted, "attribute", {}, endpoint="second").calls == 2
+
+
+def test_low_confidence_is_dropped_and_one_meaning_is_one_attribute(extracted, ada):
+    counts = attributes.make(extracted, Thresholds(0.4, 0.7))
+    assert counts == {"statements": 2, "attributes": 1, "people": 1, "left": 0}
+    attribute = Attribute.objects.get()
+    assert (attribute.text, attribute.model) == (
+        "Bakes rye bread at home every week.",
+        "scripted-1",
+    )
+    both = [evidence.messages for evidence in attribute.evidence.all()]
+    assert [turn.get("spans") for turn in both[0]] == [[[2, 16]], None]
+    assert both[1][0]["spans"] == [[2, 20]]
+    assert attributes.make(extracted, Thresholds(0.2, 1.0))["attributes"] == 3
+    assert Attribute.objects.count() == 3
+    with pytest.raises(DomainError, match="confident enough"):
+        attributes.make(extracted, Thresholds(0.95, 0.7))
+
+
+def test_attributes_that_people_judge_stay(extracted, cast):
+    attributes.make(extracted, Thresholds())
+    task = extracted.tasks.create(name="traits", kind="attribute", overlap=3, config={})
+    open_batch(extracted, task)
+    assert attributes.make(extracted, Thresholds(0.1, 1.0))["left"] == 1
+    assert Attribute.objects.count() == 1
+
+
+def test_a_second_look_refines_and_drops(extracted, script):  # noqa: F811
+    first = [
+        {"number": 1, "verdict": "refine", "text": "Bakes rye bread on Sundays."},
+        {"number": 2, "verdict": "unsupported", "text": ""},
+    ]
+    other = [{"number": 1, "verdict": "supported", "text": ""}]
+    script.values = [by_text(oven={"attributes": first}, home={"attributes": other})]
+    assert proposals.request(extracted, "verify", {}).planned["calls"] == 2
+    write_all()
+    rows = Extraction.objects.order_by("proposal__number", "number")
+    assert [row.verdict for row in rows] == [
+        "refined", "unsupported", "supported",
+    ]  # fmt: skip
+    attributes.make(extracted, Thresholds(0, 1))
+    assert sorted(Attribute.objects.values_list("text", flat=True)) == [
+        "Bakes bread at home.", "Bakes rye bread on Sundays.",
+    ]  # fmt: skip
+    with pytest.raises(DomainError, match="nothing new"):
+        proposals.request(extracted, "verify", {})
+
+
+def test_where_the_study_reviews_answers_statements_wait_for_a_curator(ada, tea, model, script):  # noqa: F811
+    GenerationRules.objects.create(study=tea, review_answers=True)
+    script.values = [says(("Bakes bread.", 0.9, (1, "bread")))]
+    proposals.request(tea, "attribute", {})
+    write_all()
+    assert Proposal.objects.first().review == "pending"
+    assert attributes.preview(tea, Thresholds())["statements"] == 0
+
+
+def test_the_page_previews_thresholds_and_makes_attributes(extracted, cast, login):
+    client = login(cast.member("Carol", extracted, "curator"))
+    page = client.get("/studies/tea/generation/clusters/?confidence=0.2&similarity=0.9")
+    assert "<dd>3" in page.content.decode()
+    assert client.get("/studies/tea/generation/clusters/?confidence=x").status_code == 200
+    data = {"confidence": "0.4", "similarity": "0.7"}
+    assert client.post("/studies/tea/generation/clusters/", data).status_code == 302
+    assert Attribute.objects.count() == 1
+
+
+def test_the_same_by_command_and_api(extracted, cast, client, capsys):
+    call_command("make_attributes", "tea", "--dry-run")
+    assert json.loads(capsys.readouterr().out)["attributes"] == 1
+    call_command("make_attributes", "tea", "--similarity", "1")
+    assert json.loads(capsys.readouterr().out)["attributes"] == 2
+    with pytest.raises(CommandError, match="from 0 to 1"):
+        call_command("make_attributes", "tea", "--confidence", "4")
+    _token, key = ApiToken.issue(cast.member("Carol", extracted, "curator"))
+    headers = {"Authorization": f"Bearer {key}"}
+    address = "/api/v1/studies/tea/attributes/make/"
+    shown = client.get(f"{address}?confidence=0", headers=headers).json()
+    assert (shown["confident"], shown["attributes"]) == (3, 2)
+    made = client.post(address, {}, "application/json", headers=headers).json()
+    assert made["attributes"] == 1
+    assert client.get(f"{address}?confidence=nan", headers=headers).status_code == 400
