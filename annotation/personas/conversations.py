@@ -225,7 +225,7 @@ def add_histories(study, *, by=None) -> int:
             turns = [{"role": role, "text": text} for role, text in chat.turns]
             if any(turn["role"] == "user" for turn in turns):
                 row = _row(study, chat.provider, str(chat.session), speaker, "", turns)
-                row.session_id = chat.session
+                row.session_id = str(chat.session)
                 rows.append(row)
         _store(rows)
     added = study.conversations.count() - before
