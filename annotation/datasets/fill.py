@@ -43,8 +43,8 @@ class _Task:
         if not verdict.n:
             return
         place = {label: code for code, label in enumerate(item.labels)}
-        used = item.votes[: verdict.n]
-        self.votes += [(len(self.judged), vote.worker, place[vote.label]) for vote in used]
+        used = zip(item.voters[: verdict.n], item.given_labels, strict=False)
+        self.votes += [(len(self.judged), worker, place[label]) for worker, label in used]
         counts = {str(code): count for code, count in enumerate(verdict.counts) if count}
         winner = None if verdict.winner is None else str(place[verdict.winner])
         share = Fraction(max(verdict.counts), verdict.n)

@@ -2,27 +2,41 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from django.db.models import Exists, Func, OuterRef, TextField, Value
-from django.db.models.functions import Cast
+from django.contrib.postgres.aggregates import StringAgg
+from django.db.models import Exists, F, Func, OuterRef, TextField, Value
+from django.db.models.functions import Cast, Coalesce
 
 from annotation.agreement.reading import withdrawn_from
 from annotation.agreement.tiers.rules import is_closed
 from annotation.candidates.models import Candidate
+from annotation.core import sql
 from annotation.datasets import owners, records
 from annotation.datasets.models import ImportedPair
-from annotation.judging.kinds import Kind, answers_of, config_of_task, kind_of
+from annotation.datasets.writers import json_text
+from annotation.judging.kinds import Kind, config_of_task, kind_of
 from annotation.judging.models import Adjudication, Batch, Item, ItemOption, Judgment
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 
 CHUNK = 1_000
 VOTE = ("pk", "slot__item_id", "annotator_id", "reason", "seconds", "imported", "revision")
+# What is read of an item and of an answer: rows, since models take several times as long to make.
+ITEM = (
+    "pk", "external_id", "batch_id", "overlap", "persona_version_id", "attribute_id", "gold__text",
+    "query__external_id", "query__version", "query__text", "query__need", "query__type",
+    "query__scenario",
+)  # fmt: skip
+CANDIDATE = (
+    "external_id", "query__external_id", "query__version", "text", "urls", "strategy", "model",
+    "template", "prompt_digest", "parameters",
+)  # fmt: skip
 # Columns whose few different values are parsed once each, not once a vote.
 PARSED = ("shown", "flags", "chips", "marks")
+# Between votes, and between the parts of a vote, in a text of several: JSON escapes both.
+RECORD, UNIT = "\x1e", "\x1f"
 # What a model wrote of somebody from their history; the history itself is in no layout but bespoke.
 OF_HISTORY = ("static_profile", "aware_profile", "sessions")
 
@@ -98,53 +112,54 @@ class Reading:
         """All items in the order of hand-out, each with its answers and votes."""
         rows = (
             self._items()
-            .select_related("query", "persona_version", "attribute", "gold")
             .order_by("position")
+            .values_list(*ITEM, named=True)
             .iterator(chunk_size=CHUNK)
         )
         while chunk := list(islice(rows, CHUNK)):
             self.alive()
             shown, votes, rulings = self._answers(chunk), self._votes(chunk), self._rulings(chunk)
-            pairs = self._imported(chunk)
+            pairs, attributes = self._imported(chunk), self._attributes(chunk)
+            personas = PersonaVersion.objects.in_bulk({item.persona_version_id for item in chunk})
             for item in chunk:
-                record = self._item(item, shown[item.pk], votes[item.pk], rulings.get(item.pk))
-                yield replace(record, imported=pairs[item.pk]) if item.pk in pairs else record
+                yield self._item(
+                    item,
+                    personas.get(item.persona_version_id),
+                    shown[item.pk],
+                    votes.get(item.pk, ()),
+                    adjudicated=rulings.get(item.pk),
+                    attribute=attributes.get(item.attribute_id),
+                    imported=pairs.get(item.pk),
+                )
 
-    def label_votes(self) -> Iterator[records.LabelVote]:
+    def label_votes(self) -> Iterator[records.LabelVotes]:
         """Every vote whose answer is one label, without texts: cheaper than ``items``."""
         batches = defaultdict(list)
         for batch, task in self._tasks.items():
-            batches[task.kind].append(batch)
-        for code, batch_ids in batches.items():
-            kind = kind_of(code)
-            if kind.SHAPE != "label":
-                continue
-            places = {
-                batch: {label: place for place, label in enumerate(_labels(self._tasks[batch]))}
-                for batch in batch_ids
-            }
+            if kind_of(task.kind).SHAPE == "label":
+                batches[task].append(batch)
+        for task, batch_ids in batches.items():
+            offered = tuple(_labels(task))
+            texts = {"delimiter": ",", "order_by": "pk"}
             rows = (
                 self._judgments()
                 .filter(slot__item__batch__in=batch_ids, slot__item__in=self._items())
                 .exclude(annotator__in=self.withdrawn)
-                .annotate(given_label=kind.label_column())
-                .order_by("pk")
-                .values_list("slot__item__batch_id", "slot__item__external_id", "annotator_id",
-                             "given_label")
-            )  # fmt: skip
-            for number, (batch, item, worker, label) in enumerate(rows.iterator(chunk_size=20_000)):
-                if number % 20_000 == 0:
-                    self.alive()
+                .annotate(given_label=kind_of(task.kind).label_column())
                 # A label that the task does not offer is refused where the item is read.
-                if label in places[batch]:
-                    task = self._tasks[batch]
-                    yield records.LabelVote(
-                        (task.name, task.version),
-                        len(places[batch]),
-                        item,
-                        worker,
-                        places[batch][label],
-                    )
+                .filter(given_label__in=offered)
+                .values_list("slot__item__external_id")
+                .annotate(
+                    workers=StringAgg(_text("annotator_id"), **texts),
+                    labels=StringAgg("given_label", **texts),
+                )
+                .order_by("slot__item__position")
+            )
+            for number, (item, workers, labels) in enumerate(rows.iterator(chunk_size=5_000)):
+                if number % 5_000 == 0:
+                    self.alive()
+                key = (task.name, task.version)
+                yield records.LabelVotes(key, offered, item, workers.split(","), labels.split(","))
 
     def attributes(self) -> Iterator[records.Attribute]:
         """Every attribute that an item of the release shows, with its conversations."""
@@ -164,24 +179,14 @@ class Reading:
         shown = ItemOption.objects.filter(candidate=OuterRef("pk"), item__in=self._items())
         candidates = (
             Candidate.objects.filter(Exists(shown), study=self.release.study_id)
-            .select_related("query")
             .order_by("query_id", "pk")
+            .values_list(*CANDIDATE)
         )
-        for number, candidate in enumerate(candidates.iterator(chunk_size=CHUNK)):
+        for number, row in enumerate(candidates.iterator(chunk_size=CHUNK)):
             if number % CHUNK == 0:
                 self.alive()
-            yield records.Candidate(
-                id=candidate.external_id,
-                query_id=candidate.query.external_id,
-                query_version=candidate.query.version,
-                text=candidate.text,
-                urls=candidate.urls,
-                strategy=candidate.strategy,
-                model=candidate.model,
-                template=candidate.template,
-                prompt_digest=candidate.prompt_digest,
-                parameters=_public(candidate.parameters),
-            )
+            *columns, parameters = row
+            yield records.Candidate(*columns, _public(parameters))
 
     def _items(self):
         """Items that count: no checks, which are for the annotators, and nobody's who withdrew."""
@@ -212,14 +217,35 @@ class Reading:
         return out
 
     def _votes(self, chunk) -> dict:
-        kinds = {item.pk: self._tasks[item.batch_id].kind for item in chunk}
+        """{item: all its votes, of people who withdrew too}, in the order of submission."""
+        by_kind = defaultdict(list)
+        for item in chunk:
+            by_kind[self._tasks[item.batch_id].kind].append(item.pk)
+        votes = {}
+        for code, items in by_kind.items():
+            read = self._label_texts if kind_of(code).SHAPE == "label" else self._parted_votes
+            votes |= read(code, items)
+        return votes
+
+    def _label_texts(self, code: str, items: list) -> dict:
+        """Votes of a kind whose answer is a label, a text of ``VOTE_TEXT`` an item."""
+        rows = (
+            self._judgments()
+            .filter(sql.among("slot__item_id", items))
+            .values_list("slot__item_id")
+            .annotate(texts=_vote_texts(kind_of(code)))
+            .order_by()
+        )
+        return {item: [vote.split(UNIT) for vote in text.split(RECORD)] for item, text in rows}
+
+    def _parted_votes(self, code: str, items: list) -> dict:
         rows = list(
             self._judgments()
-            .filter(slot__item__in=kinds)
+            .filter(sql.among("slot__item_id", items))
             .order_by("submitted_at", "pk")
             .values(*VOTE, **_texts())
         )
-        answers = answers_of({row["pk"]: kinds[row["slot__item_id"]] for row in rows})
+        answers = kind_of(code).answers([row["pk"] for row in rows])
         votes = defaultdict(list)
         for row in rows:
             votes[row["slot__item_id"]].append((row, answers[row["pk"]]))
@@ -240,6 +266,12 @@ class Reading:
         )
         return dict(rulings.order_by("pk").values_list("item_id", "label"))
 
+    def _attributes(self, chunk) -> dict:
+        """{attribute's id: the attribute} of those that the items show."""
+        shown = {item.attribute_id for item in chunk} - {None}
+        rows = Attribute.objects.filter(sql.among("pk", shown)) if shown else ()
+        return {attribute.pk: self._attribute(attribute) for attribute in rows}
+
     def _attribute(self, attribute, conversations=()) -> records.Attribute:
         return records.Attribute(
             id=attribute.external_id,
@@ -250,8 +282,8 @@ class Reading:
             conversations=list(conversations),
         )
 
-    def _item(self, item, answers, votes, ruling) -> records.Item:
-        task, query, shown = self._tasks[item.batch_id], item.query, item.persona_version
+    def _item(self, item, shown, answers, votes, adjudicated, **fields) -> records.Item:
+        task = self._tasks[item.batch_id]
         kind, config = kind_of(task.kind), config_of_task(task)
         ids = {number: answer.id for number, answer in enumerate(answers, start=1)}
         return records.Item(
@@ -263,37 +295,69 @@ class Reading:
             overlap=item.overlap,
             closed=is_closed(len(votes), item.overlap, item.batch_id in self.frozen["closed"]),
             stop_below=self.frozen.get("stop_below", {}).get(task.name),
-            query_id=query.external_id if query else "",
-            query_version=query.version if query else None,
-            question=query.text if query else "",
-            need=query.need if query else "",
-            type=query.type if query else "",
-            scenario=query.scenario if query else "",
+            query_id=item.query__external_id or "",
+            query_version=item.query__version,
+            question=item.query__text or "",
+            need=item.query__need or "",
+            type=item.query__type or "",
+            scenario=item.query__scenario or "",
             user_id=self._users[shown.persona_id] if shown else "",
             persona_version=shown.version if shown else None,
             profile=shown.profile if shown else None,
             answers=tuple(answers),
-            votes=tuple(
-                self._vote(vote, kind, answer, ids)
-                for vote, answer in votes
-                if vote["annotator_id"] not in self.withdrawn
-            ),
-            attribute=self._attribute(item.attribute) if item.attribute else None,
-            gold=item.gold.text if item.gold else "",
+            votes=self._made_votes(votes, kind, ids),
+            gold=item.gold__text or "",
             criteria=tuple(config["criteria"]) if kind.SHAPE == "scores" else (),
-            adjudicated=kind.label_json(ruling, ids) if ruling else None,
+            adjudicated=kind.label_json(adjudicated, ids) if adjudicated else None,
             topped=str(item.pk) in self.topped,
+            **fields,
         )
+
+    def _made_votes(self, votes, kind: Kind, ids: dict) -> Sequence[records.Vote]:
+        """What ``_votes`` read of an item, without those who withdrew."""
+        if kind.SHAPE == "label":
+            return self._with_ids(votes, kind, ids)
+        return tuple(
+            self._vote(vote, kind, answer, ids)
+            for vote, answer in votes
+            if vote["annotator_id"] not in self.withdrawn
+        )
+
+    def _with_ids(self, votes, kind: Kind, ids: dict) -> records.VoteTexts:
+        """Votes with options under ``ids``; what few different votes share is made once."""
+        names, orders = {}, {}
+        workers, labels, texts = [], [], []
+        for annotator, label, detail, shown, before, marks, after in votes:
+            if (worker := self._worker_of_text.get(annotator)) is None:
+                continue
+            if label not in names:
+                answer = kind.label_json(label, ids)
+                names[label] = answer, json_text(answer)
+            if shown not in orders:
+                orders[shown] = json_text([ids[number] for number in _parsed(shown)])
+            if marks != "[]":
+                places = json.loads(marks)
+                marks = json_text([mark | {"option": ids[mark["option"]]} for mark in places])
+            answer, text = names[label]
+            workers.append(worker)
+            labels.append(answer)
+            texts.append(
+                records.VoteText(worker, text, detail, orders[shown], before, marks, after)
+            )
+        return records.VoteTexts(texts, workers, labels)
+
+    @cached_property
+    def _worker_of_text(self) -> dict[str, str]:
+        return {str(annotator): worker for annotator, worker in self.workers.items()}
 
     def _vote(self, vote: dict, kind: Kind, answer, ids: dict) -> records.Vote:
         return records.Vote(
             worker=self.workers[vote["annotator_id"]],
-            label=kind.label_json(answer.label, ids) if kind.SHAPE == "label" else None,
+            label=None,
             shown=[ids[number] for number in _parsed(vote["shown_text"])],
             reason=vote["reason"],
             flags=_parsed(vote["flags_text"]),
             seconds=vote["seconds"],
-            # To the day: exact times would join a person's votes across releases.
             submitted_at=vote["day"],
             imported=vote["imported"],
             answer=kind.answer_json(answer, ids),
@@ -304,11 +368,69 @@ class Reading:
         )
 
 
+def _vote_texts(kind: Kind) -> StringAgg:
+    """All votes of an item as one text: RECORD between votes, UNIT between the parts of a vote.
+
+    JSON escapes both signs. The parts are the annotator's id, the label, and those of
+    records.VoteText after it, with options by number.
+    """
+    parts = (
+        _text("annotator_id"),
+        kind.label_column(),
+        _json(kind.detail_column()),
+        _text("shown"),
+        _joined(
+            Value('"reason": '),
+            _json(F("reason")),
+            Value(', "flags": '),
+            _text("flags"),
+            Value(', "chips": '),
+            _text("chips"),
+            Value(', "marks": '),
+        ),
+        _text("marks"),
+        _joined(
+            Value(', "seconds": '),
+            Coalesce(_text("seconds"), Value("null")),
+            Value(', "submitted_at": '),
+            _day('"YYYY-MM-DD"'),
+            Value(', "revision": '),
+            _text("revision"),
+            Value(', "imported": '),
+            _text("imported"),
+            Value("}"),
+        ),
+    )
+    units = [entry for part in parts for entry in (Value(UNIT), part)][1:]
+    return StringAgg(_joined(*units), RECORD, order_by=("submitted_at", "pk"))
+
+
+def _text(column: str) -> Cast:
+    return Cast(column, TextField())
+
+
+def _json(expression) -> Func:
+    template = "to_json(%(expressions)s::text)::text"
+    return Func(expression, template=template, output_field=TextField())
+
+
+def _joined(*parts) -> Func:
+    """The texts ``parts`` one after the other."""
+    template = {"template": "(%(expressions)s)", "arg_joiner": " || "}
+    return Func(*parts, **template, output_field=TextField())
+
+
 def _texts() -> dict:
     """JSON columns of a vote as text, and its day in UTC."""
-    text = TextField()
-    day = Func("submitted_at", Value("YYYY-MM-DD"), function="to_char", output_field=text)
-    return {f"{name}_text": Cast(name, text) for name in PARSED} | {"day": day}
+    columns = {f"{name}_text": _text(name) for name in PARSED}
+    return columns | {"day": _day("YYYY-MM-DD")}
+
+
+def _day(pattern: str) -> Func:
+    """The day of submission in UTC; exact times would join a person's votes across releases."""
+    # In a pattern of to_char, what is quoted stands for itself: a quote needs a backslash.
+    pattern = pattern.replace('"', r"\"")
+    return Func("submitted_at", Value(pattern), function="to_char", output_field=TextField())
 
 
 @lru_cache(maxsize=1_000)

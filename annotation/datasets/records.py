@@ -2,7 +2,8 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -62,14 +63,55 @@ class Vote:
     revision: int = 1
 
 
-class LabelVote(NamedTuple):
-    """A vote as codes: the version of a task with its number of labels, item, worker, label."""
+class VoteText(NamedTuple):
+    """A vote whose answer is a label, its parts as JSON text where it is written down.
+
+    ``label``, ``detail`` and ``shown`` are JSON; ``before`` and ``after`` are members of an object,
+    up to the value of "marks" and from there to the end.
+    """
+
+    worker: str
+    label: str
+    detail: str
+    shown: str
+    before: str
+    marks: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class VoteTexts(Sequence[Vote]):
+    """Votes as the database makes their JSON: a Vote is made where one is asked for."""
+
+    texts: tuple[VoteText, ...]
+    workers: list[str]
+    labels: list[str | None]
+
+    def __len__(self):
+        return len(self.texts)
+
+    def __getitem__(self, place):
+        if isinstance(place, slice):
+            return VoteTexts(self.texts[place], self.workers[place], self.labels[place])
+        text, label = self.texts[place], self.labels[place]
+        return Vote(
+            worker=text.worker,
+            label=label,
+            answer=label,
+            detail=json.loads(text.detail),
+            shown=json.loads(text.shown),
+            **json.loads(f"{{{text.before}{text.marks}{text.after}"),
+        )
+
+
+class LabelVotes(NamedTuple):
+    """The votes of an item as codes: the version of a task with its labels, item, who, what."""
 
     task: tuple[str, int]
-    labels: int
+    offered: tuple[str, ...]
     item: str
-    worker: int
-    label: int
+    workers: list[str]
+    labels: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +141,7 @@ class Item:
     persona_version: int | None
     profile: dict | None
     answers: tuple[Answer, ...]
-    votes: tuple[Vote, ...]
+    votes: Sequence[Vote]
     attribute: Attribute | None = None
     gold: str = ""
     criteria: tuple[str, ...] = ()
@@ -110,6 +152,18 @@ class Item:
     stop_below: str | None = None
     # Winner's id and tier that the item was imported with.
     imported: tuple[str, str] | None = None
+
+    @property
+    def voters(self) -> list[str]:
+        """Who gave each of the votes."""
+        votes = self.votes
+        return votes.workers if type(votes) is VoteTexts else [vote.worker for vote in votes]
+
+    @property
+    def given_labels(self) -> list[str | None]:
+        """The label of each of the votes."""
+        votes = self.votes
+        return votes.labels if type(votes) is VoteTexts else [vote.label for vote in votes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ class Tally:
         elif reason:
             self.left_out[group][reason] += 1
         strategies = {answer.id: answer.strategy or "unnamed" for answer in item.answers}
-        for vote in item.votes:
-            if vote.label is not None:
-                self.labels[item.task][strategies.get(vote.label, vote.label)] += 1
+        for label in item.given_labels:
+            if label is not None:
+                self.labels[item.task][strategies.get(label, label)] += 1
         self._agree(item, verdict)
 
     def _agree(self, item, verdict) -> None:
@@ -52,12 +52,12 @@ class Tally:
             task = self._tasks.setdefault(name, _Task.of(item))
             # A majority may have folded a scale into its sides: agreement is on the scale itself.
             counts = verdict.counts if len(verdict.counts) == len(item.labels) else counted(item)
-            task.add(verdict.tier, counts, item.votes)
+            task.add(verdict.tier, counts, item.voters)
         for criterion in item.criteria:
             task = self._tasks.setdefault(f"{name}: {criterion}", _Task(SCORES, ordinal=True))
             for answer in item.answers:
                 scores = [vote.answer[answer.id][criterion]["score"] for vote in item.votes]
-                task.add("", tuple(map(scores.count, range(1, 6))), item.votes)
+                task.add("", tuple(map(scores.count, range(1, 6))), item.voters)
 
     def counts(self) -> dict:
         """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""
@@ -130,9 +130,9 @@ class _Task:
         tiered = len(item.answers) == 2 and item.task != AUDIT_TASK
         return cls([*answers, *item.labels[len(answers) :]], tiered=tiered)
 
-    def add(self, tier: str, counts: tuple, votes):
+    def add(self, tier: str, counts: tuple, voters: list[str]) -> None:
         self.patterns[tier][counts] += 1
-        self.workers.update(vote.worker for vote in votes)
+        self.workers.update(voters)
 
     def agreement(self):
         every = sum(self.patterns.values(), Counter())

@@ -59,7 +59,7 @@ def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
 
 
 def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
-    counts = _counted(item, item.votes[:panel])
+    counts = _counted(item, item.given_labels[:panel])
     tier = rules.tier_of(counts.values(), len(counts), rule, closed=item.closed)
     if tier in ("pending", "ambiguous_tie"):
         return Verdict(tuple(counts.values()), None, None, tier)
@@ -68,18 +68,18 @@ def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
     return Verdict(tuple(counts.values()), winner, share, tier)
 
 
-def _counted(item: Item, votes) -> dict[str, int]:
-    counts = dict.fromkeys(item.labels, 0)
-    for vote in votes:
-        if vote.label not in counts:
-            raise not_offered(item, vote.label)
-        counts[vote.label] += 1
+def _counted(item: Item, given: list[str | None]) -> dict[str | None, int]:
+    counts: dict[str | None, int] = dict.fromkeys(item.labels, 0)
+    for label in given:
+        if label not in counts:
+            raise not_offered(item, label)
+        counts[label] += 1
     return counts
 
 
 def counted(item: Item) -> tuple[int, ...]:
     """How many votes each of ``item.labels`` has."""
-    return tuple(_counted(item, item.votes).values())
+    return tuple(_counted(item, item.given_labels).values())
 
 
 def not_offered(item: Item, label: str) -> DomainError:
@@ -89,7 +89,7 @@ def not_offered(item: Item, label: str) -> DomainError:
 
 
 def _majority(item: Item) -> Verdict:
-    counts = _counted(item, item.votes) if item.labels else {}
+    counts = _counted(item, item.given_labels) if item.labels else {}
     total = sum(counts.values())
     if kind_of(item.kind).LEVEL != "nominal" or not total:
         return Verdict(tuple(counts.values()), None, None, "")
@@ -105,7 +105,7 @@ def majority(item: Item, min_votes: int, min_margin: int) -> Verdict:
     The winner has ``min_margin`` votes more than the next label of ``min_votes`` or more. A
     preference counts for the answer on whose side of the scale's middle it is, the middle as a tie.
     """
-    counts = _counted(item, item.votes) if item.labels else {}
+    counts = _counted(item, item.given_labels) if item.labels else {}
     if item.labels and kind_of(item.kind).LEVEL == "ordinal":
         counts = _sides(item, tuple(counts.values()))
     total = sum(counts.values())

@@ -2,13 +2,16 @@
 
 import csv
 import hashlib
+import io
 import json
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from annotation.core.cells import disarmed
@@ -53,6 +56,20 @@ def arrow_type(kind: str | list) -> pa.DataType:
     return ARROW[kind]
 
 
+class Lines(NamedTuple):
+    """Rows of a table as JSON text: each up to the value of its one "json" column, that value, and
+    the rest. Of tables that have one such column.
+    """
+
+    parts: list[tuple[str, str, str]]
+
+
+class Rows(NamedTuple):
+    """Rows of a CSV table, their texts in the order of its columns."""
+
+    cells: list[tuple[str, ...]]
+
+
 VOTES = Table("votes.csv", "csv", {"task": "text", "worker": "text", "label": "text"})
 
 
@@ -82,9 +99,15 @@ class Tables:
     def __exit__(self, *error):
         return self._stack.__exit__(*error)
 
-    def write(self, name: str, row: dict) -> None:
-        """Add ``row`` to the table ``name``."""
-        self._writers[name].write(row)
+    def write(self, name: str, row: dict | Lines | Rows) -> None:
+        """Add ``row``, or several rows, to the table ``name``."""
+        writer = self._writers[name]
+        if type(row) is dict:
+            writer.write(row)
+        elif type(row) is Lines:
+            writer.write_lines(row.parts)
+        else:
+            writer.write_cells(row.cells)
 
     def files(self) -> list[dict]:
         """path, rows, bytes and sha256 of every file, by path."""
@@ -195,6 +218,10 @@ class _JsonLines(_File):
         self.file.write(json_text(row) + "\n")
         self.rows += 1
 
+    def write_lines(self, parts):
+        self.file.write("".join([f"{before}{value}{after}\n" for before, value, after in parts]))
+        self.rows += len(parts)
+
 
 class _Csv(_File):
     """RFC 4180: comma, quotes where needed, CRLF; a header always."""
@@ -208,6 +235,16 @@ class _Csv(_File):
     def write(self, row):
         self.lines.writerow([self._cell(row[name]) for name in self.columns])
         self.rows += 1
+
+    def write_lines(self, parts):
+        for part in parts:
+            self.write(json.loads("".join(part)))
+
+    def write_cells(self, cells):
+        if self.guarded:
+            cells = [map(disarmed, row) for row in cells]
+        self.lines.writerows(cells)
+        self.rows += len(cells)
 
     def _cell(self, value) -> str:
         if not isinstance(value, str):
@@ -232,10 +269,17 @@ class _Parquet(_File):
             write_statistics=True,
             data_page_version="1.0",
         )
-        self.held = []
+        self.held: list[str] = []
 
     def write(self, row):
-        self.held.append({name: self._value(name, row[name]) for name in self.columns})
+        self._hold(json_text({name: self._value(name, row[name]) for name in self.columns}))
+
+    def write_lines(self, parts):
+        for before, value, after in parts:
+            self._hold(f"{before}{json_text(value)}{after}")
+
+    def _hold(self, line: str) -> None:
+        self.held.append(line)
         self.rows += 1
         if len(self.held) == ROW_GROUP:
             self.finish_group()
@@ -244,8 +288,16 @@ class _Parquet(_File):
         return json_text(value) if self.columns[name] == "json" else value
 
     def finish_group(self):
-        self.writer.write_table(pa.Table.from_pylist(self.held, self.schema), ROW_GROUP)
+        """Let Arrow make columns of the lines: several times as fast as of Python's values."""
+        text = "\n".join(self.held).encode()
         self.held = []
+        table = pa_json.read_json(
+            io.BytesIO(text),
+            # One block: a line may be as long as the longest answer.
+            pa_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+            pa_json.ParseOptions(self.schema, unexpected_field_behavior="error"),
+        )
+        self.writer.write_table(table.cast(self.schema), ROW_GROUP)
 
     def finish(self):
         if self.held:

@@ -13,6 +13,7 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 from kombu import Connection
 from kombu.pools import producers
+from pyarrow import parquet
 
 from annotation.accounts import consent
 from annotation.agreement.tiers import early_stop
@@ -116,6 +117,25 @@ def test_a_release_without_rows_is_refused_with_the_reasons_by_count(
     release = Release.objects.get()
     assert (release.status, release.error) == ("failed", refusal.value.sentence)
     assert not folders.folder_of(release).exists()
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_reasons_come_out_as_they_were_written(items, vote, built, format):
+    """Their JSON is made by the database, with signs of its own between votes."""
+    reason = 'A "quote", a \\ and \\n, \x1e\x1f\x7f\t\r\n, \u2028 한국어 💡 = 100%'
+    (item,) = items(1)
+    vote(item, "12", reason=reason, seconds=1e-7)
+    folder = folders.folder_of(built("long", format))
+    path = folder / f"judgments.{format}"
+    if format == "parquet":
+        rows = parquet.read_table(path).to_pylist()
+    elif format == "csv":
+        rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode(), newline="")))
+    else:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [row["reason"] for row in rows] == [reason, reason]
+    assert [float(row["seconds"]) for row in rows] == [1e-7, 1e-7]
+    assert [row["flags"] for row in rows] == ['["unsafe"]' if format == "csv" else ["unsafe"]] * 2
 
 
 def test_few_votes_give_pairs_by_majority_with_a_minimum_and_a_margin(items, vote, built):

@@ -1,7 +1,10 @@
 """Everything in long form: one row a judgment, an item, an answer, a persona, an attribute."""
 
-from annotation.datasets.layouts.soft import soft_rows, soft_tables
-from annotation.datasets.writers import VOTES, Table, json_text
+from itertools import repeat
+
+from annotation.datasets.layouts.soft import soft_row, soft_tables
+from annotation.datasets.records import VoteTexts
+from annotation.datasets.writers import VOTES, Lines, Rows, Table, json_text
 
 FORMATS = ("jsonl", "csv", "parquet")
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
@@ -12,13 +15,13 @@ JUDGMENTS = {
     "item_id": "text",
     "query_id": "text",
     "user_id": "text",
-    "worker": "text",
     "kind": "text",
     "task": "text",
     "task_version": "integer",
     "query_version": "integer",
     "persona_version": "integer",
     "attribute_id": "text",
+    "worker": "text",
     # The label; JSON where the answer is many scores or verdicts.
     "answer": "text",
     # How much better, or why not.
@@ -105,16 +108,21 @@ def is_main(name: str) -> bool:
 
 def votes(item):
     """The item's rows of votes.csv, where its votes are labels; shared with other layouts."""
-    for vote in item.votes if item.labels else ():
-        yield "votes", {"task": item.id, "worker": vote.worker, "label": vote.label}
+    if item.labels and item.votes:
+        rows = zip(repeat(item.id), item.voters, item.given_labels, strict=False)
+        yield "votes", Rows(list(rows))
 
 
 def _item(item, verdict, pair, posterior):
     yield "items", _item_row(item, verdict)
     # The judgments are the annotators' labels already.
-    yield from (row for row in soft_rows(item, posterior) if row[0] == "soft_labels")
-    for vote in item.votes:
-        yield "judgments", _judgment_row(item, vote)
+    if item.labels and item.votes:
+        yield "soft_labels", soft_row(item, posterior)
+    if isinstance(item.votes, VoteTexts):
+        yield "judgments", _judgment_lines(item, item.votes)
+    else:
+        for vote in item.votes:
+            yield "judgments", _judgment_row(item, vote)
     yield from votes(item)
 
 
@@ -148,18 +156,40 @@ def _item_row(item, verdict) -> dict:
     }
 
 
-def _judgment_row(item, vote) -> dict:
+def _of_item(item) -> dict:
+    """The columns that all judgments of an item share."""
     return {
         "item_id": item.id,
         "query_id": item.query_id,
         "user_id": item.user_id,
-        "worker": vote.worker,
         "kind": item.kind,
         "task": item.task,
         "task_version": item.task_version,
         "query_version": item.query_version,
         "persona_version": item.persona_version,
         "attribute_id": item.attribute.id if item.attribute else "",
+    }
+
+
+def _judgment_lines(item, votes: VoteTexts) -> Lines:
+    """The same as ``_judgment_row`` of each vote, from the JSON that the database made."""
+    head = json_text(_of_item(item))[:-1]
+    return Lines(
+        [
+            (
+                f'{head}, "worker": "{worker}", "answer": {label}, "detail": {detail}, '
+                f'"shown": {shown}, {before}',
+                marks,
+                after,
+            )
+            for worker, label, detail, shown, before, marks, after in votes.texts
+        ]
+    )
+
+
+def _judgment_row(item, vote) -> dict:
+    return _of_item(item) | {
+        "worker": vote.worker,
         "answer": _text(vote.answer),
         "detail": vote.detail,
         "shown": vote.shown,

@@ -35,16 +35,7 @@ def soft_rows(item, posterior):
     """The rows of both for an item, where its votes are labels."""
     if not item.labels or not item.votes:
         return
-    common = {"item_id": item.id, "task": item.task, "kind": item.kind}
-    yield (
-        "soft_labels",
-        common
-        | {
-            "n": len(item.votes),
-            "labels": soft(item, posterior),
-            "adjudicated": item.adjudicated if isinstance(item.adjudicated, str) else None,
-        },
-    )
+    yield "soft_labels", soft_row(item, posterior)
     for vote in item.votes:
         row = {
             "worker": vote.worker,
@@ -53,4 +44,17 @@ def soft_rows(item, posterior):
             "seconds": vote.seconds,
             "submitted_at": vote.submitted_at,
         }
-        yield "annotations", common | row
+        yield "annotations", _common(item) | row
+
+
+def soft_row(item, posterior) -> dict:
+    """The row of ``soft_labels`` of an item with votes that are labels."""
+    return _common(item) | {
+        "n": len(item.votes),
+        "labels": soft(item, posterior),
+        "adjudicated": item.adjudicated if isinstance(item.adjudicated, str) else None,
+    }
+
+
+def _common(item) -> dict:
+    return {"item_id": item.id, "task": item.task, "kind": item.kind}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from django.db import connection
-from django.db.models import Expression, F, Model, TextField
+from django.db.models import Expression, F, Model, TextField, Value
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
@@ -207,6 +207,10 @@ class Kind(Protocol):
         Only of kinds whose SHAPE is "label".
         """
         raise TypeError(f"a {self.CODE} judgment has no single label")
+
+    def detail_column(self, path: str = "") -> Expression | F:
+        """``detail`` of an answer as text in SQL; of the same kinds as ``label_column``."""
+        return Value("", output_field=TextField())
 
     def choice_column(self, config: dict, path: str = "") -> Expression | F:
         """``choice`` of the label in SQL, as ``label_column``."""

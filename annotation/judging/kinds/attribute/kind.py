@@ -90,6 +90,9 @@ class AttributeKind(base.Kind):
     def label_column(self, path: str = "") -> F:
         return F(f"{path}attributeverdict__verdict")
 
+    def detail_column(self, path: str = "") -> F:
+        return F(f"{path}attributeverdict__cause")
+
     def of_label(self, label: str) -> Answer:
         return Answer(label)
 

@@ -121,6 +121,9 @@ class SelectionKind(base.Kind):
             output_field=TextField(),
         )
 
+    def detail_column(self, path: str = "") -> F:
+        return F(f"{path}selection__strength")
+
     def of_label(self, label: str) -> Answer:
         return Answer("choice", int(label)) if label.isdigit() else Answer(label)
 
