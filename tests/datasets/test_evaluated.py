@@ -1,0 +1,188 @@
+"""A folder written by a release, measured by ``evaluate`` and by the harnesses it has tasks for."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from django.core.management import call_command
+
+from annotation.candidates.strategies import QUESTION_ALONE
+from annotation.datasets import folders
+from annotation.queries.models import Query
+from benchmarks.scripted_endpoint import ScriptedEndpoint, prompt_of
+
+# (task, query) -> how the scripted model answers: right, wrong, or the place it always names.
+PLANNED = {
+    ("better", "better-q1"): ("1" * 9, "right"),  # medium
+    ("better", "better-q2"): ("2" * 9, "wrong"),  # medium
+    ("better", "better-q3"): ("2" * 9, "first"),  # medium, general
+    ("better", "better-q4"): ("111111112", "right"),  # hard
+    ("better", "better-q5"): ("222222221", "first"),  # hard
+    # Easy: nobody chose the answer to the question alone.
+    ("best", "best-q1"): ("", "right"),
+    ("best", "best-q2"): ("", "second"),
+}
+# By hand: right counts 1, wrong 0, one place in both orders 1/2.
+BY_HAND = {
+    "specific": {
+        "easy": (2, 75.0),
+        "medium": (2, 50.0),
+        "hard": (2, 75.0),
+        "average": (6, 400 / 6),
+    },
+    "general": {"medium": (1, 50.0), "average": (1, 50.0)},
+}  # fmt: skip
+AVERAGE = 100 * 4.5 / 7
+# The rule of the scripted model, here and in the processes of the harnesses.
+PLACE = """
+def place(text, script):
+    for how, chosen, reject in script:
+        if chosen in text and reject in text:
+            good = 1 if text.index(chosen) < text.index(reject) else 2
+            return {"right": good, "wrong": 3 - good, "first": 1, "second": 2}[how]
+"""
+LM_EVAL = """
+import json
+from lm_eval import evaluator, tasks
+from lm_eval.api.model import LM
+
+script = json.load(open("script.json"))
+
+class Scripted(LM):
+    def loglikelihood(self, requests, **_):
+        return [(0.0 if r.args[1].strip() == "AB"[place(r.args[0], script) - 1] else -1.0, False)
+                for r in requests]
+    def loglikelihood_rolling(self, requests, **_):
+        raise NotImplementedError
+    def generate_until(self, requests, **_):
+        return ["AB"[place(r.args[0], script) - 1] for r in requests]
+
+manager = tasks.TaskManager(include_path="harness/lm_eval", include_defaults=False)
+run = evaluator.simple_evaluate(
+    model=Scripted(), tasks=["attune", "attune_chat"], task_manager=manager, bootstrap_iters=0
+)
+found = run["results"] | run.get("groups", {})
+print(json.dumps({name: {key: value for key, value in row.items() if isinstance(value, float)}
+                  for name, row in found.items()}))
+"""
+INSPECT = """
+import json
+from inspect_ai import eval
+from inspect_ai.model import ModelAPI, ModelOutput, modelapi
+
+script = json.load(open("script.json"))
+
+class Scripted(ModelAPI):
+    async def generate(self, input, tools, tool_choice, config):
+        letter = "AB"[place(input[-1].text, script) - 1]
+        return ModelOutput.from_content("scripted/a", f"ANSWER: {letter}")
+    async def count_text_tokens(self, text):  # without a network
+        return len(text) // 4
+
+@modelapi(name="scripted")
+def scripted():
+    return Scripted
+
+(log,) = eval("harness/inspect_task.py", model="scripted/a", display="none", log_dir="logs")
+assert log.status == "success", log.error
+print(json.dumps({name: metric.value for score in log.results.scores
+                  for name, metric in score.metrics.items()}))
+"""
+
+
+@pytest.fixture
+def folder(tea, items, vote, built):
+    """A release with an easy, a medium and a hard tier, and the model's rule as script.json."""
+    made = [*items(5), *items(2, options=3)]
+    for item, (pattern, _how) in zip(made, PLANNED.values(), strict=True):
+        personal = item.options.exclude(candidate__strategy=QUESTION_ALONE).earliest("number")
+        vote(item, pattern or str(personal.number) * 9)
+    tea.personas.get().memories.create(text="Walks before breakfast, with a book.")
+    Query.objects.filter(study=tea, external_id="better-q3").update(type="general")
+    path = folders.folder_of(built("personafeedback"))
+    hows = {query: how for (_task, query), (_pattern, how) in PLANNED.items()}
+    rows = [json.loads(line) for file in path.glob("data/*/*.jsonl") for line in file.open()]
+    script = [(hows[row["query_id"]], row["chosen"], row["reject"]) for row in rows]
+    (path / "script.json").write_text(json.dumps(script))
+    return path
+
+
+@pytest.fixture
+def server(folder, settings):
+    """The scripted model under the name "scripted"."""
+    script, names = json.loads((folder / "script.json").read_text()), {}
+    exec(PLACE, names)  # noqa: S102 - the text above
+
+    def answer(request, number):
+        text = prompt_of(request)
+        return (
+            "Notes: 1" if "\nNotes:\n" in text else f"**Verdict: {names['place'](text, script)}**"
+        )
+
+    with ScriptedEndpoint(answer) as endpoint:
+        settings.ENDPOINTS = [endpoint.config(concurrency=4)]
+        yield endpoint
+
+
+@pytest.mark.parametrize("setting", ["persona", "rag", "rag-filter", "none"])
+def test_a_written_release_gives_the_accuracies_computed_by_hand(capsys, folder, server, setting):
+    call_command(
+        "evaluate", "--release", str(folder), "--endpoint", "scripted", "--setting", setting,
+        "--json",
+    )  # fmt: skip
+    result = json.loads(capsys.readouterr().out)
+    values = {
+        half: {tier: (cell["n"], cell["value"]) for tier, cell in tiers.items() if cell["n"]}
+        for half, tiers in result["accuracy"].items()
+    }
+    assert values == {
+        half: {tier: (n, pytest.approx(value)) for tier, (n, value) in tiers.items()}
+        for half, tiers in BY_HAND.items()
+    }
+    assert (result["n"], result["unparsed"]) == (7, 0)
+    assert result["average"]["value"] == pytest.approx(AVERAGE)
+    # Who names one place in both orders contradicts itself: three of seven.
+    assert result["position_consistency"] == pytest.approx(400 / 7)
+    judged = [text for text in map(prompt_of, server.requests) if "Answer 1:" in text]
+    assert len(judged) == 14
+    assert all(("Mina Park" in text) == (setting == "persona") for text in judged)
+    assert all(("before breakfast" in text) == ("rag" in setting) for text in judged)
+
+
+def run(folder, code, tmp_path):
+    """The JSON that ``code`` prints last, run in the folder by this Python, without a network."""
+    env = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PLACE + code], cwd=folder, env=os.environ | env,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("lm_eval"), reason="extra [harness] not installed")
+def test_lm_eval_finds_the_accuracy_of_evaluate(folder, tmp_path):
+    results = run(folder, LM_EVAL, tmp_path)
+    tiers = {
+        f"attune_{half}_{tier}": value / 100
+        for half, tiers in BY_HAND.items()
+        for tier, (_n, value) in tiers.items()
+        if tier != "average"
+    }
+    assert {name: results[name]["acc,none"] for name in tiers} == tiers
+    assert {name: results[f"{name}_chat"]["exact_match,letter"] for name in tiers} == tiers
+    assert results["attune"]["acc,none"] == pytest.approx(AVERAGE / 100)
+    assert results["attune_chat"]["exact_match,letter"] == pytest.approx(AVERAGE / 100)
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("inspect_ai"), reason="extra [harness] not installed"
+)
+def test_inspect_finds_the_accuracy_of_evaluate(folder, tmp_path):
+    results = run(folder, INSPECT, tmp_path)
+    assert results["accuracy"] == pytest.approx(AVERAGE / 100)
+    # Under the names of the tiers: all pairs of a tier, of both halves.
+    assert (results["easy"], results["medium"], results["hard"]) == (0.75, 0.5, 0.75)
