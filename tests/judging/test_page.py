@@ -16,6 +16,7 @@ from annotation.judging.models import (
     Checks,
     Desk,
     Draft,
+    Handback,
     Item,
     Judgment,
     Selection,
@@ -127,6 +128,28 @@ def test_a_skipped_item_goes_to_somebody_else(cast, tea, ann):
     answer = ann.post(reverse("skip", args=["tea"]), {"slot": hidden(page, "slot")})
     assert answer.status_code == 302
     assert hidden(ann.get(URL), "slot") != hidden(page, "slot")
+
+
+def test_the_reason_for_skipping_is_stored_and_is_none_for_the_answer(cast, tea, ann):
+    cast.open(tea, items=2, reason="optional")
+    page = ann.get(URL)
+    form = {"slot": hidden(page, "slot"), "reason": "half a thought", "skip_reason": "Not for me."}
+    ann.post(reverse("skip", args=["tea"]), form)
+    form = {"slot": hidden(ann.get(URL), "slot"), "reason": "It is cut off.", "skip_reason": ""}
+    ann.post(reverse("skip", args=["tea"]), form)
+    reasons = Handback.objects.order_by("pk").values_list("reason", flat=True)
+    assert list(reasons) == ["Not for me.", "It is cut off."]
+
+
+def test_a_tag_names_the_answers_that_it_is_about(cast, tea, ann):
+    cast.open(tea)
+    page = ann.get(URL)
+    ann.post(URL, filled(page) | {"flags": "unsafe", "flagged": ["3", "1", "9", "x"]})
+    vote = Selection.objects.get()
+    assert vote.circumstances["flagged"] == sorted([vote.shown[0], vote.shown[2]])
+    again = ann.get(f"/studies/tea/judged/{vote.slot_id}/").content.decode()
+    ticked = re.findall(r'name="flagged" value="(\d)" checked', again)
+    assert ticked == ["1", "3"]
 
 
 @pytest.mark.parametrize("slot", ["", "x", "00000000-0000-4000-8000-000000000000"])

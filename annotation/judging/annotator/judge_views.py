@@ -111,7 +111,8 @@ def sources(request, slug, slot):
 def skip(request, slug):
     """Hand the item back with a reason; it is not offered to this person again."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    reason = request.POST.get("reason", "").replace("\x00", "")[:5000]
+    reason = request.POST.get("skip_reason") or request.POST.get("reason", "")
+    reason = reason.replace("\x00", "")[:5000]
     try:
         slot_id = _uuid(request.POST.get("slot"))
         queue.hand_back(slot_id, request.user, "skipped", reason)

@@ -151,6 +151,13 @@ def circumstances(data) -> dict:
         return {}
 
 
+def flagged(data, shown: list[int]) -> dict:
+    """{"flagged": canonical numbers} of the answers that the tags are about, by place (from 1)."""
+    places = [value for value in values_of(data, "flagged") if isinstance(value, str)]
+    numbers = [number for place, number in enumerate(shown, start=1) if str(place) in places]
+    return {"flagged": sorted(numbers)} if numbers else {}
+
+
 def _seconds(value) -> float:
     seconds = round(float(value), 1)
     if not math.isfinite(seconds) or not 0 <= seconds <= 604_800:

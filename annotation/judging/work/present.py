@@ -176,7 +176,10 @@ def form(shown: Shown, typed: QueryDict) -> dict:
     """What the kind's template needs: its own context, and the tags and chips as ticked."""
     ticked = {name: set(typed.getlist(name)) for name in ("flags", "chips")}
     tags = common.TAGS.items() if shown.config["tags"] else ()
+    places = range(1, len(shown.order) + 1) if len(shown.order) > 1 else ()
+    flagged = typed.getlist("flagged")
     return {
+        "flag_places": [(place, str(place) in flagged) for place in places],
         "tags": [(name, label, name in ticked["flags"]) for name, label in tags],
         "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
         **shown.kind.context(shown, typed),
@@ -197,6 +200,11 @@ def answered(shown: Shown, judgment) -> QueryDict:
     fields_of_all = {
         "reason": [judgment.reason],
         "flags": judgment.flags,
+        "flagged": [
+            str(place)
+            for place, number in enumerate(shown.order, start=1)
+            if number in judgment.circumstances.get("flagged", ())
+        ],
         "chips": judgment.chips,
         "marks": [json.dumps(_marks(judgment.marks, shown), ensure_ascii=False)],
     }

@@ -268,7 +268,7 @@ def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgme
         submitted_at=Now(),
         replaces=replaces,
         revision=replaces.revision + 1 if replaces else 1,
-        circumstances=common.circumstances(data),
+        circumstances=common.circumstances(data) | common.flagged(data, held.shown),
         **common.read(data, held.config, held.options),
     )
     if held.counts:
