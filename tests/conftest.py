@@ -9,6 +9,11 @@ from uuid import uuid4
 
 import pytest
 from django.utils import timezone, translation
+from hypothesis import settings as examples
+
+# How long an example takes says something of the machine's other work only.
+examples.register_profile("suite", deadline=None)
+examples.load_profile("suite")
 
 
 @pytest.hookimpl(trylast=True)

@@ -43,6 +43,9 @@ class ImportStart(serializers.Serializer):
         help_text="{target: [columns]}",
     )
     task = serializers.SlugField(max_length=60, default="", allow_blank=True)
+    open_items = serializers.BooleanField(
+        default=True, help_text="false: a batch opens items later, unless the file has votes"
+    )
     skip_faults = serializers.BooleanField(default=False)
 
 
@@ -176,7 +179,8 @@ class StartImport(StudyView):
             mapping = None
             if table.format != "bundle":
                 mapping = bring.mapping_for(table, wanted.get("recipe", ""), wanted.get("map"))
-        run.request(row, mapping, task=wanted["task"], skip_faults=wanted["skip_faults"])
+        names = ("task", "open_items", "skip_faults")
+        run.request(row, mapping, **{name: wanted[name] for name in names})
         tasks.soon(row.pk)
         row.refresh_from_db()
         return _answer(request, study, row, status=202)

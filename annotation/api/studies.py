@@ -1,5 +1,7 @@
 """Studies and their people, tasks and batches over HTTP."""
 
+from dataclasses import asdict
+
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -17,8 +19,10 @@ from annotation.api.serializers import KIND_NAMES, StudySerializer
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import close_batch, open_batch
+from annotation.judging.batches.summary import summary_of
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
+from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch, Item
 from annotation.studies import members
 from annotation.studies.access import MANAGERS, READERS, may_create, study_for
@@ -26,6 +30,7 @@ from annotation.studies.bundle import OVERLAP_LIMIT, Task
 from annotation.studies.models import Invitation, Role, Study
 
 ADMINISTRATORS = (Role.ADMINISTRATOR,)
+NAMES_LIMIT = 10_000
 
 
 class StudyBody(serializers.Serializer):
@@ -60,9 +65,38 @@ class InvitationBody(serializers.Serializer):
     email = serializers.EmailField(default="", allow_blank=True)
 
 
+class Names(serializers.ListField):
+    """Ids or names that a batch keeps to; none of them: to all."""
+
+    child = serializers.CharField(max_length=200)
+
+    def __init__(self, **options):
+        super().__init__(default=list, max_length=NAMES_LIMIT, **options)
+
+
 class BatchBody(serializers.Serializer):
     task = serializers.SlugField(max_length=60)
     overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, required=False)
+    queries = Names(help_text="Only these queries (ids).")
+    personas = Names(help_text="Only these personas (ids).")
+    strategies = Names(help_text="Only answers of these strategies.")
+    languages = Names(help_text="Only queries in these languages.")
+    number = serializers.IntegerField(
+        min_value=1, max_value=10**7, required=False, help_text="At most so many items."
+    )
+    mixed = serializers.BooleanField(
+        default=False, help_text="Items in a random order, instead of query by query."
+    )
+    dry_run = serializers.BooleanField(
+        default=False, help_text="Answer what would be opened (200), and open nothing."
+    )
+
+    def scope(self) -> Scope:
+        """What the batch keeps to."""
+        data = self.validated_data
+        names = ("queries", "personas", "strategies", "languages")
+        lists = {name: tuple(data[name]) for name in names}
+        return Scope(**lists, number=data.get("number"), mixed=data["mixed"])
 
 
 def create_study(request) -> Response:
@@ -158,9 +192,9 @@ class Batches(StudyView):
         page, place = Since().page(request, work)
         return Response({"results": [_batch(batch) for batch in page], **place})
 
-    @extend_schema(parameters=[KEY], request=BatchBody, responses={201: dict})
+    @extend_schema(parameters=[KEY], request=BatchBody, responses={200: dict, 201: dict})
     def post(self, request, slug):
-        """Open a batch of all that the task asks about and does not have yet."""
+        """Open a batch of what the task asks about and does not have yet, or say what it would be."""
         study = study_for(request.user, slug, MANAGERS)
         body = BatchBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -168,9 +202,12 @@ class Batches(StudyView):
         newest = study.tasks.filter(name=name).order_by("-version").first()
         if newest is None:
             raise DomainError("The study has no task of this name.", code="task")
+        scope = body.scope()
+        if body.validated_data["dry_run"]:
+            return Response(asdict(summary_of(study, newest, overlap=overlap, scope=scope)))
 
         def open_() -> tuple[int, dict]:
-            batch = open_batch(study, newest, overlap=overlap, by=request.user)
+            batch = open_batch(study, newest, overlap=overlap, scope=scope, by=request.user)
             if batch is None:
                 sentence = "There is nothing new to judge: add queries or answers first."
                 raise DomainError(sentence, code="nothing_new", status=409)

@@ -8,21 +8,28 @@ from annotation.core.errors import DomainError
 from annotation.imports import paths
 from annotation.imports.mapping import SEVERAL, TARGETS, Mapping, checked
 from annotation.imports.models import DataImport, ImportRecipe
+from annotation.studies.models import Study
 
 PLACES_LIMIT = 80
+# Values of the field ``task``: no items now, or items of the task that follows.
+LATER, OPEN = "later", "open:"
 
 
 class MappingForm(forms.Form):
     """One field a target, each with the places of the file's first rows; and the options."""
 
-    task = forms.SlugField(
-        label=gettext_lazy("Task of the items"),
-        max_length=60,
+    task = forms.ChoiceField(
+        label=gettext_lazy("What becomes of the rows"),
         required=False,
         help_text=gettext_lazy(
-            "The name of a task of this study, or of a new one. Left empty, items are made where "
-            "the file has pairs or judgments."
+            "Judgments in a file need items: they go to the task chosen, or to a new one."
         ),
+    )
+    new_task = forms.SlugField(
+        label=gettext_lazy("Name of a new task"),
+        max_length=60,
+        required=False,
+        help_text=gettext_lazy("Left empty, a task that is needed is named after its kind."),
     )
     skip_faults = forms.BooleanField(
         label=gettext_lazy("Leave faulty lines out"),
@@ -33,9 +40,16 @@ class MappingForm(forms.Form):
         label=gettext_lazy("Keep this mapping as a recipe called"), max_length=60, required=False
     )
 
-    def __init__(self, data, sample: list[dict], mapping: Mapping | None):
+    def __init__(self, data, sample: list[dict], mapping: Mapping | None, tasks: list[str]):
         columns = mapping.columns if mapping else {}
-        super().__init__(data, initial={"skip_faults": False})
+        # Whoever has tasks looks at a batch before it is opened.
+        later = bool(tasks) and not (mapping and mapping.votes)
+        super().__init__(data, initial={"skip_faults": False, "task": LATER if later else ""})
+        self.fields["task"].choices = [
+            (LATER, _("Stored; a batch opens items later")),
+            *((f"{OPEN}{name}", _("Items of the task “%s”, opened now") % name) for name in tasks),
+            ("", _("Items of a new task that fits, opened now")),
+        ]
         places = places_of(sample, [name for names in columns.values() for name in names])
         choices = [(place, place or _("the whole record")) for place in places]
         self.values = mapping.values if mapping else {}
@@ -62,6 +76,9 @@ class MappingForm(forms.Form):
             data["mapping"] = checked(Mapping(columns, self.values))
         except DomainError as refusal:
             raise forms.ValidationError(refusal.sentence) from refusal
+        choice, name = data.get("task") or "", data.get("new_task") or ""
+        data["open_items"] = bool(name) or choice != LATER
+        data["task"] = name or choice.removeprefix(OPEN).removeprefix(LATER)
         return data
 
     def targets(self, mapped: bool) -> list:
@@ -83,6 +100,12 @@ class MappingForm(forms.Form):
             ImportRecipe.objects.update_or_create(
                 study=row.study, name=name, defaults={"mapping": mapping}
             )
+
+
+def task_names(study: Study) -> list[str]:
+    """The names of the study's tasks that anybody may judge."""
+    rows = study.tasks.order_by("name", "-version").distinct("name")
+    return [task.name for task in rows if not task.config.get("owner_only")]
 
 
 def places_of(sample: list[dict], named: list[str]) -> list[str]:

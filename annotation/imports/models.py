@@ -48,6 +48,8 @@ class DataImport(Job):
     # How it is read (mapping.Mapping), for which task, and whether faulty lines are left out.
     mapping = models.JSONField(null=True)
     task = models.CharField(max_length=60, blank=True)
+    # False: questions and answers alone are stored, and a batch opens items of them later.
+    open_items = models.BooleanField(default=True)
     skip_faults = models.BooleanField(default=False)
 
     # What became of it. ``rows`` counts those read so far.

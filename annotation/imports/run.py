@@ -27,13 +27,21 @@ Status = DataImport.Status
 STARTABLE = (Status.WAITING, Status.FAILED)
 
 
-def request(row: DataImport, mapping: Mapping | None, *, task: str, skip_faults: bool) -> None:
+def request(
+    row: DataImport,
+    mapping: Mapping | None,
+    *,
+    task: str = "",
+    open_items: bool = True,
+    skip_faults: bool = False,
+) -> None:
     """Ask for an import that is mapped (``mapping`` None: a bundle); Conflict where it runs."""
     check_startable(row)
     waiting = DataImport.objects.filter(pk=row.pk, status__in=STARTABLE)
     values = {
         "mapping": mapping and mapping.as_json(),
         "task": task,
+        "open_items": open_items,
         "skip_faults": skip_faults,
         "rows": 0,
     }
@@ -107,6 +115,7 @@ def _import(row: DataImport, lease: Lease) -> None:
                     table,
                     Mapping.from_json(row.mapping),
                     task=row.task,
+                    open_items=row.open_items,
                     by=row.by,
                     skip_faults=row.skip_faults,
                     check=_progress(lease),

@@ -297,11 +297,15 @@ class _Reading:
 
     def label(self, value, row: Row) -> str:
         text = self.mapping.values.get(str(value), clean(value, "label")).strip()
-        # An order, the best first: "A>C=B".
-        if len(row.answers) < 2 or ">" in text:
+        if len(row.answers) < 2:
             return text
-        names = [answer.name for answer in row.answers]
-        label = choice_of(text, names, [answer.model for answer in row.answers])
+        # An order, the best first: "A>C=B".
+        if ">" in text and choice_in(text, row) is None:
+            groups = [group.split("=") for group in text.split(">")]
+            order = [[_answer_of(name, row) for name in group] for group in groups]
+            # The better of two is a choice.
+            return order[0][0] if len(row.answers) == 2 else ">".join(map("=".join, order))
+        label = choice_in(text, row)
         if label is None:
             raise RowError(_("“%s” is none of its answers, no tie and not none") % text[:60])
         return label
@@ -347,6 +351,20 @@ class _Reading:
             words = {"score": str(value)[:60], "criterion": criterion}
             raise RowError(_("the score “%(score)s” of “%(criterion)s” is no number") % words)
         scores[f"{number}/{criterion}"] = int(score) if score.is_integer() else score
+
+
+def choice_in(text: str, row: Row) -> str | None:
+    """``choice_of`` with the names and models of the row's answers."""
+    names = [answer.name for answer in row.answers]
+    return choice_of(text, names, [answer.model for answer in row.answers])
+
+
+def _answer_of(text: str, row: Row) -> str:
+    """The place of the answer that a part of an order names."""
+    label = choice_in(text.strip(), row)
+    if label is None or not label.isdigit():
+        raise RowError(_("“%s” is none of its answers, no tie and not none") % text.strip()[:60])
+    return label
 
 
 def choice_of(text: str, names: list[str], models: list[str]) -> str | None:

@@ -89,6 +89,7 @@ def store(
     mapping: Mapping,
     *,
     task: str = "",
+    open_items: bool = True,
     by=None,
     skip_faults: bool = True,
     dry_run: bool = False,
@@ -97,6 +98,7 @@ def store(
     """Store ``rows`` (line and record) read by ``mapping`` in ``study``.
 
     Items and votes belong to the task called ``task``, which is made where the study has none.
+    Without ``open_items`` questions and answers alone are stored, unless the rows have votes.
     ``check(rows read)`` is called on the way and may raise to end it. Raises FaultsError where
     lines are faulty and ``skip_faults`` is false, MappingError where nothing at all came in,
     Conflict where the study is closed. Whatever is raised, nothing was stored.
@@ -107,7 +109,7 @@ def store(
         study = turns.take(study)
         job = _Storing(study, mapping, task, by, check)
         job.stage(rows)
-        result = job.all()
+        result = job.all(open_items or mapping.votes)
         if not any(result.counts.values()):
             raise _nothing(result)
         if result.faults.count and not skip_faults:
@@ -183,7 +185,7 @@ class _Storing:
 
     # Storing
 
-    def all(self) -> Result:
+    def all(self, open_items: bool) -> Result:
         """Store everything that was staged; what of it the study has now."""
         self.personas()
         self.memories()
@@ -195,7 +197,8 @@ class _Storing:
         counts["candidates"] = self.scalar(
             "SELECT count(DISTINCT a) FROM import_row, unnest(answers) a"
         )
-        self.items()
+        if open_items:
+            self.items()
         counts["items"] = self.scalar(
             """SELECT count(*) FROM judging_item i WHERE i.study_id = %(study)s
                AND i.external_id IN (SELECT item FROM import_row WHERE item <> '')"""

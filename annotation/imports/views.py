@@ -15,7 +15,7 @@ from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.imports import bring, files, receive, recipes, run, shape, tables, tasks
 from annotation.imports import mapping as mappings
-from annotation.imports.forms import MappingForm
+from annotation.imports.forms import MappingForm, task_names
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
 from annotation.studies.access import MANAGERS, study_for
@@ -100,7 +100,8 @@ def _map(request, study, row):
     records = [record for _line, record in sample if isinstance(record, dict)]
     action = request.POST.get("action", "")
     mapping, words = _mapping(row, recipe, records)
-    form = MappingForm(request.POST if action in ("import", "preview") else None, records, mapping)
+    data = request.POST if action in ("import", "preview") else None
+    form = MappingForm(data, records, mapping, task_names(study))
     valid = form.is_bound and form.is_valid()
     if valid:
         mapping = form.cleaned_data["mapping"]
@@ -166,14 +167,19 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
 
 def _bundle(request, study, row, context):
     if request.POST.get("action") == "import":
-        return _start(request, study, row, {"mapping": None, "task": "", "skip_faults": False})
+        data = {"mapping": None, "task": "", "open_items": True, "skip_faults": False}
+        return _start(request, study, row, data)
     return render(request, "imports/map.html", context | {"bundle": True})
 
 
 def _start(request, study, row, data: dict):
     try:
         run.request(
-            row, data["mapping"], task=data["task"] or "", skip_faults=bool(data["skip_faults"])
+            row,
+            data["mapping"],
+            task=data["task"],
+            open_items=data["open_items"],
+            skip_faults=data["skip_faults"],
         )
         tasks.soon(row.pk)
     except DomainError as refusal:

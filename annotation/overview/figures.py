@@ -1,8 +1,11 @@
 """The figures of a whole study that its overview shows, in one statement however large it is."""
 
+import json
 from dataclasses import dataclass
 
 from django.db import connection
+
+from annotation.candidates.strategies import STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Figures:
     held: int
     releases: int
     freezing: int
+    # Strategies that are chosen for answers, and none of them reads a persona.
+    impersonal: bool
 
 
 _STATEMENT = """
@@ -66,11 +71,15 @@ SELECT
     (SELECT count(*) FROM judging_slot WHERE study_id = %(study)s AND status = 'held'),
     (SELECT count(*) FROM datasets_release WHERE study_id = %(study)s AND status = 'done'),
     (SELECT count(*) FROM datasets_release
-        WHERE study_id = %(study)s AND status IN ('requested', 'running'))"""
+        WHERE study_id = %(study)s AND status IN ('requested', 'running')),
+    (SELECT strategies FROM candidates_retrieval WHERE study_id = %(study)s)"""
 
 
 def figures_of(study) -> Figures:
     """The figures of ``study`` as they stand now."""
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENT, {"study": study.pk})
-        return Figures(*cursor.fetchone())
+        *counts, strategies = cursor.fetchone()
+    names = json.loads(strategies or "[]")
+    personal = any(name in STRATEGIES and STRATEGIES[name].needs_persona for name in names)
+    return Figures(*counts, impersonal=bool(names) and not personal)

@@ -28,7 +28,10 @@ class Step:
     roles: tuple
     blocked: str = ""
     part: tuple[int, int] | None = None
+    # Another way to do it: its words and the name of its page.
+    other: tuple[str, str] | None = None
     url: str = ""
+    other_url: str = ""
 
 
 def steps_of(study: Study, figures: Figures, agreement: list[str], user) -> list[Step]:
@@ -46,7 +49,11 @@ def steps_of(study: Study, figures: Figures, agreement: list[str], user) -> list
         if waiting and step.state == "open":
             step, waiting = replace(step, state="next"), False
         allowed = study.role in step.roles or user.is_superuser
-        shown.append(replace(step, url=reverse(step.page, args=[study.slug]) if allowed else ""))
+        if allowed:
+            step = replace(step, url=reverse(step.page, args=[study.slug]))
+            if step.other:
+                step = replace(step, other_url=reverse(step.other[1], args=[study.slug]))
+        shown.append(step)
     return shown
 
 
@@ -64,7 +71,9 @@ def _people(n: Figures) -> Step:
         figures = [_("Annotators bring their own history; personas are not needed.")]
     elif n.queries and not n.personas:
         figures = [_("The queries stand for themselves; personas are not needed.")]
-    state = _state(bool(n.personas or n.owned or n.queries))
+    elif n.impersonal and not n.personas:
+        figures = [_("The answers compared here are written without personas.")]
+    state = _state(bool(n.personas or n.owned or n.queries or n.impersonal))
     return Step("people", _("People described"), state, figures, _("Describe people"), "personas",
                 MANAGERS)  # fmt: skip
 
@@ -72,8 +81,12 @@ def _people(n: Figures) -> Step:
 def _questions(n: Figures) -> Step:
     figures = [ngettext("%(n)d query", "%(n)d queries", n.queries) % {"n": n.queries}]
     blocked = _("Annotators write their own: invite them first.") if n.owned else ""
-    return Step("questions", _("Questions"), _state(bool(n.queries), blocked=blocked), figures,
-                _("Write queries"), "queries", MANAGERS, "" if n.queries else blocked)  # fmt: skip
+    state = _state(bool(n.queries), blocked=blocked)
+    action, page, other = _("Write queries"), "queries", (_("Import a file"), "imports")
+    if state == "open":
+        (action, page), other = other, (action, page)
+    return Step("questions", _("Questions"), state, figures, action, page, MANAGERS,
+                "" if n.queries else blocked, other=other)  # fmt: skip
 
 
 def _answers(n: Figures) -> Step:
@@ -96,8 +109,8 @@ def _answers(n: Figures) -> Step:
 
 def _tasks(n: Figures) -> Step:
     figures = [ngettext("%(n)d task", "%(n)d tasks", n.tasks) % {"n": n.tasks}]
-    return Step("tasks", _("Tasks"), _state(bool(n.tasks)), figures, _("Define a task"), "tasks",
-                MANAGERS)  # fmt: skip
+    action = _("Tasks and preview") if n.tasks else _("Define a task")
+    return Step("tasks", _("Tasks"), _state(bool(n.tasks)), figures, action, "tasks", MANAGERS)
 
 
 def _invited(n: Figures) -> Step:

@@ -65,6 +65,21 @@ def test_a_program_makes_a_study_and_opens_it_for_judging(carol):
     assert Batch.objects.get(pk=batch).closed_at is not None
 
 
+def test_a_batch_is_kept_to_a_part_and_tried_before_it_is_opened(tea, carol):
+    fill(carol)
+    carol("POST", "studies/tea/tasks/", {"name": "better", "kind": "selection"})
+    part = {"task": "better", "queries": ["q0", "q2"], "number": 1, "mixed": True, "overlap": 2}
+    tried = carol("POST", "studies/tea/batches/", {**part, "dry_run": True})
+    names = ("items", "judgments", "overlap", "by_query", "opens", "embedded")
+    summary = [tried.json()[name] for name in names]
+    assert (tried.status_code, summary) == (200, [1, 2, 2, 1, True, 0])
+    assert not Batch.objects.exists()
+    opened = carol("POST", "studies/tea/batches/", part).json()
+    assert (opened["items"], opened["wanted"]) == (1, 2)
+    wrong = carol("POST", "studies/tea/batches/", {"task": "better", "number": 0})
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid")
+
+
 def test_nothing_is_stored_of_rows_with_a_fault_and_each_fault_is_named(tea, carol):
     rows = [PERSONAS[0], {"id": "p1"}, {**PERSONAS[2], "nedd": 1}, PERSONAS[0], 7]
     answer = carol("POST", "studies/tea/personas/", {"rows": rows})

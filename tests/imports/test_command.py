@@ -262,6 +262,35 @@ def test_what_does_not_fit_is_listed_and_the_rest_is_stored(bring):
     ]
 
 
+def test_pairs_can_wait_for_a_batch_and_votes_cannot(bring):
+    text = "prompt,answer_a,answer_b\nWhy?,x,y\n"
+    report = bring(text, "--study", "tea", "--no-items")
+    assert counts(report) == [0, 1, 2, 0, 0, 0, 0]
+    assert not Study.objects.get().tasks.exists()
+    voted = "prompt,answer_a,answer_b,winner,rater\nWhy?,x,y,A,ann\n"
+    assert counts(bring(voted, "--study", "tea", "--no-items")) == [0, 1, 2, 1, 1, 0, 1]
+
+
+@pytest.mark.parametrize(("label", "places"), [("B>A=C", [2, 1, 2]), ("one>two>three", [1, 2, 3])])
+def test_an_order_names_answers_by_letter_or_model(bring, label, places):
+    row = {"prompt": "p", "a": ["x", "y", "z"], "m": ["one", "two", "three"], "w": "ann"}
+    more = ("--map=prompt=prompt", "--map=answer=a[]", "--map=model=m[]", "--map=worker=w")
+    report = bring([row | {"l": label}], *more, "--map=label=l", "--study", "tea")
+    assert (report["votes"], report["rejected"]) == (1, [])
+    ranked = Judgment.objects.get().ranking.ranked.order_by("option__number")
+    assert list(ranked.values_list("place", flat=True)) == places
+
+
+def test_an_order_of_other_answers_is_a_faulty_line(bring):
+    text = "prompt,answer_a,answer_b,label,annotator\np,x,y,A>,ann\np2,x,y,A>B,ann\n"
+    report = bring(text, "--study", "tea")
+    assert report["rejected"][0] == {
+        "line": 2,
+        "reason": "“” is none of its answers, no tie and not none",
+    }
+    assert labels("tea") == [(Item.objects.get().external_id, "choice", "x")]
+
+
 def test_a_dry_run_stores_nothing(bring):
     before = everything()
     report = bring([ARENA], "--recipe", "arena", "--dry-run")

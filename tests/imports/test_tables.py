@@ -9,7 +9,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from annotation.imports import mapping, paths, recipes, shape, tables
@@ -194,6 +194,7 @@ def test_any_mapping_is_taken_or_refused_with_a_sentence(columns):
 
 @given(st.dictionaries(st.sampled_from(["p", "a", "b", "w", "l"]), st.none() | st.integers()
        | st.text(max_size=9) | st.lists(st.text(max_size=3), max_size=3)))  # fmt: skip
+@example({"p": 0, "a": 0, "b": 1, "w": 0, "l": "a>b"})
 def test_any_row_is_shaped_or_refused_with_a_sentence(record):
     columns = {"prompt": "p", "answer_a": "a", "answer_b": "b", "worker": "w", "label": "l"}
     try:

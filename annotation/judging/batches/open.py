@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.candidates.models import Candidate
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
+from annotation.judging import ordering
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
@@ -51,7 +52,10 @@ def open_batch(
 
 def planned(study, task: TaskDefinition, scope: Scope = EVERYTHING) -> list[dict]:
     """The rows of the items that a batch of ``task`` would hold."""
-    return list(islice(kind_of(task.kind).plan(study, task, scope), scope.number))
+    rows = kind_of(task.kind).plan(study, task, scope)
+    if scope.mixed:
+        rows = ordering.mixed(sorted(rows, key=lambda row: row["external_id"]), task.name)
+    return list(islice(rows, scope.number))
 
 
 def digest(rows: list[dict]) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db.models import Avg, Sum
 
 from annotation.candidates.models import Candidate
@@ -21,7 +22,8 @@ class Summary:
     """``hours`` rest on ``seconds`` a judgment, ``measured`` in this task or assumed.
 
     ``waiting`` are judgments of earlier batches, which are handed out first; ``writing`` answers
-    that are still being written and would not be in it.
+    that are still being written and would not be in it. ``embedded`` counts answers in it that the
+    laptop's own small model wrote.
     """
 
     items: int
@@ -35,6 +37,7 @@ class Summary:
     currency: str
     waiting: int
     writing: int
+    embedded: int
     opens: bool
     digest: str
     sample: list[dict]
@@ -66,6 +69,7 @@ def summary_of(
         currency=study.currency,
         waiting=_waiting(study),
         writing=writing.count(),
+        embedded=_embedded(rows),
         opens=bool(rows) and study.status == Study.Status.DRAFT,
         digest=digest(rows),
         sample=_sample(rows[:SAMPLE]),
@@ -92,6 +96,14 @@ def _waiting(study) -> int:
     work = Item.objects.work().filter(study=study)
     wanted = work.filter(batch__closed_at=None).aggregate(n=Sum("overlap") - Sum("done"))
     return wanted["n"] or 0
+
+
+def _embedded(rows: list[dict]) -> int:
+    ids = {candidate for row in rows for candidate in row.get("candidates", ())}
+    names = [entry.get("name") for entry in settings.ENDPOINTS if entry.get("embedded") is True]
+    if not names:
+        return 0
+    return Candidate.objects.filter(pk__in=ids, endpoint__in=names).count()
 
 
 def _sample(rows: list[dict]) -> list[dict]:

@@ -48,6 +48,9 @@ class BatchForm(forms.Form):
     number = forms.IntegerField(
         label=gettext_lazy("At most so many items"), min_value=1, max_value=10**7, required=False
     )
+    mixed = forms.BooleanField(
+        label=gettext_lazy("In a random order, instead of query by query"), required=False
+    )
     overlap = forms.IntegerField(
         label=gettext_lazy("Judgments an item"),
         min_value=1,
@@ -89,7 +92,8 @@ class BatchForm(forms.Form):
     def scope(self) -> Scope:
         data = self.cleaned_data
         lists = ("queries", "personas", "strategies", "languages")
-        return Scope(number=data["number"], **{name: tuple(data.get(name) or ()) for name in lists})
+        plain = {"number": data["number"], "mixed": data["mixed"]}
+        return Scope(**plain, **{name: tuple(data.get(name) or ()) for name in lists})
 
     @property
     def narrowed(self) -> bool:

@@ -71,8 +71,9 @@ def open_(request, slug, name):
         return _answers_asked(request, study, task, form.scope)
     if request.method == "POST":
         seen = request.POST.get("seen", "")
-        if _opened(request, study, task, overlap=overlap, scope=form.scope, seen=seen):
-            return redirect("tasks", slug)
+        page = _opened(request, study, task, overlap=overlap, scope=form.scope, seen=seen)
+        if page:
+            return redirect(page, slug)
     context = {
         "study": study,
         "task": task,
@@ -107,19 +108,22 @@ def _servers(request) -> list:
         return []
 
 
-def _opened(request, study, task, **wanted) -> bool:
-    """Open the batch and show a message; False where it is another than the one that was shown."""
+def _opened(request, study, task, **wanted) -> str:
+    """Open the batch and show a message; the page to go on with.
+
+    "" where the batch is another than the one that was shown.
+    """
     try:
         batch = open_batch(study, task, by=request.user, **wanted)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
-        return refusal.code != "changed"
+        return "tasks" if refusal.code != "changed" else ""
     if batch:
         words = ngettext("%(n)d item is open.", "%(n)d items are open.", batch.size)
         messages.success(request, words % {"n": batch.size})
-    else:
-        messages.warning(request, _missing(task))
-    return True
+        return "overview"
+    messages.warning(request, _missing(task))
+    return "tasks"
 
 
 def _missing(task) -> str:

@@ -17,7 +17,8 @@ from annotation.queries.models import GoldResponse, Query
 class Scope:
     """What a batch keeps to: ids, strategies of answers, languages of queries; () is all of them.
 
-    ``number`` is the most items that it opens.
+    ``number`` is the most items that it opens. ``mixed``: items come in a random order that is
+    always the same for the same items, instead of the order of their queries.
     """
 
     queries: tuple[str, ...] = ()
@@ -25,6 +26,7 @@ class Scope:
     strategies: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     number: int | None = None
+    mixed: bool = False
 
 
 @dataclass(frozen=True)

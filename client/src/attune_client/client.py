@@ -182,9 +182,14 @@ class Study:
         }
         return self.attune.call("POST", f"{self._path}tasks/", body, key=str(uuid.uuid4()))
 
-    def open(self, task: str, *, overlap: int | None = None) -> Row:
-        """Open a batch of all that ``task`` can ask and has not yet."""
-        body = {"task": task} | ({"overlap": overlap} if overlap else {})
+    def open(self, task: str, *, overlap: int | None = None, **part: Any) -> Row:
+        """Open a batch of what ``task`` can ask and has not yet.
+
+        ``part`` keeps it to ``queries``, ``personas``, ``strategies``, ``languages`` or a
+        ``number``; ``mixed=True`` puts its items in a random order, and ``dry_run=True`` answers
+        what would be opened.
+        """
+        body = {"task": task, **part} | ({"overlap": overlap} if overlap else {})
         return self.attune.call("POST", f"{self._path}batches/", body, key=str(uuid.uuid4()))
 
     def invite(self, role: str, email: str = "") -> str:

@@ -40,6 +40,11 @@ class Command(BaseCommand):
             + ", ".join(TARGETS),
         )
         parser.add_argument("--task", metavar="NAME", default="", help="of the items and votes")
+        parser.add_argument(
+            "--no-items",
+            action="store_true",
+            help="store questions and answers; a batch opens items of them later",
+        )
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -88,6 +93,7 @@ class Command(BaseCommand):
                 table,
                 mapping,
                 task=options["task"],
+                open_items=not options["no_items"],
                 dry_run=options["dry_run"],
                 rows=bar(table.rows(), "rows", None),
             )

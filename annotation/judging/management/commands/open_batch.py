@@ -40,6 +40,9 @@ class Command(BaseCommand):
             parser.add_argument(option, action="append", default=[], metavar="NAME", help=words)
         parser.add_argument("--number", type=overlap, metavar="N", help="at most so many items")
         parser.add_argument(
+            "--mixed", action="store_true", help="in a random order, instead of query by query"
+        )
+        parser.add_argument(
             "--dry-run", action="store_true", help="print what would be opened, and open nothing"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -57,6 +60,7 @@ class Command(BaseCommand):
             strategies=tuple(options["strategy"]),
             languages=tuple(options["language"]),
             number=options["number"],
+            mixed=options["mixed"],
         )
         if options["dry_run"]:
             self._dry_run(summary_of(target, newest, overlap=overlap, scope=scope), options["json"])
@@ -90,6 +94,11 @@ class Command(BaseCommand):
             self.stderr.write(summary.lacking)
         if summary.writing:
             self.stderr.write(f"{summary.writing:,} answers are still being written.")
+        if summary.embedded:
+            self.stderr.write(
+                f"{summary.embedded:,} answers were written by the small model of this computer: "
+                "they show the way and are not worth people's time."
+            )
         if summary.opens:
             self.stderr.write("Opening it opens the study, which is a draft.")
 
