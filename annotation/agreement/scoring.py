@@ -16,7 +16,8 @@ from annotation.candidates.models import AspectScore
 from annotation.judging.kinds import codes
 from annotation.judging.models import Feedback, ItemOption, Score
 
-SCALE = (1, 2, 3, 4, 5)
+# Points of a scale that names none.
+POINTS = 5
 ALL = "all"
 CHOICE = "choice"
 CACHED_SECONDS = 3600
@@ -174,15 +175,19 @@ def _matrix(table, differences) -> dict:
 
 
 def spread(study, task: str) -> dict[str, list[int]]:
-    """{criterion: how often it got 1, 2, …, 5} of a feedback task, in the task's order."""
+    """{criterion: how often it got 1, 2, … up to the last point}, in the task's order."""
     scores = people_scores(study).filter(feedback__slot__item__batch__task__name=task)
     rows = scores.values_list("criterion", "score").annotate(n=Count("pk")).order_by("criterion")
-    counts = defaultdict(lambda: [0] * len(SCALE))
-    for criterion, score, n in rows:
-        counts[criterion][score - 1] = n
     newest = (
         study.tasks.filter(name=task, kind__in=codes(SHAPE="scores")).order_by("-version").first()
     )
+    rows = list(rows)
+    # An earlier version of the task may have had a longer scale.
+    points = newest.config.get("points", POINTS) if newest else POINTS
+    points = max([points, *(score for _criterion, score, _n in rows)])
+    counts = defaultdict(lambda: [0] * points)
+    for criterion, score, n in rows:
+        counts[criterion][score - 1] = n
     named = newest.config.get("criteria", []) if newest else []
     order = [name for name in named if name in counts]
     return {name: counts[name] for name in (*order, *sorted(counts.keys() - set(order)))}

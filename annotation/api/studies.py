@@ -194,7 +194,7 @@ class Batches(StudyView):
 
     @extend_schema(parameters=[KEY], request=BatchBody, responses={200: dict, 201: dict})
     def post(self, request, slug):
-        """Open a batch of what the task asks about and does not have yet, or say what it would be."""
+        """Open a batch of what the task asks about and lacks, or say what it would be."""
         study = study_for(request.user, slug, MANAGERS)
         body = BatchBody(data=request.data)
         body.is_valid(raise_exception=True)

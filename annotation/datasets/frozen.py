@@ -308,6 +308,7 @@ class Reading:
             votes=self._made_votes(votes, kind, ids),
             gold=item.gold__text or "",
             criteria=tuple(config["criteria"]) if kind.SHAPE == "scores" else (),
+            scale=tuple(kind.scale(config)) if kind.SHAPE == "scores" else (),
             adjudicated=kind.label_json(adjudicated, ids) if adjudicated else None,
             topped=str(item.pk) in self.topped,
             **fields,

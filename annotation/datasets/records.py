@@ -145,6 +145,8 @@ class Item:
     attribute: Attribute | None = None
     gold: str = ""
     criteria: tuple[str, ...] = ()
+    # The points of the scale of those criteria.
+    scale: tuple[str, ...] = ()
     adjudicated: str | dict | None = None
     # Whether more people were asked because its panel left it borderline.
     topped: bool = False

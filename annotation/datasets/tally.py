@@ -16,7 +16,6 @@ from annotation.judging.kinds import kind_of
 UNTIERED = ("majority", "imported")
 CHECKED = ("medium", "hard")
 GROUPS = {"two_answers": 2, "three_answers": 3}
-SCORES = ("1", "2", "3", "4", "5")
 
 
 class Tally:
@@ -54,10 +53,10 @@ class Tally:
             counts = verdict.counts if len(verdict.counts) == len(item.labels) else counted(item)
             task.add(verdict.tier, counts, item.voters)
         for criterion in item.criteria:
-            task = self._tasks.setdefault(f"{name}: {criterion}", _Task(SCORES, ordinal=True))
+            task = self._tasks.setdefault(f"{name}: {criterion}", _Task(item.scale, ordinal=True))
             for answer in item.answers:
                 scores = [vote.answer[answer.id][criterion]["score"] for vote in item.votes]
-                task.add("", tuple(map(scores.count, range(1, 6))), item.voters)
+                task.add("", tuple(map(scores.count, map(int, item.scale))), item.voters)
 
     def counts(self) -> dict:
         """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""

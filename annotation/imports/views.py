@@ -8,6 +8,7 @@ from django.http import StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.cells import disarmed
@@ -24,6 +25,15 @@ PAGE = 20
 PREVIEW, FAULTS = 10, 100
 Status = DataImport.Status
 WORKING = (Status.REQUESTED, Status.RUNNING)
+TITLES = {
+    "personas": gettext_lazy("Personas"),
+    "queries": gettext_lazy("Queries"),
+    "candidates": gettext_lazy("Answers"),
+    "items": gettext_lazy("Items"),
+    "votes": gettext_lazy("Judgments"),
+    "scores": gettext_lazy("Scores"),
+    "workers": gettext_lazy("Annotators"),
+}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -61,7 +71,9 @@ def one_import(request, slug, pk):
         "row": row,
         "working": working,
         "nobody_works": working and not worker_alive(),
-        "counts": [(name, row.counts[name]) for name in bring.COUNTS if row.counts.get(name)],
+        "counts": [
+            (words, row.counts[name]) for name, words in TITLES.items() if row.counts.get(name)
+        ],
         "unknown": [(name, mappings.suggestion(name)) for name in row.unknown],
         "faults": row.faults.all()[:FAULTS],
         "more": max(row.rejected - FAULTS, 0),

@@ -5,8 +5,11 @@ Everything is real, as in `test_whole_path`; clicks and seconds are counted and 
 
 import csv
 import io
+import json
 import os
 import re
+import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -14,6 +17,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import WIDE
 from tests.browser.test_whole_path import MINUTES, PASSWORD, Server
 
 pytestmark = pytest.mark.long
@@ -46,10 +50,11 @@ def table() -> bytes:
 
 
 class Walk:
-    """A page whose clicks are counted."""
+    """A page whose clicks and keys are counted."""
 
     def __init__(self, page, name: str):
-        self.page, self.name, self.clicks, self.shots = page, name, 0, 0
+        self.page, self.name = page, name
+        self.clicks = self.keys = self.shots = 0
 
     def click(self, target) -> None:
         target.click()
@@ -87,7 +92,7 @@ def enter(walk: Walk, link: str) -> None:
     walk.picture("after-password")
 
 
-def make_study(walk: Walk) -> str:
+def make_study(walk: Walk) -> None:
     walk.press("Create a study")
     walk.picture("kinds")
     walk.press("Compare models, pair by pair")
@@ -95,7 +100,6 @@ def make_study(walk: Walk) -> str:
     walk.picture("new")
     walk.press("Create")
     walk.picture("overview")
-    return re.search(r"/studies/([a-z0-9-]+)/", walk.page.url)[1]
 
 
 def send_table(walk: Walk) -> None:
@@ -160,3 +164,122 @@ def join_and_judge(walk: Walk, code: str) -> None:
     walk.clicks += 1
     walk.press("Agree and begin")
     walk.picture("judge")
+    tour = page.get_by_role("dialog")
+    for name in ("Next", "Next", "Start judging"):
+        walk.click(tour.get_by_role("button", name=name))
+    judged = 0
+    while page.locator("form.judge").count():
+        slot = page.locator("input[name=slot]").get_attribute("value")
+        texts = page.locator(".pane .text").all_inner_texts()
+        page.keyboard.press("1" if texts[0].startswith("Step") else "2")
+        page.keyboard.press("Control+Enter")
+        walk.keys += 2
+        expect(page.locator(f"input[value='{slot}']")).to_have_count(0)
+        judged += 1
+    assert judged == len(QUESTIONS)
+    walk.picture("judged")
+
+
+def read_results(walk: Walk, folder: Path) -> None:
+    """Look at the agreement and fetch the plot of models as SVG."""
+    page = walk.page
+    page.reload()
+    expect(page.locator("#steps")).to_contain_text("pairs: ", timeout=MINUTES)
+    walk.picture("overview")
+    walk.press("Agreement: Look at the results")
+    walk.picture("results")
+    walk.press("All figures of pairs, with disputed items")
+    walk.picture("figures")
+    link = page.get_by_role("link", name=re.compile("^SVG")).first
+    with page.expect_download() as download:
+        walk.click(link)
+    download.value.save_as(folder / "figure.svg")
+    assert "<svg" in (folder / "figure.svg").read_text()
+
+
+def release(walk: Walk, folder: Path) -> Path:
+    """Freeze everything and download it; the unpacked folder."""
+    page = walk.page
+    walk.press("Overview")
+    walk.press("Freeze a release")
+    page.get_by_label("Layout").select_option("long")
+    walk.clicks += 1
+    walk.picture("releases")
+    walk.press("Freeze and write")
+    link = page.get_by_role("link", name="Download release 1")
+    expect(link).to_be_visible(timeout=2 * MINUTES)
+    walk.picture("released")
+    with page.expect_download() as download:
+        walk.click(link)
+    download.value.save_as(folder / "release.zip")
+    zipfile.ZipFile(folder / "release.zip").extractall(folder)
+    return next(folder.rglob("manifest.json")).parent
+
+
+def loaded(folder: Path) -> dict:
+    """Rows of each table, as the library reads them in a process of its own."""
+    code = (
+        "import datasets, json, sys;"
+        "names = datasets.get_dataset_config_names(sys.argv[1]);"
+        "print(json.dumps({name: datasets.load_dataset(sys.argv[1], name, split='all').num_rows"
+        " for name in names}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)],
+        env=os.environ | {"HF_HOME": str(folder.parent / "hf"), "HF_HUB_OFFLINE": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def pages(browser, tmp_path):
+    """A function that opens a page of a browser of one's own; and the link of the first account."""
+    server = Server(tmp_path / "var", administrator=False)
+    link = server.process.stdout.readline().split(": ", 1)[1].strip()
+    contexts = []
+
+    def walk(name: str) -> Walk:
+        context = browser.new_context(base_url=server.url, viewport=WIDE, accept_downloads=True)
+        context.set_default_timeout(30_000)
+        contexts.append(context)
+        return Walk(context.new_page(), name)
+
+    yield walk, link
+    for context in contexts:
+        context.close()
+    server.stop()
+
+
+def test_a_new_researcher_gets_from_a_spreadsheet_to_a_dataset(pages, tmp_path):
+    open_walk, link = pages
+    begin = time.monotonic()
+    ada = open_walk("ada")
+    enter(ada, link)
+    make_study(ada)
+    send_table(ada)
+    try_and_open(ada)
+    code = join_code(ada)
+    ready = time.monotonic() - begin
+    raters = [open_walk(name) for name in PEOPLE]
+    for rater in raters:
+        join_and_judge(rater, code)
+    judged = time.monotonic() - begin
+    ada.press("Overview")
+    read_results(ada, tmp_path)
+    folder = release(ada, tmp_path)
+    seconds = time.monotonic() - begin
+    rows = loaded(folder)
+    assert (rows["judgments"], rows["votes"], rows["items"]) == (30, 30, 10)
+    report = {
+        "clicks": ada.clicks,
+        "clicks of a rater": raters[0].clicks,
+        "keys of a rater": raters[0].keys,
+        "seconds until people can come": round(ready),
+        "seconds of three raters": round(judged - ready),
+        "seconds": round(seconds),
+    }
+    print(json.dumps(report))
+    assert ada.clicks <= 30

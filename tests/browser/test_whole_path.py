@@ -51,14 +51,15 @@ PERSONAS = [
 class Server:
     """A running `manage.py up` with a data folder of its own."""
 
-    def __init__(self, data: Path):
+    def __init__(self, data: Path, *, administrator: bool = True):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {k: v for k, v in os.environ.items() if k not in EMBEDDED} | {
-            "ATTUNE_DATA": str(data),
-            "ATTUNE_ADMIN_EMAIL": "ada@example.org",
-            "ATTUNE_ADMIN_PASSWORD": PASSWORD,
+            "ATTUNE_DATA": str(data)
         }
+        if administrator:
+            account = {"EMAIL": "ada@example.org", "PASSWORD": PASSWORD}
+            self.environment |= {f"ATTUNE_ADMIN_{k}": value for k, value in account.items()}
         command = [sys.executable, "manage.py", "up", "--port", str(self.port)]
         self.process = subprocess.Popen(
             command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True

@@ -7,7 +7,7 @@ from annotation.agreement.figures import charts
 from annotation.agreement.figures.charts import Dot
 from annotation.agreement.figures.dashboard import Figure
 from annotation.agreement.figures.wording import tier_name, translated
-from annotation.agreement.scoring import ALL, CHOICE, SCALE
+from annotation.agreement.scoring import ALL, CHOICE, POINTS
 from annotation.agreement.tiers.rules import TIERS
 
 
@@ -104,25 +104,30 @@ def _tier(name: str) -> str:
 
 
 def spread_figure(study, task: str) -> Figure | None:
-    """How the scores from 1 to 5 of a feedback task spread; None where there are none."""
+    """How the scores of a feedback task spread; None where there are none."""
     counts = scoring.spread(study, task)
     if not counts:
         return None
-    title, lead = _("How the scores spread"), _("Shares of the scores from 1 to 5, and their mean.")
-    how = _("A count of all scores that people gave. Mean × 20 puts the scale on 20 to 100.")
+    title, lead = _("How the scores spread"), _("Shares of the scores, and their mean.")
+    how = _("A count of all scores that people gave.")
+    scale = range(1, len(next(iter(counts.values()))) + 1)
+    papers = len(scale) == POINTS
+    if papers:
+        how = _("A count of all scores that people gave. Mean × 20 puts the scale on 20 to 100.")
     rows, bars = [], []
     for criterion, numbers in counts.items():
         n = sum(numbers)
-        mean = sum(score * count for score, count in zip(SCALE, numbers, strict=True)) / n
-        rows.append((criterion, n, mean, 20 * mean, *numbers))
+        mean = sum(score * count for score, count in zip(scale, numbers, strict=True)) / n
+        rows.append((criterion, n, mean, *([20 * mean] if papers else []), *numbers))
         bars.append((criterion, numbers, f"{mean:.2f}"))
     svg = charts.stacked(
         "answers",
         title,
         lead,
         bars,
-        [str(score) for score in SCALE],
+        [str(score) for score in scale],
         axes=(_("Share of scores"), _("Criterion")),
     )
-    header = (_("Criterion"), _("Scores"), _("Mean"), _("Mean × 20"), *map(str, SCALE))
+    means = (_("Mean"), _("Mean × 20")) if papers else (_("Mean"),)
+    header = (_("Criterion"), _("Scores"), *means, *map(str, scale))
     return Figure("answers", title, lead, how, header, rows, svg)

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('imports', '0001_initial'),
+        ("imports", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='dataimport',
-            name='open_items',
+            model_name="dataimport",
+            name="open_items",
             field=models.BooleanField(default=True),
         ),
     ]

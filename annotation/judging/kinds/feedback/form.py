@@ -6,6 +6,9 @@ from annotation.judging.kinds import body
 from annotation.judging.kinds.form import ASKED, Lines, TaskForm
 
 OPTIONS_LIMIT = 5
+POINTS = 5
+# A score is a digit, and a key.
+POINTS_LIMIT = 9
 # BESPOKE's four criteria; the names are the paper's, the explanations ours. Stored as they are,
 # shown in the reader's language.
 CRITERIA = {
@@ -22,7 +25,10 @@ class FeedbackForm(TaskForm):
     criteria = Lines(
         label=gettext_lazy("Criteria"),
         initial=list(CRITERIA),
-        help_text=gettext_lazy("One a line; each is scored from 1 to 5."),
+        help_text=gettext_lazy("One a line; each is scored from 1 to the points of the scale."),
+    )
+    points = forms.IntegerField(
+        label=gettext_lazy("Points of the scale"), min_value=2, max_value=POINTS_LIMIT, initial=5
     )
     options = forms.IntegerField(
         label=gettext_lazy("Answers side by side"),
@@ -47,7 +53,7 @@ class FeedbackForm(TaskForm):
 
 
 class ScoreBody(serializers.Serializer):
-    score = serializers.IntegerField(min_value=1, max_value=5)
+    score = serializers.IntegerField(min_value=1, max_value=POINTS_LIMIT)
     feedback = serializers.CharField(required=False)
     chips = serializers.ListField(child=serializers.CharField(), required=False)
 

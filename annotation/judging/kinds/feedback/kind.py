@@ -1,4 +1,4 @@
-"""Scores from 1 to 5 on a task's criteria, each with diagnostic feedback, for every answer."""
+"""Scores on a task's criteria, each with diagnostic feedback, for every answer."""
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -13,15 +13,16 @@ from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.feedback.form import (
     CRITERIA,
     OPTIONS_LIMIT,
+    POINTS,
+    POINTS_LIMIT,
     FeedbackBody,
     FeedbackForm,
 )
 from annotation.judging.kinds.feedback.tables import Feedback, Score
 
 CRITERIA_LIMIT = 12
-SCALE = range(1, 6)
-# Words of other tools as scores.
-WORDS = {"no": 1, "unsure": 3, "maybe": 3, "neutral": 3, "yes": 5}
+# Words of other tools as places on a scale: 0 is its first point and 1 its last.
+WORDS = {"no": 0.0, "unsure": 0.5, "maybe": 0.5, "neutral": 0.5, "yes": 1.0}
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class FeedbackKind(base.Kind):
     ASKS = ("query", "options")
     DEFAULTS = {
         "criteria": list(CRITERIA),
+        "points": 5,
         "options": 1,
         "feedback": "required",
         "least": 1,
@@ -75,31 +77,35 @@ class FeedbackKind(base.Kind):
         criteria = file.criteria or (file.label_name,)
         return {
             "criteria": list(criteria[:CRITERIA_LIMIT]),
+            "points": _points(file),
             "options": min(file.size, OPTIONS_LIMIT),
             "feedback": "optional",
         }
 
     def imported_body(self, judgment):
         criteria, scores = judgment.config["criteria"], judgment.scores
+        points = judgment.config["points"]
         if not scores:
             if len(criteria) > 1:
                 raise DomainError(_("a label stands for no score: the task has several criteria"))
-            scores = {f"1/{criteria[0]}": WORDS.get(judgment.label.lower(), judgment.label)}
+            scores = {f"1/{criteria[0]}": _point(judgment.label, points)}
         answers: dict[str, dict] = defaultdict(dict)
         for name, value in scores.items():
             place, criterion = name.split("/", 1)
             if criterion not in criteria:
                 raise DomainError(_("the task has no criterion “%s”") % criterion[:60])
             answer, number = judgment.answer(place), str(value)
-            if number not in map(str, SCALE):
-                words = {"score": number[:60], "criterion": criterion}
-                raise DomainError(_("the score %(score)s of “%(criterion)s” is not 1 to 5") % words)
+            if number not in self.labels(judgment.config):
+                words = {"score": number[:60], "criterion": criterion, "n": points}
+                raise DomainError(
+                    _("the score %(score)s of “%(criterion)s” is not 1 to %(n)d") % words
+                )
             answers[answer][criterion] = {"score": int(number), "feedback": ""}
         return {"answers": answers}
 
     def check_config(self, config: dict) -> dict:
-        """``criteria`` names, ``options`` how many answers stand side by side (1 to 5; 1 is one at
-        a time), ``least`` how many characters the feedback of a criterion has at least,
+        """``criteria`` names, scored from 1 to ``points`` (2 to 9), ``options`` how many answers
+        stand side by side (1 to 5; 1 is one at a time), ``least`` how many characters the feedback of a criterion has at least,
         ``feedback`` whether it is required, optional or off, ``feedback_chips`` common reasons.
         """
         full = super().check_config(config)
@@ -111,6 +117,7 @@ class FeedbackKind(base.Kind):
         if full["feedback"] not in ("off", "optional", "required"):
             raise DomainError("feedback must be off, optional or required.", code="config")
         common.check_whole("options", full["options"], 1, OPTIONS_LIMIT)
+        common.check_whole("points", full["points"], 2, POINTS_LIMIT)
         common.check_whole("least", full["least"], 1, 1000)
         return full
 
@@ -125,16 +132,18 @@ class FeedbackKind(base.Kind):
         return planning.grouped(study, task, scope)
 
     def labels(self, config: dict) -> list[str]:
-        return [str(n) for n in SCALE]
+        return [str(n) for n in _scale(config)]
 
     def expected(self, value, row: dict, config: dict) -> dict:
-        """{"NUMBER/CRITERION": 1 to 5} with the candidate's place in the row, from 1."""
+        """{"NUMBER/CRITERION": score} with the candidate's place in the row, from 1."""
         places = range(1, len(row["candidates"]) + 1)
         names = [f"{place}/{name}" for place in places for name in config["criteria"]]
         scores = value if isinstance(value, dict) else {}
-        fit = (name in names and type(n) is int and n in SCALE for name, n in scores.items())
+        scale = _scale(config)
+        fit = (name in names and type(n) is int and n in scale for name, n in scores.items())
         if not scores or not all(fit):
-            raise DomainError(f"“expected” must have scores from 1 to 5 of {base.listed(names)}")
+            words = f"scores from 1 to {config['points']} of {base.listed(names)}"
+            raise DomainError(f"“expected” must have {words}")
         return value
 
     def read(self, data, held) -> Answer:
@@ -185,10 +194,10 @@ class FeedbackKind(base.Kind):
                 for n, name in enumerate(shown.config["criteria"], start=1)
             ]
             forms.append({"place": place, "id": id, "text": text, "criteria": rows})
-        return {"forms": forms, "scale": SCALE}
+        return {"forms": forms, "scale": _scale(shown.config)}
 
     def scale(self, config: dict) -> list[str]:
-        return [str(n) for n in SCALE]
+        return self.labels(config)
 
     def answers(self, judgments) -> dict[int, Answer]:
         rows = Score.objects.filter(sql.among("feedback", judgments)).order_by("feedback", "pk")
@@ -261,6 +270,28 @@ class FeedbackKind(base.Kind):
         return dict(scores)
 
 
+def _points(file) -> int:
+    """Points of a scale that a file's scores fit on, at least the usual; 3 for yes and no."""
+    words = {label.lower() for label in file.labels}
+    if words and words <= WORDS.keys():
+        return 3
+    numbers = [float(word) for word in words if word.isdecimal()]
+    return min(max(POINTS, int(max([file.high, *numbers]))), POINTS_LIMIT)
+
+
+def _point(label: str, points: int) -> str:
+    """The score that a word stands for on a scale; other labels stay as they are."""
+    place = WORDS.get(label.lower())
+    if place is None:
+        return label
+    point = 1 + place * (points - 1)
+    return str(int(point)) if point.is_integer() else label
+
+
+def _scale(config: dict) -> range:
+    return range(1, config["points"] + 1)
+
+
 def _row(shown, typed, name: str, criterion: str) -> dict:
     ticked = typed.getlist(f"chips-{name}") if hasattr(typed, "getlist") else []
     return {
@@ -290,7 +321,7 @@ def _fields(data, candidate: str, criterion: str, name: str) -> dict:
 def _part(fields: dict, number: int, criterion: str, place: int, config: dict) -> Part:
     named = {"n": place, "criterion": _(criterion)}
     sentence = _("Score “%(criterion)s” of answer %(n)d.") % named
-    score = common.whole_of(fields.get("score"), 1, 5, sentence, "score")
+    score = common.whole_of(fields.get("score"), 1, config["points"], sentence, "score")
     try:
         text = common.text_of(fields, "feedback", config["feedback"], config["least"])
     except DomainError as error:

@@ -8,7 +8,7 @@ class Feedback(Judgment):
 
 
 class Score(models.Model):
-    """One criterion of one answer: 1 to 5, and in words what satisfies, what is lacking, why."""
+    """One criterion of one answer: 1 to the task's points, and why, in words."""
 
     feedback = models.ForeignKey(Feedback, on_delete=models.CASCADE, related_name="scores")
     option = models.ForeignKey(ItemOption, on_delete=models.PROTECT, related_name="scores")

@@ -1,0 +1,83 @@
+"""Ratings collected elsewhere become studies with results, on the scale that they were given on."""
+
+import csv
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from annotation.agreement import recompute
+from annotation.agreement.models import AgreementResult
+from annotation.judging.models import Score
+from annotation.studies.models import Study
+from tests.imports.test_command import bring, counts  # noqa: F401 - a fixture
+
+DICES = Path("/work/shared/data/dices-990")
+pytestmark = pytest.mark.django_db
+
+
+def test_a_longer_scale_than_five_points_is_taken_over(bring):  # noqa: F811
+    text = "id,prompt,answer,annotator,quality,tone\ni,p,a,x,7,1\ni,p,a,y,2,3\n"
+    report = bring(text, "--recipe", "ratings", "--study", "tea")
+    assert (report["votes"], report["scores"], report["rejected"]) == (2, 4, [])
+    assert Study.objects.get().tasks.get().config["points"] == 7
+
+
+def test_a_score_off_the_scale_is_a_faulty_line(bring):  # noqa: F811
+    text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,73\ni,p,a,z,2.5\n"
+    report = bring(text, "--recipe", "ratings", "--study", "tea")
+    assert report["rejected"] == [
+        {"line": 3, "reason": "the score 73 of “quality” is not 1 to 9"},
+        {"line": 4, "reason": "the score 2.5 of “quality” is not 1 to 9"},
+    ]
+
+
+def test_yes_unsure_and_no_are_three_points(bring):  # noqa: F811
+    text = "prompt,answer,annotator,is_safe\np,a,x,Yes\np,a,y,Unsure\np,a,z,No\n"
+    more = ["--map=prompt=prompt", "--map=answer=answer", "--map=worker=annotator"]
+    report = bring(text, *more, "--map=label=is_safe", "--study", "tea")
+    assert counts(report) == [0, 1, 1, 1, 3, 0, 3]
+    assert list(Score.objects.order_by("pk").values_list("score", flat=True)) == [3, 2, 1]
+
+
+@pytest.mark.skipif(not DICES.exists(), reason="the excerpt of DICES-990 is not on this machine")
+def test_the_alpha_of_dices_is_the_one_computed_from_its_counts(tmp_path, capsys):
+    """30 conversations of DICES-990 with all their raters; no rater is named in the source."""
+    answers = defaultdict(list)
+    with (DICES / "judgments.csv").open() as file:
+        for row in csv.DictReader(file):
+            answers[row["item_id"]].append(row)
+    path = tmp_path / "dices.jsonl"
+    items = [json.loads(line) for line in (DICES / "items.jsonl").read_text().splitlines()[:30]]
+    with path.open("w") as file:
+        for item in items:
+            for row in answers[str(item["item_id"])]:
+                label = {"id": item["item_id"], "rater": row["slot"], "safe": row["is_safe"]}
+                texts = {"prompt": item["context"], "answer": item["response"]}
+                file.write(json.dumps(label | texts) + "\n")
+    columns = ("id=id", "prompt=prompt", "answer=answer", "worker=rater", "label=safe")
+    maps = [f"--map={pair}" for pair in columns]
+    call_command("import_data", str(path), *maps, "--study", "dices", "--json")
+    report = json.loads(capsys.readouterr().out)
+    size = sum(len(answers[str(item["item_id"])]) for item in items)
+    assert (report["items"], report["votes"], report["rejected"]) == (30, size, [])
+    study = Study.objects.get(slug="dices")
+    recompute.recompute(study, "feedback")
+    alphas = AgreementResult.objects.get(study=study).parts[0][1]["krippendorff_alpha"]
+    patterns = [[row["is_safe"] for row in answers[str(item["item_id"])]] for item in items]
+    assert alphas["nominal"]["value"] == pytest.approx(_alpha(patterns), abs=1e-9)
+
+
+def _alpha(units: list[list[str]]) -> float:
+    """Nominal alpha straight from its definition: 1 - observed / expected disagreement."""
+    units = [unit for unit in units if len(unit) > 1]
+    total = sum(map(len, units))
+    observed = (
+        sum(sum(a != b for a in unit for b in unit) / (len(unit) - 1) for unit in units) / total
+    )
+    pooled = [label for unit in units for label in unit]
+    sizes = {label: pooled.count(label) for label in set(pooled)}
+    same = sum(n * (n - 1) for n in sizes.values())
+    return 1 - observed / (1 - same / (total * (total - 1)))
