@@ -28,7 +28,11 @@ class FeedbackForm(TaskForm):
         help_text=gettext_lazy("One a line; each is scored from 1 to the points of the scale."),
     )
     points = forms.IntegerField(
-        label=gettext_lazy("Points of the scale"), min_value=2, max_value=POINTS_LIMIT, initial=5
+        label=gettext_lazy("Points of the scale"),
+        min_value=2,
+        max_value=POINTS_LIMIT,
+        initial=POINTS,
+        required=False,
     )
     options = forms.IntegerField(
         label=gettext_lazy("Answers side by side"),
@@ -50,6 +54,9 @@ class FeedbackForm(TaskForm):
         required=False,
         help_text=gettext_lazy("One a line."),
     )
+
+    def clean_points(self) -> int:
+        return self.cleaned_data["points"] or POINTS
 
 
 class ScoreBody(serializers.Serializer):

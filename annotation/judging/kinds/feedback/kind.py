@@ -104,9 +104,10 @@ class FeedbackKind(base.Kind):
         return {"answers": answers}
 
     def check_config(self, config: dict) -> dict:
-        """``criteria`` names, scored from 1 to ``points`` (2 to 9), ``options`` how many answers
-        stand side by side (1 to 5; 1 is one at a time), ``least`` how many characters the feedback of a criterion has at least,
-        ``feedback`` whether it is required, optional or off, ``feedback_chips`` common reasons.
+        """``criteria`` names, scored from 1 to ``points`` (2 to 9); ``options`` how many answers
+        stand side by side (1 to 5; 1 is one at a time); ``least`` how many characters the feedback
+        of a criterion has at least; ``feedback`` whether it is required, optional or off;
+        ``feedback_chips`` common reasons.
         """
         full = super().check_config(config)
         common.check_texts("criteria", full["criteria"], CRITERIA_LIMIT, common.CHIP_LIMIT)
