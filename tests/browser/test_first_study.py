@@ -272,7 +272,7 @@ def test_a_new_researcher_gets_from_a_spreadsheet_to_a_dataset(pages, tmp_path):
     folder = release(ada, tmp_path)
     seconds = time.monotonic() - begin
     rows = loaded(folder)
-    assert (rows["judgments"], rows["votes"], rows["items"]) == (30, 30, 10)
+    assert (rows["judgments"], rows["items"], rows["candidates"]) == (30, 10, 20)
     report = {
         "clicks": ada.clicks,
         "clicks of a rater": raters[0].clicks,
