@@ -82,4 +82,5 @@ def figures_of(study) -> Figures:
         *counts, strategies = cursor.fetchone()
     names = json.loads(strategies or "[]")
     personal = any(name in STRATEGIES and STRATEGIES[name].needs_persona for name in names)
-    return Figures(*counts, impersonal=bool(names) and not personal)
+    row = [*counts, bool(names) and not personal]
+    return Figures(*row)
