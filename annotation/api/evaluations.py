@@ -11,7 +11,6 @@ from rest_framework.views import APIView
 from annotation.api.releases import release_for
 from annotation.evaluation import runs, tasks
 from annotation.evaluation.models import Run
-from annotation.evaluation.prompts import SETTINGS
 from annotation.studies.access import MANAGERS, READERS, study_for
 from annotation.studies.models import Study
 
@@ -20,7 +19,11 @@ NEWEST = 200
 
 class EvaluationRequest(serializers.Serializer):
     endpoint = serializers.CharField(max_length=60)
-    setting = serializers.ChoiceField(choices=list(SETTINGS))
+    setting = serializers.ChoiceField(
+        choices=sorted({name for names in runs.SETTINGS.values() for name in names}),
+        help_text="On pairs: persona, rag, rag-filter or none. On judged answers (bespoke): "
+        "feedback, scores or none, the examples that the judge sees.",
+    )
     limit = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, required=False, allow_null=True, default=None
     )
@@ -60,7 +63,7 @@ class EvaluationsOfRelease(APIView):
         operation_id="evaluation_request",
     )
     def post(self, request, pk):
-        """Ask a configured endpoint about every pair of the release; workers carry it out."""
+        """Ask a configured endpoint about all of the release; workers carry it out."""
         release = release_for(request.user, pk)
         study_for(request.user, release.study.slug, MANAGERS)
         wanted = EvaluationRequest(data=request.data)

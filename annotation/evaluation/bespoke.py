@@ -32,6 +32,8 @@ ARMS = ("feedback", "scores", "none")
 TABLES = ("meta_test", "evaluation_shot", "personalized_rubric", "gold_information")
 SHOTS = 5
 TRIES = 3
+# Of a reply, a judgment or a claim: for the estimate of the cost alone.
+JUDGMENT_TOKENS = 200
 FULL = 20  # a mean of 1 to 5 in the papers' tables, out of 100
 JUDGE, CLAIM = "judge", "claim"
 _FIRST_LINE = re.compile(rf"^\W*{CRITERIA[0]}\W+score", re.I | re.M)

@@ -120,9 +120,8 @@ def _right(place: int, text: str) -> int | None:
     return None if choice is None else int(choice == place)
 
 
-def estimate(pairs: list[Pair], about: About) -> dict:
-    """Calls and tokens of a run, before it: {"calls", "tokens_in", "tokens_out"}."""
-    drawn = [*about.filters(pairs), *questions(pairs, about)]
+def estimate(drawn: list[Question], reply_tokens: int) -> dict:
+    """Calls and tokens of a run that asks ``drawn``: {"calls", "tokens_in", "tokens_out"}."""
     step = max(1, len(drawn) // 200)  # texts differ little: some are measured for all
     measured = drawn[::step]
     signs = sum(
@@ -132,7 +131,7 @@ def estimate(pairs: list[Pair], about: About) -> dict:
     return {
         "calls": len(drawn),
         "tokens_in": tokens,
-        "tokens_out": VERDICT_TOKENS * len(drawn),
+        "tokens_out": reply_tokens * len(drawn),
     }
 
 

@@ -1,34 +1,44 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.evaluation.prompts import SETTINGS
+from annotation.evaluation import bespoke, pairs
 
+# By layout of the release: what a model may be shown, and what a limit counts.
 SHOWN = {
-    "persona": _("the profile"),
-    "rag": _("the five nearest memories"),
-    "rag-filter": _("memories that the model picks"),
-    "none": _("nothing of the person"),
+    pairs.LAYOUT: {
+        "persona": _("the profile"),
+        "rag": _("the five nearest memories"),
+        "rag-filter": _("memories that the model picks"),
+        "none": _("nothing of the person"),
+    },
+    bespoke.LAYOUT: {
+        "feedback": _("judged answers with scores and feedback"),
+        "scores": _("judged answers with scores"),
+        "none": _("no judged answers"),
+    },
 }
+LIMITS = {pairs.LAYOUT: _("Pairs at most"), bespoke.LAYOUT: _("Answers at most")}
 
 
 class EvaluationForm(forms.Form):
     """Which model is asked, and what it sees; ``confirmed`` once the cost was shown."""
 
     endpoint = forms.ChoiceField(label=_("Endpoint"))
-    setting = forms.ChoiceField(
-        label=_("What it sees"), choices=[(name, SHOWN[name]) for name in SETTINGS]
-    )
+    setting = forms.ChoiceField(label=_("What it sees"))
     limit = forms.IntegerField(
         label=_("Pairs at most"), min_value=1, max_value=2**31 - 1, required=False,
         help_text=_("Empty: all of them."),
     )  # fmt: skip
     confirmed = forms.BooleanField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args, servers, **kwargs):
+    def __init__(self, *args, servers, layout, **kwargs):
         super().__init__(*args, **kwargs)
         self.fields["endpoint"].choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
+        # Any other layout is refused in words when the form is sent.
+        self.fields["setting"].choices = SHOWN.get(layout, SHOWN[pairs.LAYOUT]).items()
+        self.fields["limit"].label = LIMITS.get(layout, LIMITS[pairs.LAYOUT])
 
 
 class RaterForm(forms.Form):

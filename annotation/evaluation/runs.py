@@ -39,15 +39,24 @@ def opened(folder: Path) -> pairs.Benchmark:
     Raises DomainError where it holds none, or where a file that models are asked about is not the
     one that its manifest lists.
     """
-    folder = Path(folder)
-    if (folder / "manifest.json").is_file():
-        asked = [
-            fault for fault in check(folder) if fault["path"].startswith(("data/", "persona/"))
-        ]
-        if asked:
-            faults = "; ".join(f"{fault['path']} {fault['reason']}" for fault in asked)
-            raise DomainError(f"The release is not as its manifest says: {faults}.")
+    _refuse_changed(Path(folder), ("data/", "persona/"))
     return pairs.read(folder)
+
+
+def opened_judged(folder: Path) -> bespoke.Judged:
+    """The judged responses of a release's folder; DomainError as ``opened``."""
+    _refuse_changed(Path(folder), tuple(f"{name}/" for name in bespoke.TABLES))
+    return bespoke.read(folder)
+
+
+def _refuse_changed(folder: Path, asked: tuple[str, ...]) -> None:
+    """DomainError where a file in one of the folders ``asked`` is not as the manifest says."""
+    if not (folder / "manifest.json").is_file():
+        return
+    changed = [fault for fault in check(folder) if fault["path"].startswith(asked)]
+    if changed:
+        faults = "; ".join(f"{fault['path']} {fault['reason']}" for fault in changed)
+        raise DomainError(f"The release is not as its manifest says: {faults}.")
 
 
 def register(benchmark: pairs.Benchmark | bespoke.Judged, folder: Path) -> Benchmark:
@@ -182,6 +191,8 @@ def work(run: Run, plan: Plan, *, progress: Callable = silent, seconds: float = 
 class Choices:
     """A run that asks which answer of each pair is better."""
 
+    KIND, PROMPT, TOKENS = Run.Kind.CHOICE, prompts.VERSION, choices.VERDICT_TOKENS
+
     def __init__(self, benchmark: pairs.Benchmark, setting: str, limit: int | None):
         self.asked = pairs.sample(benchmark.pairs, limit)
         self.about = choices.About(benchmark, self.asked, setting)
@@ -194,6 +205,10 @@ class Choices:
             notes = {unit: value for unit, value in values().items() if unit.endswith(end)}
             self.about.take_notes({int(unit.split(":")[0]): v for unit, v in notes.items()})
         yield "verdicts", list(choices.questions(self.asked, self.about))
+
+    def drawn(self) -> list[Question]:
+        """All that is asked, as far as that is known before it begins."""
+        return [*self.about.filters(self.asked), *choices.questions(self.asked, self.about)]
 
     def result(self, run):
         """Accuracies, and a score for each pair."""
@@ -325,9 +340,9 @@ def score_run(run: Run, benchmark: pairs.Benchmark, scores: dict[str, float]) ->
     return run
 
 
-def estimate(plan: Choices, endpoint: endpoints.Endpoint) -> dict:
+def estimate(plan: "Choices | Judgments", endpoint: endpoints.Endpoint) -> dict:
     """Calls, tokens and cost of a run, before it."""
-    expected = choices.estimate(plan.asked, plan.about)
+    expected = choices.estimate(plan.drawn(), plan.TOKENS)
     return expected | {"cost": float(cost(endpoint, expected))}
 
 
@@ -353,12 +368,18 @@ def check_limit(limit: int | None) -> None:
 class Judgments:
     """A run in which a judge scores the responses of a BESPOKE release."""
 
+    KIND, PROMPT, TOKENS = Run.Kind.JUDGE, bespoke.VERSION, bespoke.JUDGMENT_TOKENS
+
     def __init__(self, judged: bespoke.Judged, arm: str, limit: int | None):
         self.asked, self.arm, self.limit = bespoke.tests(judged)[:limit], arm, limit
 
     def phases(self, values):
         """One: a judgment a response, a question a claim."""
-        yield "judgments", list(bespoke.questions(self.asked, self.arm))
+        yield "judgments", self.drawn()
+
+    def drawn(self) -> list[Question]:
+        """All that is asked."""
+        return list(bespoke.questions(self.asked, self.arm))
 
     def result(self, run):
         """The paper's row, and the agreement with the persons."""
@@ -416,17 +437,31 @@ def request_in_background(release: Release, endpoint_name: str, setting: str, li
     expected = estimate(plan, server)
     folder = folders.folder_of(release)
     fields = fields_of(server, setting, limit, folder, expected["calls"])
-    return request(register(benchmark, folder), Run.Kind.CHOICE, by=by, background=True, **fields)
+    fields["prompt"] = plan.PROMPT
+    return request(register(benchmark, folder), plan.KIND, by=by, background=True, **fields)
+
+
+# What a model may be shown, by the layout of the release it is measured on.
+SETTINGS = {pairs.LAYOUT: tuple(prompts.SETTINGS), bespoke.LAYOUT: bespoke.ARMS}
 
 
 def background_plan(release: Release, endpoint_name: str, setting: str, limit) -> tuple:
     """Plan, endpoint and benchmark of such a run, of which nothing is stored yet."""
     check_limit(limit)
-    if release.status != Release.Status.DONE or release.layout != pairs.LAYOUT:
+    if release.status != Release.Status.DONE or release.layout not in SETTINGS:
         raise DomainError(
-            _("Models are measured on finished releases in the layout personafeedback.")
+            _("Models are measured on finished releases in a layout of pairs or of judged answers.")
         )
-    server, benchmark = endpoints.get(endpoint_name), opened(folders.folder_of(release))
+    if setting not in SETTINGS[release.layout]:
+        names = ", ".join(SETTINGS[release.layout])
+        raise DomainError(
+            _("A model on this release is shown one of: %(names)s.") % {"names": names}
+        )
+    server, folder = endpoints.get(endpoint_name), folders.folder_of(release)
+    if release.layout == bespoke.LAYOUT:
+        judged = opened_judged(folder)
+        return Judgments(judged, setting, limit), server, judged
+    benchmark = opened(folder)
     return Choices(benchmark, setting, limit), server, benchmark
 
 
@@ -437,14 +472,20 @@ def carry_on(run_id: int, seconds: float) -> Run | None:
         return None
     run = Run.objects.select_related("benchmark__release", "study").get(pk=run_id)
     try:
-        if run.kind == Run.Kind.RATER:
-            plan = Ratings(run.study, run.task, run.model, run.limit, run=run)
-        else:
-            plan = Choices(opened(Path(run.folder)), run.setting, run.limit)
+        plan = _plan_of(run)
     except DomainError as refusal:
         _stop(run, refusal.sentence, refusal.code)
         raise
     return work(run, plan, seconds=seconds)
+
+
+def _plan_of(run: Run) -> Plan:
+    """What a background run asks."""
+    if run.kind == Run.Kind.RATER:
+        return Ratings(run.study, run.task, run.model, run.limit, run=run)
+    if run.kind == Run.Kind.JUDGE:
+        return Judgments(opened_judged(Path(run.folder)), run.setting, run.limit)
+    return Choices(opened(Path(run.folder)), run.setting, run.limit)
 
 
 def due() -> list[int]:

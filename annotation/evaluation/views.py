@@ -1,3 +1,5 @@
+import logging
+
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -9,10 +11,12 @@ from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets.models import Release
-from annotation.evaluation import leaderboard, rating, report, runs, tables, tasks
+from annotation.evaluation import aspects, bespoke, leaderboard, rating, report, runs, tables, tasks
 from annotation.evaluation.forms import EvaluationForm, RaterForm
 from annotation.evaluation.models import Run
 from annotation.studies.access import MANAGERS, READERS, study_for
+
+log = logging.getLogger(__name__)
 
 TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -84,7 +88,9 @@ def models(request, slug, version):
     study = study_for(request.user, slug, MANAGERS if request.method == "POST" else READERS)
     release = get_object_or_404(Release, study=study, version=version)
     form = EvaluationForm(
-        request.POST if request.method == "POST" else None, servers=_servers(request)
+        request.POST if request.method == "POST" else None,
+        servers=_servers(request),
+        layout=release.layout,
     )
     expected = None
     if form.is_valid():
@@ -99,6 +105,8 @@ def models(request, slug, version):
     context = _standings(study, release) | {
         "form": form,
         "expected": expected,
+        "judged": release.layout == bespoke.LAYOUT,
+        "measurable": release.layout in runs.SETTINGS and release.status == Release.Status.DONE,
         "may_ask": study.role in MANAGERS or request.user.is_superuser,
     }
     return render(request, "evaluation/models.html", context)
@@ -124,7 +132,7 @@ def _servers(request) -> list:
 
 def _standings(study, release) -> dict:
     benchmark = leaderboard.of_release(release)
-    context = {"study": study, "release": release}
+    context = {"study": study, "release": release, "tables": _shown(_of_aspects(release))}
     if benchmark is None:
         return context
     rows = leaderboard.standings(benchmark)
@@ -133,12 +141,23 @@ def _standings(study, release) -> dict:
     return context | {
         "rows": rows,
         "chart": rows and _chart(leaderboard.dots(rows)),
-        "tables": [
-            (name, table, table.best()) for name, table in leaderboard.all_tables(benchmark).items()
-        ],
+        "tables": _shown(leaderboard.all_tables(benchmark)) + context["tables"],
         "under_way": under_way,
         "no_worker": waiting and not worker_alive(),
     }
+
+
+def _of_aspects(release) -> dict:
+    try:
+        return aspects.tables_of(release)
+    except DomainError as refusal:
+        # The rest of the page does not need the files.
+        log.warning("release %s: %s", release.pk, refusal.sentence)
+        return {}
+
+
+def _shown(made: dict) -> list[tuple]:
+    return [(name, table, table.best()) for name, table in made.items()]
 
 
 def _chart(dots):
@@ -175,8 +194,7 @@ def export(request, slug, version, name, ending):
     """A table of the page as CSV or LaTeX, the standings as SVG, too."""
     study = study_for(request.user, slug, READERS)
     release = get_object_or_404(Release, study=study, version=version)
-    benchmark = leaderboard.of_release(release)
-    text = benchmark and ending in TYPES and _exported(benchmark, name, ending)
+    text = ending in TYPES and _exported(release, name, ending)
     if not text:
         raise Http404
     response = HttpResponse(text, content_type=TYPES[ending])
@@ -185,14 +203,16 @@ def export(request, slug, version, name, ending):
     return response
 
 
-def _exported(benchmark, name: str, ending: str) -> str | None:
-    rows = leaderboard.standings(benchmark)
+def _exported(release, name: str, ending: str) -> str | None:
+    benchmark = leaderboard.of_release(release)
+    rows = leaderboard.standings(benchmark) if benchmark else []
     if ending == "svg":
-        title, desc = f"{benchmark.name}: accuracy", "Per cent of pairs with 95 % intervals"
+        title, desc = f"{benchmark}: accuracy", "Per cent of pairs with 95 % intervals"
         dots = leaderboard.dots(rows)
         shown = rows and name == "standings"
         return tables.as_svg(name, title, desc, dots, leaderboard.CHANCE) if shown else None
-    made = leaderboard.all_tables(benchmark)
+    made = leaderboard.all_tables(benchmark) if benchmark else {}
+    made |= _of_aspects(release)
     if rows:
         made["standings"] = leaderboard.standings_table(rows)
     if name not in made:

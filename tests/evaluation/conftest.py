@@ -1,9 +1,11 @@
 """A release on disk, and a model that is right, wrong, biased or unreadable as the texts say."""
 
+import hashlib
 import json
 import re
 
 import pytest
+from pyarrow import parquet
 
 from benchmarks.scripted_endpoint import GARBAGE, ScriptedEndpoint, prompt_of
 
@@ -55,6 +57,21 @@ def make_release(folder, cells=None, *, memories=True, ids=True, users=2):
             rows.append(row | own_keys if ids else row)
         write_lines(folder / "data" / half / f"{tier}.jsonl", rows)
     return folder
+
+
+def write_manifest(folder, release):
+    """The manifest that the release's real writer would make of the files in ``folder``."""
+    files = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        rows = content.count(b"\n")
+        if path.suffix == ".parquet":
+            rows = parquet.read_metadata(path).num_rows
+        name = path.relative_to(folder).as_posix()
+        digest = hashlib.sha256(content).hexdigest()
+        files.append({"path": name, "bytes": len(content), "rows": rows, "sha256": digest})
+    manifest = {"release": str(release.public_id), "files": files}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
 def scripted(request, number):

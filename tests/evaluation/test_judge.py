@@ -6,10 +6,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 
-from annotation.evaluation import bespoke
+from annotation.accounts.models import ApiToken
+from annotation.core.errors import DomainError
+from annotation.datasets import folders
+from annotation.datasets.models import Release
+from annotation.evaluation import bespoke, runs, tasks
 from annotation.evaluation.models import Reply, Run
 from benchmarks.scripted_endpoint import NO_CREDIT, prompt_of
+from tests.evaluation.conftest import write_manifest
 
 pytestmark = pytest.mark.django_db
 SCORES = {"r1": (5, 4, 3, 2), "r2": (1, 2, 3, 4), "r3": (4, 4, 5, 5), "r4": (2, 1, 1, 2)}
@@ -88,6 +96,71 @@ def release(tmp_path):
 def judge(capsys, folder, *more):
     call_command("judge", "--release", str(folder), "--endpoint", "scripted", "--json", *more)
     return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def published(tea, tmp_path, settings):
+    """Release 1 of "tea", of judged answers."""
+    settings.DATA = tmp_path / "data"
+    row = Release.objects.create(
+        study=tea, version=1, layout="bespoke", format="parquet", salt="0" * 64,
+        as_of=timezone.now(), frozen={"about": {"slug": "tea"}}, status="done",
+    )  # fmt: skip
+    write_manifest(make(folders.folder_of(row)), row)
+    return row
+
+
+def test_a_curator_sees_what_a_judge_costs_and_workers_ask_it(cast, published, server, login):
+    server.answer = perfect
+    address, browser = reverse("models", args=["tea", 1]), login(cast.person("Carol"))
+    assert "No model has judged these answers yet" in browser.get(address).content.decode()
+    wanted = {"endpoint": "scripted", "setting": "feedback"}
+    # Four judgments, and three claims of each answer to the one query that has some.
+    assert "10 calls" in browser.post(address, wanted).content.decode()
+    assert (Run.objects.count(), server.calls) == (0, 0)
+    assert browser.post(address, wanted | {"confirmed": "1"}).status_code == 302
+    run = Run.objects.get()
+    assert (run.kind, run.prompt, run.calls) == ("judge", bespoke.VERSION, 10)
+    tasks.work(run.pk)
+    run.refresh_from_db()
+    assert (run.status, server.calls) == ("done", 10)
+    assert run.result["agreement"]["pearson"]["value"] == pytest.approx(1)
+    text = browser.get(address).content.decode()
+    assert "shots: feedback" in text
+    # Need Alignment: 5, 1, 4 and 2, times 20.
+    assert ">60.00<" in text
+    export = reverse("models-export", args=["tea", 1, "judges", "csv"])
+    assert "Pearson" in browser.get(export).content.decode()
+
+
+def test_the_api_asks_a_judge_and_refuses_another_setting(cast, published, server):
+    server.answer = perfect
+    key = ApiToken.issue(cast.person("Carol"))[1]
+    address = reverse("api-evaluations", args=[published.public_id])
+
+    def post(setting):
+        return Client().post(
+            address, json.dumps({"endpoint": "scripted", "setting": setting, "limit": 1}),
+            content_type="application/json", headers={"Authorization": f"Bearer {key}"},
+        )  # fmt: skip
+
+    refused = post("persona")
+    assert refused.status_code == 400
+    assert "one of: feedback, scores, none" in refused.json()["detail"]
+    assert post("scores").status_code == 202
+    run = Run.objects.get()
+    tasks.work(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.kind, run.setting, run.result["n"]) == ("done", "judge", "scores", 1)
+
+
+def test_a_judge_is_not_asked_about_a_file_that_has_changed(cast, published, server):
+    folder = folders.folder_of(published)
+    with (folder / "meta_test/meta_test_set.parquet").open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(DomainError, match=r"meta_test/meta_test_set\.parquet"):
+        runs.request_in_background(published, "scripted", "none", None, by=None)
+    assert server.calls == 0
 
 
 def test_the_row_of_the_paper_is_the_plain_mean_of_five():

@@ -15,7 +15,7 @@ from annotation.datasets.models import Release
 from annotation.evaluation import leaderboard, runs, tables, tasks
 from annotation.evaluation.models import Benchmark, Reply, Run
 from benchmarks.scripted_endpoint import NO_CREDIT, ScriptedEndpoint
-from tests.evaluation.conftest import make_release, scripted
+from tests.evaluation.conftest import make_release, scripted, write_manifest
 
 pytestmark = pytest.mark.django_db
 
@@ -31,19 +31,7 @@ def release(tea, tmp_path, settings, folder):
     target = folders.folder_of(made)
     target.parent.mkdir(parents=True)
     shutil.copytree(folder, target)
-    # What its real writer puts there; the files are listed as they are.
-    manifest = {"release": str(made.public_id), "files": []}
-    import hashlib
-
-    from annotation.datasets.check import _present
-
-    for path in sorted(_present(target)):
-        content = (target / path).read_bytes()
-        manifest["files"].append(
-            {"path": path, "bytes": len(content), "rows": content.count(b"\n"),
-             "sha256": hashlib.sha256(content).hexdigest()}
-        )  # fmt: skip
-    (target / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(target, made)
     return made
 
 
@@ -192,7 +180,7 @@ def test_a_release_in_another_layout_is_refused(cast, release, server, login):
     Release.objects.update(layout="long")
     refused = ask(login(cast.person("Carol")), release)
     assert Run.objects.count() == 0
-    assert "layout personafeedback" in refused.content.decode()
+    assert "a layout of pairs or of judged answers" in refused.content.decode()
 
 
 def test_the_command_prints_the_tables_of_a_release(capsys, measured, tmp_path):
@@ -226,6 +214,30 @@ def test_aspects_are_counted_as_the_paper_counts_them(capsys, tmp_path):
     assert rows[0]["helpfulness"] == pytest.approx(1)
     # By hand, of 5, 2, 1, 3, 2, 4 and 1, 1, 1, 0, 0, 0: -0.5 / sqrt(65 / 6 * 1.5).
     assert rows[0]["chosen"] == pytest.approx(-0.5 / (65 / 6 * 1.5) ** 0.5)
+
+
+def test_scores_of_a_studys_answers_on_aspects_stand_on_the_page(cast, release, login):
+    """The scores that `import_scores` stored; a source of its own is a column of its own."""
+    study, browser = release.study, login(cast.person("Rui"))
+    assert "aspects" not in browser.get(page(release)).content.decode()
+    query = cast.query(study)
+    for side, value in (("c", 4.0), ("r", 2.0)):
+        answer = study.candidates.create(
+            query=query, external_id=f"specific-easy-0-{side}", text=side
+        )
+        answer.aspect_scores.create(aspect="helpfulness", score=value, source="one")
+        answer.aspect_scores.create(aspect="helpfulness", score=-value, source="two")
+        answer.aspect_scores.create(aspect="coherence", score=1.0)
+    text = browser.get(page(release)).content.decode()
+    assert "Accuracy on aspects" in text
+    assert "Pearson&#x27;s correlation of aspects and choice" in text
+    address = reverse("models-export", args=["tea", release.version, "aspects", "csv"])
+    rows = list(csv.DictReader(io.StringIO(browser.get(address).content.decode())))
+    easy = next(row for row in rows if (row["group"], row["name"]) == ("specific", "easy"))
+    assert easy == {
+        "group": "specific", "name": "easy", "coherence": "0.0", "helpfulness (one)": "1.0",
+        "helpfulness (two)": "0.0",
+    }  # fmt: skip
 
 
 def test_latex_marks_the_best_and_dashes_what_is_missing():
