@@ -1,5 +1,7 @@
-// Nothing typed is lost. Each change goes to this browser's store at once and to the server soon
-// after; what the server has is taken out of the store. An answer without a line waits, and is
+// Nothing typed is lost. Each change goes to this browser's store at once. Typed text goes to the
+// server soon after; ticks alone stay in the browser, because most answers are submitted seconds
+// later, and go along at most once a minute, which renews the lease of a long form. What the
+// server has is taken out of the store. An answer without a line waits, and is
 // sent again under its own key, so that it is stored once. Tabs of one person follow each other.
 (function () {
   "use strict";
@@ -7,6 +9,7 @@
   const { words, form, say, button } = Attune;
   const PAUSE = 700;
   const AGAIN = 5000;
+  const TICKS_EVERY = 60000;
   const LONGEST = 60000;
   const TECHNICAL = ["csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"];
   const status = document.getElementById("saved");
@@ -14,6 +17,7 @@
   let timer = 0;
   let again = 0;
   let tries = 0;
+  let sent = 0;
   // One draft at a time: an older one must not arrive behind a newer.
   let line = Promise.resolve();
 
@@ -53,16 +57,24 @@
 
   // --- Drafts ---
 
+  // Whether there is nothing but ticks, neither in the form nor in a draft on the server.
+  function onlyTicks() {
+    if (form().hasAttribute("data-drafted")) return false;
+    return [...form().querySelectorAll("textarea, [name=marks]")].every((field) => !field.value.trim());
+  }
+
   function typed(event) {
     const field = event.target;
     if (!form() || !field.name || !form().contains(field) || form().dataset.stale || !document.body.dataset.person) return;
     const data = fields();
-    localStorage.setItem(place(slot()), JSON.stringify(data));
+    const ticks = onlyTicks();
+    localStorage.setItem(place(slot()), JSON.stringify({ data, ticks }));
     channel.postMessage({ what: "typed", person: Attune.person, slot: slot(), change: changes(), data });
+    document.dispatchEvent(new CustomEvent("attune:typed"));
+    if (ticks && performance.now() - sent < TICKS_EVERY) return;
     status.classList.add("typing");
     clearTimeout(timer);
     timer = setTimeout(save, PAUSE);
-    document.dispatchEvent(new CustomEvent("attune:typed"));
   }
 
   function save() {
@@ -85,6 +97,8 @@
       timer = setTimeout(save, AGAIN);
       return;
     }
+    sent = performance.now();
+    if (answer.status === 204 && slot() === of) form().setAttribute("data-drafted", "");
     if (answer.status === 204 && localStorage.getItem(place(of)) === text) localStorage.removeItem(place(of));
     // The answer itself may have gone out meanwhile.
     if (slot() === of) await judge(answer);
@@ -101,11 +115,18 @@
   }
 
   function restore() {
+    sent = performance.now();
     const text = localStorage.getItem(place(slot()));
     if (!text || form().hasAttribute("data-final")) return;
-    apply(JSON.parse(text));
+    const copy = JSON.parse(text);
+    // Ticks were kept here alone while the server had no draft: what it has now is newer.
+    if (copy.ticks && form().hasAttribute("data-drafted")) {
+      localStorage.removeItem(place(slot()));
+      return;
+    }
+    apply(copy.data);
     tell("restored");
-    save();
+    if (!copy.ticks) save();
   }
 
   // --- An answer that waits for the line ---

@@ -53,6 +53,51 @@ def test_each_field_is_saved_on_the_server_and_the_copy_here_goes(page, desk, ca
     second.context.close()
 
 
+def test_ticks_alone_stay_in_the_browser_for_a_minute_and_go_along_with_text(page, desk):
+    page.clock.install()
+    desk(page)
+    drafts = []
+    page.on("request", lambda request: drafts.extend([1] * request.url.endswith("/draft/")))
+    page.keyboard.press("2")
+    page.clock.run_for(5_000)
+    page.keyboard.press("3")
+    page.clock.run_for(5_000)
+    assert (drafts, len(page.evaluate(DRAFTS)), Draft.objects.count()) == ([], 1, 0)
+    page.clock.run_for(60_000)
+    page.keyboard.press("1")
+    page.clock.run_for(5_000)
+    saved(page)
+    assert page.evaluate(DRAFTS) == []
+    # From here on the server has a draft, which must not be older than what is ticked.
+    page.keyboard.press("2")
+    page.clock.run_for(5_000)
+    expect(page.locator("#saved.typing")).to_have_count(0)
+    why(page).fill("It is short.")
+    page.clock.run_for(5_000)
+    expect(page.locator("#saved.typing")).to_have_count(0)
+    assert Draft.objects.get().data["reason"] == ["It is short."]
+    assert len(drafts) == 3
+
+
+def test_ticks_that_one_browser_has_never_replace_what_was_typed_in_another(
+    page, desk, cast, let_in
+):
+    desk(page)
+    page.keyboard.press("2")
+    second = let_in(page.context.browser.new_page(base_url=page.url), cast.person("Ann"))
+    second.goto(JUDGE)
+    second.keyboard.press("1")
+    why(second).fill("Typed elsewhere.")
+    saved(second)
+    second.context.close()
+    # As after a crash: nothing more is sent from here.
+    page.evaluate("document.querySelector('form.judge').dataset.stale = 'yes'")
+    page.reload()
+    expect(why(page)).to_have_value("Typed elsewhere.")
+    expect(page.get_by_role("radio", name="Answer 1")).to_be_checked()
+    assert page.evaluate(DRAFTS) == []
+
+
 def test_a_killed_tab_loses_nothing(page, desk):
     desk(page)
     page.context.set_offline(True)
@@ -218,7 +263,6 @@ def test_an_answer_is_changed_within_the_window_and_the_earlier_one_is_kept(page
 def test_a_lapsed_item_says_so_and_takes_the_answer_while_it_is_free(page, desk):
     desk(page)
     page.keyboard.press("1")
-    saved(page)
     Slot.objects.filter(status="held").update(lease_expires_at="2020-01-01T00:00Z")
     queue.expire()
     why(page).fill("Back from lunch.")

@@ -5,13 +5,27 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging.models import Draft, Slot
 
 SIZE_LIMIT = 400_000
+# Locked, so that a draft cannot come between a submit's rows.
+_SLOT = """
+    SELECT status FROM judging_slot
+    WHERE id = %(slot)s AND study_id = %(study)s AND annotator_id = %(me)s
+      AND status IN ('held', 'done') FOR NO KEY UPDATE"""
+_KEEP = """
+    WITH renewed AS (
+        UPDATE judging_slot SET lease_expires_at = now() + %(lease)s::interval
+        WHERE id = %(slot)s AND %(lease)s::interval IS NOT NULL)
+    INSERT INTO judging_draft (slot_id, annotator_id, data, saved_at)
+    VALUES (%(slot)s, %(me)s, %(data)s::jsonb, now())
+    ON CONFLICT (slot_id, annotator_id) DO UPDATE
+    SET data = EXCLUDED.data, saved_at = EXCLUDED.saved_at
+    RETURNING id"""
 
 
 @transaction.atomic
@@ -24,27 +38,18 @@ def save(study, slot_id, annotator, data: dict, *, change: bool = False) -> None
     came in), DomainError where there is too much.
     """
     data = {_storable(name): [_storable(text) for text in texts] for name, texts in data.items()}
-    if len(json.dumps(data)) > SIZE_LIMIT:
+    stored = json.dumps(data)
+    if len(stored) > SIZE_LIMIT:
         raise DomainError(
             _("A draft has at most %(n)d characters.") % {"n": SIZE_LIMIT}, code="too_long"
         )
-    # Locked, so that a draft cannot come between a submit's rows.
-    slots = Slot.objects.select_for_update(no_key=True).filter(
-        pk=slot_id, study=study, annotator=annotator, status__in=["held", "done"]
-    )
-    slot = slots.first()
-    if slot is None:
+    held = sql.first(_SLOT, {"slot": slot_id, "study": study.pk, "me": annotator.pk})
+    if held is None:
         raise NotFound(_("You do not hold this item."))
-    if (slot.status == Slot.Status.DONE) != change:
+    if (held[0] == Slot.Status.DONE) != change:
         raise Conflict(_("You have judged this item already."), code="already_judged")
-    if not change:
-        lease = timedelta(minutes=settings.LEASE_MINUTES)
-        Slot.objects.filter(pk=slot.pk).update(lease_expires_at=Now() + lease)
-    Draft.objects.update_or_create(
-        slot_id=slot_id,
-        annotator=annotator,
-        defaults={"data": data},
-    )
+    lease = None if change else timedelta(minutes=settings.LEASE_MINUTES)
+    sql.first(_KEEP, {"slot": slot_id, "me": annotator.pk, "lease": lease, "data": stored})
 
 
 def _storable(text: str) -> str:
