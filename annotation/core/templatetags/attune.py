@@ -1,11 +1,15 @@
 """Template tags that every template has (settings.TEMPLATES builtins)."""
 
+import functools
 import json
 
 from django import template
 from django.conf import settings
 from django.conf.locale import LANG_INFO
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 import annotation
@@ -68,3 +72,19 @@ def profile(value) -> str:
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", entries))
     words = value if isinstance(value, str) else json.dumps(value)
     return format_html("{}", text.clean(words))
+
+
+@register.simple_tag
+def piece(name: str, **values) -> SafeString:
+    """A part of a page whose template sees ``values`` and the language, and nothing else.
+
+    Rendered once in a process for the same values, which must be hashable: for parts that are the
+    same on thousands of pages. The type counts as well, so that safe and foreign text never meet.
+    """
+    typed = tuple((key, type(value), value) for key, value in values.items())
+    return _rendered(name, get_language(), typed)
+
+
+@functools.lru_cache(maxsize=2_000)
+def _rendered(name: str, language: str | None, typed: tuple) -> SafeString:
+    return render_to_string(name, {key: value for key, _type, value in typed})

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from types import SimpleNamespace
 from uuid import UUID
 
@@ -65,6 +66,31 @@ _SHOW = """
 
 
 @dataclass(frozen=True)
+class Person:
+    """The card of whom an item is about: a profile, as its version was stored (JSON).
+
+    ``first`` is the group of the profile (schema.CARD_GROUPS) that the study shows first.
+    """
+
+    stored: str
+    first: str
+
+    @cached_property
+    def profile(self) -> dict:
+        # The database keeps keys in an order of its own.
+        return schema.ordered(json.loads(self.stored))
+
+    @property
+    def name(self) -> str:
+        return self.profile.get("Name", "")
+
+    @property
+    def card(self) -> list:
+        """The profile as it is read, without the name, which is the card's heading."""
+        return schema.card(self.profile, self.first)
+
+
+@dataclass(frozen=True)
 class Shown:
     """A slot as shown: the answers in their order, without any trace of where they come from."""
 
@@ -85,9 +111,7 @@ class Shown:
     need: str
     # The need part by part where its owner was guided (queries.owner_queries.PARTS), else empty.
     guide: dict
-    profile: dict | None
-    # The group of the profile (schema.CARD_GROUPS) that the study shows first.
-    card_first: str
+    person: Person | None
     # (id, text) of each answer, from the left or top, and their canonical numbers.
     answers: list[tuple[str, str]]
     order: tuple[int, ...]
@@ -125,9 +149,13 @@ class Shown:
         return [part for part in parts if part[1]] or [("", self.need)] * bool(self.need)
 
     @property
-    def card(self) -> list:
-        """The profile as it is read, without the name, which is the card's heading."""
-        return schema.card(self.profile or {}, self.card_first)
+    def profile(self) -> dict | None:
+        return self.person.profile if self.person else None
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places of the answers, from 1."""
+        return tuple(range(1, len(self.answers) + 1))
 
 
 def show(slot_id, annotator) -> Shown:
@@ -156,9 +184,7 @@ def show(slot_id, annotator) -> Shown:
         query=query or "",
         need=need or "",
         guide=json.loads(guide) if guide else {},
-        # The database keeps keys in an order of its own.
-        profile=schema.ordered(json.loads(profile)) if profile else None,
-        card_first=card_first,
+        person=Person(profile, card_first) if profile else None,
         answers=[options[number] for number in order],
         order=order,
         attribute=attribute or "",
@@ -179,8 +205,8 @@ def form(shown: Shown, typed: QueryDict) -> dict:
     places = range(1, len(shown.order) + 1) if len(shown.order) > 1 else ()
     flagged = typed.getlist("flagged")
     return {
-        "flag_places": [(place, str(place) in flagged) for place in places],
-        "tags": [(name, label, name in ticked["flags"]) for name, label in tags],
+        "flag_places": tuple((place, str(place) in flagged) for place in places),
+        "tags": tuple((name, label, name in ticked["flags"]) for name, label in tags),
         "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
         **shown.kind.context(shown, typed),
     }

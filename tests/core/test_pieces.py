@@ -1,0 +1,39 @@
+"""Parts of a page that are rendered once for the same values."""
+
+import pytest
+from django.template import Context, Template
+from django.utils import translation
+from django.utils.safestring import mark_safe
+
+from annotation.core.templatetags import attune
+
+PIECE = '{% piece "judging/_reason.html" rule="optional" why_optional=why %}'
+
+
+def rendered(why, **more) -> str:
+    return Template(PIECE).render(Context({"why": why, "rule": "off", "text": "typed", **more}))
+
+
+def test_a_piece_sees_its_values_alone():
+    # Neither ``text`` nor ``rule`` of the page around it.
+    assert ">typed</textarea>" not in rendered("Because?")
+    assert "optional" in rendered("Because?", rule="required")
+
+
+def test_a_piece_is_rendered_once_for_the_same_values_and_language():
+    rendered("Which once?")
+    before = attune._rendered.cache_info()
+    assert rendered("Which once?") == rendered("Which once?")
+    after = attune._rendered.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (0, 2)
+    with translation.override("ko"):
+        rendered("Which once?")
+    assert attune._rendered.cache_info().misses - after.misses == 1
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_text_that_is_safe_is_never_shown_for_equal_text_that_is_not(order):
+    words = f"<b>of {order}</b>"
+    pages = [rendered(why) for why in (mark_safe(words), words)[::order]][::order]  # noqa: S308
+    assert words in pages[0]
+    assert words not in pages[1]
