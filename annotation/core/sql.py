@@ -5,10 +5,15 @@ answer it, and planning such a join takes longer than running it: these are writ
 prepared once a connection.
 """
 
+import functools
 from collections.abc import Iterable
+from typing import TypeVar
 
 from django.db import connection, models
 from django.db.backends.postgresql.base import ServerBindingCursor
+from django.db.models.functions import Now
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 def first(statement: str, values: dict) -> tuple | None:
@@ -21,6 +26,61 @@ def first(statement: str, values: dict) -> tuple | None:
     with wrap(bare) as cursor:  # type: ignore[arg-type]
         cursor.execute(statement, values)
         return cursor.fetchone()
+
+
+def columns(model: type[models.Model], alias: str) -> str:
+    """The columns of a model for a SELECT whose rows ``instance`` reads."""
+    return ", ".join(f"{alias}.{field.column}" for field in model._meta.concrete_fields)
+
+
+def instance(model: type[Row], row: tuple) -> Row:
+    """The model's instance of a row that begins with ``columns``."""
+    fields = model._meta.concrete_fields
+    values = [
+        field.from_db_value(value, None, connection) if hasattr(field, "from_db_value") else value
+        for field, value in zip(fields, row, strict=False)
+    ]
+    return model.from_db(connection.alias, [field.attname for field in fields], values)
+
+
+def insert(row: models.Model) -> None:
+    """Store a new row of a model that extends another one, both tables in one statement.
+
+    ``Now()`` is the database's time; other values are as ``save`` takes them. Sets the row's key.
+    """
+    fields = [field for field in row._meta.concrete_fields if not field.primary_key]
+    values = {field.column: field.pre_save(row, add=True) for field in fields}
+    now = tuple(column for column, value in values.items() if isinstance(value, Now))
+    ready = {
+        field.column: field.get_db_prep_save(values[field.column], connection)
+        for field in fields
+        if field.column not in now
+    }
+    key = first(_insertion(type(row), now), ready)
+    row.pk = key and key[0]
+    row._state.adding = False
+
+
+@functools.cache
+def _insertion(model: type[models.Model], now: tuple[str, ...]) -> str:
+    """The statement of ``insert``, for values but those of the columns ``now``."""
+    (parent,) = model._meta.parents
+    link = str(model._meta.pk.column)  # the key is the link to the parent's row
+    names, values = _written(parent, now)
+    more, rest = _written(model, now)
+    return f"""
+        WITH parent AS (
+            INSERT INTO {parent._meta.db_table} ({", ".join(names)})
+            VALUES ({", ".join(values)}) RETURNING id)
+        INSERT INTO {model._meta.db_table} ({", ".join([link, *more])})
+        SELECT {", ".join(["id", *rest])} FROM parent RETURNING {link}"""  # noqa: S608
+
+
+def _written(model: type[models.Model], now: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The columns of a model's own table without its key, and their placeholders."""
+    fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
+    columns = [str(field.column) for field in fields]
+    return columns, ["STATEMENT_TIMESTAMP()" if c in now else f"%({c})s" for c in columns]
 
 
 class _Among(models.Lookup):

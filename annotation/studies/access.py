@@ -3,6 +3,7 @@
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
+from annotation.core import sql
 from annotation.studies.models import Role, Study
 
 MANAGERS = (Role.CURATOR, Role.ADMINISTRATOR)
@@ -11,15 +12,15 @@ EVERYBODY = tuple(Role)
 
 
 # Every request of a study's page asks this, so it is written out (reason: see core.sql).
-_STANDING = """
-    SELECT s.*, m.role,
+_STANDING = f"""
+    SELECT {sql.columns(Study, "s")}, m.role,
            s.consent_text_id IS NULL OR EXISTS (
                SELECT 1 FROM accounts_consent c WHERE c.user_id = %(me)s
                AND c.text_id = s.consent_text_id AND c.withdrawn_at IS NULL) AS consented
     FROM studies_study s
     LEFT JOIN studies_membership m
         ON m.study_id = s.id AND m.user_id = %(me)s AND m.left_at IS NULL
-    WHERE s.slug = %(slug)s AND (m.id IS NOT NULL OR %(all)s)"""
+    WHERE s.slug = %(slug)s AND (m.id IS NOT NULL OR %(all)s)"""  # noqa: S608 - constants only
 
 
 def study_for(user, slug: str, roles=EVERYBODY) -> Study:
@@ -30,9 +31,11 @@ def study_for(user, slug: str, roles=EVERYBODY) -> Study:
     role does not include the page.
     """
     values = {"me": user.pk, "slug": slug, "all": user.is_superuser}
-    study = next(iter(Study.objects.raw(_STANDING, values)), None)
-    if study is None:
+    row = sql.first(_STANDING, values)
+    if row is None:
         raise Http404
+    study = sql.instance(Study, row)
+    study.role, study.consented = row[-2:]
     administers = user.is_superuser and set(roles) != {Role.ANNOTATOR}
     if study.role not in roles and not administers:
         raise PermissionDenied

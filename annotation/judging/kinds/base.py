@@ -17,6 +17,7 @@ from django.db.models import Expression, F, Model, TextField, Value
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
+from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
 from annotation.judging.kinds.body import Body
@@ -150,7 +151,8 @@ class Kind(Protocol):
 
     def store(self, answer, held, **common) -> Judgment:
         """Add the judgment; part of the caller's transaction."""
-        judgment = self.MODEL.objects.create(**self.columns(answer, held), **common)
+        judgment = self.MODEL(**self.columns(answer, held), **common)
+        sql.insert(judgment)
         parts = self.parts(answer, held, judgment.pk)
         if parts:
             type(parts[0])._base_manager.bulk_create(parts)

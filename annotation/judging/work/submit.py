@@ -35,16 +35,19 @@ _LOCK = """
 # One of these a way to count; a revision takes its old answer back with -1.
 _COUNT = {
     counter: f"""
-    UPDATE judging_item SET done = done + %(step)s, {counter} = {counter} + %(by)s
+    UPDATE judging_item SET done = done + %(step)s, {counter} = {counter} + %(step)s
     WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
     for counter in Item.COUNTERS.values()
 } | {"": "UPDATE judging_item SET done = done + %(step)s WHERE id = %(item)s RETURNING id"}
 _FINISH = """
-    WITH typed AS (
+    WITH {counted} typed AS (
         DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s)
     UPDATE judging_slot SET status = 'done', annotator_id = %(me)s, returned = false,
            lease_expires_at = NULL
     WHERE id = %(slot)s RETURNING id"""
+_FINISH_AND_COUNT = {
+    counter: _FINISH.format(counted=f"counted AS ({count}),") for counter, count in _COUNT.items()
+} | {None: _FINISH.format(counted="")}
 
 
 @dataclass(frozen=True)
@@ -271,17 +274,19 @@ def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgme
         circumstances=common.circumstances(data) | common.flagged(data, held.shown),
         **common.read(data, held.config, held.options),
     )
-    if held.counts:
-        if replaces:
-            _count(held, held.kind.answer_of(replaces).label, step=-1)
-        _count(held, answer.label, step=1)
-    sql.first(_FINISH, {"slot": held.slot, "me": annotator.pk})
+    if held.counts and replaces:
+        label = held.kind.answer_of(replaces).label
+        sql.first(_COUNT[_counter(held, label)], {"item": held.item, "step": -1})
+    counter = _counter(held, answer.label) if held.counts else None
+    values = {"slot": held.slot, "me": annotator.pk}
+    values |= {"item": held.item, "step": 1} if held.counts else {}
+    sql.first(_FINISH_AND_COUNT[counter], values)
     return judgment
 
 
-def _count(held, label, *, step: int) -> None:
-    counter = Item.COUNTERS[label] if held.kind.COUNTED else ""
-    sql.first(_COUNT[counter], {"item": held.item, "step": step, "by": step})
+def _counter(held, label) -> str:
+    """The item's column that counts a label, or "" where only their number is counted."""
+    return Item.COUNTERS[label] if held.kind.COUNTED else ""
 
 
 def _repeat(held, key, digest) -> Judgment | None:
