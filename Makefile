@@ -24,7 +24,7 @@ help:
 	@echo "make bench   measure, into var/bench.json"
 	@echo "make chaos   kill parts at random under load (SECONDS=60 shortens it)"
 	@echo "make mutants change the tier rule, the statistics and the order of answers; list what no test notices"
-	@echo "make proofs  what takes long: each test file alone, mutants, drill, fuzz, the kill run"
+	@echo "make proofs  what takes long: each test file alone, three studies, mutants, drill, fuzz, the kill run"
 	@echo "make short-proofs  some minutes of each: drill, fuzz, kill run, the mutants of one module"
 	@echo "make fuzz    send broken requests to every route (EXAMPLES=1020 to each)"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
@@ -74,6 +74,7 @@ drill: $(INSTALLED_DEV)
 # Each test file alone: none may need what another one left.
 proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	for file in $$(git ls-files 'tests/**/test_*.py'); do $(RUN) -m pytest "$$file" || exit 1; done
+	demo/three_studies.sh
 	$(MAKE) mutants drill fuzz chaos
 
 short-proofs: $(INSTALLED_DEV)

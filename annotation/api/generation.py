@@ -12,7 +12,9 @@ from rest_framework.response import Response
 from annotation.api.base import KEY, StudyView, once
 from annotation.candidates import generate, proposals, review, spending
 from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
-from annotation.candidates.models import Run
+from annotation.candidates.models import Retrieval, Run
+from annotation.candidates.strategies import STRATEGIES
+from annotation.core import audit
 from annotation.core.errors import DomainError, NotFound
 from annotation.studies.access import MANAGERS, study_for
 
@@ -21,6 +23,7 @@ PAGE = 100
 
 
 STEP_NAMES = [*FIELDS, ANSWERS]
+SEARCHES = [name for name, strategy in STRATEGIES.items() if strategy.searches]
 
 
 class GenerationBody(serializers.Serializer):
@@ -69,6 +72,41 @@ class OneRun(StudyView):
         """One run: planned, and what became of it."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_run(get_object_or_404(Run, study=study, pk=run)))
+
+
+class RetrievalBody(serializers.ModelSerializer):
+    """Where search-augmented answers look, and the strategies asked for where none are named."""
+
+    sources = serializers.ListField(child=serializers.ChoiceField(choices=Retrieval.Source.values))
+    strategies = serializers.ListField(child=serializers.ChoiceField(choices=SEARCHES))
+    results = serializers.IntegerField(default=6, min_value=1, max_value=20)
+
+    class Meta:
+        model = Retrieval
+        fields = ("sources", "strategies", "results", "oracle")
+
+
+class StudyRetrieval(StudyView):
+    @extend_schema(responses=RetrievalBody)
+    def get(self, request, slug):
+        """The sources and strategies of the study's search-augmented answers."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(RetrievalBody(_retrieval(study)).data)
+
+    @extend_schema(request=RetrievalBody, responses=RetrievalBody)
+    def put(self, request, slug):
+        """Set them; ``oracle`` makes the study an experiment that may show the need to models."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = RetrievalBody(_retrieval(study), data=request.data)
+        body.is_valid(raise_exception=True)
+        with transaction.atomic():
+            saved = body.save()
+            audit.record(request.user, "retrieval.save", study, oracle=saved.oracle)
+        return Response(body.data)
+
+
+def _retrieval(study) -> Retrieval:
+    return Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
 
 
 class Review(StudyView):

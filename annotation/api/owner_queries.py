@@ -10,6 +10,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotation.api.base import KEY, StudyView, once
+from annotation.candidates.models import Candidate
+from annotation.core.errors import DomainError
 from annotation.judging.gold import claims
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldResponse, Query
@@ -42,6 +44,29 @@ class OwnQueryBody(serializers.Serializer):
 
 class GoldBody(serializers.Serializer):
     text = serializers.CharField(max_length=gold.TEXT_LIMIT, trim_whitespace=False)
+
+
+class ClaimsBody(serializers.Serializer):
+    endpoint = serializers.CharField(default="", allow_blank=True, max_length=60)
+    claims = serializers.ListField(
+        child=serializers.CharField(max_length=gold.CLAIM_LIMIT),
+        default=list,
+        max_length=gold.CLAIMS_LIMIT,
+        help_text="Your own claims; without any, a model splits the gold response.",
+    )
+    again = serializers.BooleanField(
+        default=False, help_text="Let a model split a response that has claims once more."
+    )
+
+
+class RubricBody(serializers.Serializer):
+    endpoint = serializers.CharField(default="", allow_blank=True, max_length=60)
+    text = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=gold.TEXT_LIMIT,
+        help_text="The rubric in your words; without it, a model writes one from your judgments.",
+    )
 
 
 class OwnQueries(StudyView):
@@ -105,6 +130,53 @@ class OwnGold(StudyView):
         )
 
 
+class OwnClaims(StudyView):
+    scope = "judge"
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="claims_list")
+    def get(self, request, slug, key):
+        """The claims of your newest gold response, and what you accepted as gold information."""
+        return Response(_claims(_owned(request, slug, key), request.user))
+
+    @extend_schema(request=ClaimsBody, responses=OpenApiTypes.OBJECT)
+    def post(self, request, slug, key):
+        """Have the newest gold response split into claims by a model, or write them yourself."""
+        query, body = _owned(request, slug, key), ClaimsBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        wanted, response = body.validated_data, gold.newest(query)
+        if response is None:
+            raise DomainError("Save a gold response first.", code="gold")
+        if wanted["claims"]:
+            claims.write_by_hand(response, request.user, "\n".join(wanted["claims"]))
+            return Response(_claims(query, request.user), status=201)
+        if wanted["again"]:
+            claims.split_again(response, request.user, endpoint=wanted["endpoint"])
+        else:
+            claims.request_claims(response, endpoint=wanted["endpoint"], by=request.user)
+        return Response(_claims(query, request.user), status=202)
+
+
+class OwnRubric(StudyView):
+    scope = "judge"
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="rubric")
+    def get(self, request, slug, key):
+        """The newest rubric of your query."""
+        return Response(_rubric(_owned(request, slug, key)))
+
+    @extend_schema(request=RubricBody, responses=OpenApiTypes.OBJECT)
+    def post(self, request, slug, key):
+        """Save a rubric, or have a model write one from your judgments."""
+        query, body = _owned(request, slug, key), RubricBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        wanted = body.validated_data
+        if text := wanted["text"]:
+            gold.save_rubric(query, text, author=request.user)
+            return Response(_rubric(query), status=201)
+        claims.request_rubric(query, request.user, endpoint=wanted["endpoint"], by=request.user)
+        return Response(_rubric(query), status=202)
+
+
 def _study(request, slug):
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not owner_queries.asked_for(study):
@@ -142,6 +214,33 @@ def _query(query: Query) -> dict:
         "ready": query.ready,
         "grounds": [ground.session_id for ground in query.grounds.all()],
     }
+
+
+def _claims(query: Query, owner) -> dict:
+    response = gold.newest(query)
+    rows = response.claims.order_by("number") if response else ()
+    return {
+        "version": response.version if response else None,
+        "claims": [claim.text for claim in rows],
+        "information": claims.information(claims.reviewed(query, owner)),
+        "job": _job(query, Candidate.Purpose.CLAIMS),
+    }
+
+
+def _rubric(query: Query) -> dict:
+    newest = query.rubrics.order_by("-version").first()
+    return {
+        "version": newest.version if newest else None,
+        "text": newest.text if newest else "",
+        "job": _job(query, Candidate.Purpose.RUBRIC),
+    }
+
+
+def _job(query: Query, purpose: str) -> dict | None:
+    """What was asked of a model and is not taken over yet."""
+    waiting = Candidate.every.filter(query=query, purpose=purpose, taken_at=None)
+    row = waiting.order_by("-created_at").first()
+    return {"status": row.status, "error": row.error} if row else None
 
 
 def _gold(response: GoldResponse) -> dict:

@@ -12,6 +12,7 @@ from annotation.api import (
     release_imports,
     releases,
     rows,
+    sessions,
     studies,
     views,
 )
@@ -80,6 +81,11 @@ urlpatterns = [
         personalbench.AttributesMade.as_view(),
         name="api-attributes-make",
     ),
+    path(
+        "v1/studies/<slug:slug>/retrieval/",
+        generation.StudyRetrieval.as_view(),
+        name="api-retrieval",
+    ),
     path("v1/studies/<slug:slug>/review/", generation.Review.as_view(), name="api-review"),
     path(
         "v1/studies/<slug:slug>/own-queries/",
@@ -95,6 +101,16 @@ urlpatterns = [
         "v1/studies/<slug:slug>/own-queries/<slug:key>/gold/",
         owner_queries.OwnGold.as_view(),
         name="api-own-gold",
+    ),
+    path(
+        "v1/studies/<slug:slug>/own-queries/<slug:key>/claims/",
+        owner_queries.OwnClaims.as_view(),
+        name="api-own-claims",
+    ),
+    path(
+        "v1/studies/<slug:slug>/own-queries/<slug:key>/rubric/",
+        owner_queries.OwnRubric.as_view(),
+        name="api-own-rubric",
     ),
     path("v1/studies/<slug:slug>/claim/", views.ClaimSlot.as_view(), name="api-claim"),
     path("v1/studies/<slug:slug>/judgments/", views.Judgments.as_view(), name="api-judgments"),
@@ -131,6 +147,8 @@ urlpatterns = [
         evaluations.EvaluationDetail.as_view(),
         name="api-evaluation",
     ),
+    path("v1/histories/sessions/", sessions.Sessions.as_view(), name="api-sessions"),
+    path("v1/histories/uses/", sessions.Uses.as_view(), name="api-history-uses"),
     path("v1/histories/", histories.Histories.as_view(), name="api-histories"),
     path("v1/histories/<uuid:pk>/", histories.History.as_view(), name="api-history"),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),

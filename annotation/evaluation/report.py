@@ -124,7 +124,7 @@ def _labels(people: _People, verdicts: dict, labels) -> dict:
 def _between_models(people: _People, verdicts: dict, labels, merged):
     """The mean Cohen's kappa of two models, over items that both judged."""
     every = [people.of_model(label_of, labels) for _model, label_of in sorted(verdicts.items())]
-    codes = np.array(every).reshape(len(every), people.votes.items)
+    codes = np.array(every, dtype=int).reshape(len(every), people.votes.items)
     worker, item = np.nonzero(codes >= 0)
     votes = gap.Votes(item, worker, merged[codes[worker, item]], people.votes.items, 2)
     return gap.mean_kappa(gap.pairs(votes), votes, NO_MODELS)

@@ -163,6 +163,12 @@ def test_the_stages_stand_in_order_with_people_and_models(mix, tmp_path):
     assert (rate["no_better"], rate["models"][0]["no_better"]) == (0, 0)
 
 
+def test_a_study_that_no_model_has_judged_has_its_stages(mix):
+    traits, matter, rate = report.stages(mix)
+    assert [stage["models"] for stage in (traits, matter, rate)] == [[], [], []]
+    assert traits["between_models"].value is None
+
+
 def test_ratings_without_a_generic_answer_are_left_out(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS))
     mix.candidates.update(strategy="A1")

@@ -960,6 +960,53 @@ TABLE = {
         GET=200,
         HEAD=200,
     ),
+    "api-own-claims": api(
+        ANNOTATORS,
+        **_own(),
+        GET=200,
+        HEAD=200,
+        # Without a gold response there is nothing to split.
+        POST=400,
+        inert={"POST"},
+        but=_fresh("GET", "HEAD", "POST"),
+    ),
+    "api-own-rubric": api(
+        ANNOTATORS,
+        **_own(),
+        GET=200,
+        HEAD=200,
+        POST=201,
+        data=lambda w: {"text": "Short and calm."},
+        but=_fresh("GET", "HEAD", "POST"),
+    ),
+    "api-retrieval": api(
+        MANAGERS,
+        GET=200,
+        HEAD=200,
+        PUT=200,
+        data=lambda w: {"sources": ["history"], "strategies": ["search"]},
+        changes={"PUT"},
+    ),
+    "api-sessions": api(
+        LOGGED_IN,
+        args=_none,
+        GET=200,
+        HEAD=200,
+        POST=200,
+        data=lambda w: {"state": "kept", "ids": [str(w.mine.history.session.pk)]},
+        # Another's session is not changed, and is not told apart from one that is not there.
+        inert={"POST"},
+    ),
+    "api-history-uses": api(
+        LOGGED_IN,
+        args=_none,
+        GET=200,
+        HEAD=200,
+        POST=200,
+        data=lambda w: {"study": w.tea.slug, "purpose": "show_to_judges", "allowed": True},
+        # Only a member knows of the study, and only one who agreed to it allows something.
+        but={("POST", role): 404 for role in (*STRANGERS, "site")} | {("POST", "fresh"): 400},
+    ),
     "api-histories": api(LOGGED_IN, args=_none, POST=202, data=lambda w: {"size": 5}),
     # A piece is bytes, not JSON.
     "api-imports": api(

@@ -1,4 +1,4 @@
-"""`manage.py make_token EMAIL`"""
+"""`manage.py make_token EMAIL...`"""
 
 import argparse
 
@@ -12,11 +12,14 @@ from annotation.core import audit
 class Command(BaseCommand):
     """Make a key to the API."""
 
-    help = "Print a new API token of an account. It is shown this once and stored as a digest."
+    help = (
+        "Print a new API token of each account, one a line. It is shown this once and stored as a "
+        "digest."
+    )
 
     def add_arguments(self, parser):
-        """EMAIL and --days."""
-        parser.add_argument("email", metavar="EMAIL", help="address of the account")
+        """EMAIL..., --days and --scope."""
+        parser.add_argument("email", metavar="EMAIL", nargs="+", help="address of an account")
         parser.add_argument(
             "--days", type=days, metavar="N", help="how long it works (default: until revoked)"
         )
@@ -29,14 +32,17 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args, email, days, scope, **options):
-        """Print the token alone."""
-        user = User.objects.filter(email__iexact=email.strip(), is_active=True).first()
-        if user is None:
-            raise CommandError(f"There is no account {email}.")
+        """Print the tokens alone, in the accounts' order; none where an account is missing."""
+        keys = []
         with transaction.atomic():
-            token, key = ApiToken.issue(user, days, scopes=scope)
-            audit.record(None, "token.make", token, user=user.pk)
-        self.stdout.write(key)
+            for address in email if isinstance(email, list) else [email]:
+                user = User.objects.filter(email__iexact=address.strip(), is_active=True).first()
+                if user is None:
+                    raise CommandError(f"There is no account {address}.")
+                token, key = ApiToken.issue(user, days, scopes=scope)
+                audit.record(None, "token.make", token, user=user.pk)
+                keys.append(key)
+        self.stdout.write("\n".join(keys))
 
 
 def days(text: str) -> int:

@@ -1,4 +1,4 @@
-"""`manage.py add_member STUDY EMAIL --role ROLE`"""
+"""`manage.py add_member STUDY EMAIL... --role ROLE`"""
 
 import json
 import sys
@@ -21,14 +21,16 @@ class Command(BaseCommand):
     """Make somebody a member of a study."""
 
     help = (
-        "Give an account a role in a study; the account is made where there is none. A second call "
+        "Give accounts a role in a study; an account is made where there is none. A second call "
         "changes nothing. Without a password, the person sets one through “Forgot your password?”."
     )
 
     def add_arguments(self, parser):
-        """STUDY, EMAIL, --role, --password-stdin, --consented, --json."""
+        """STUDY, EMAIL..., --role, --password-stdin, --consented, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
-        parser.add_argument("email", metavar="EMAIL", help="address of the account")
+        parser.add_argument(
+            "email", metavar="EMAIL", nargs="+", help="address of an account; several may be given"
+        )
         parser.add_argument("--role", required=True, choices=Role.values)
         parser.add_argument(
             "--password-stdin", action="store_true", help="read the account's password from stdin"
@@ -41,17 +43,21 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args, study, email, role, **options):
-        """Make or find the account, and set its role."""
+        """Make or find each account, and set its role; all of them or none."""
         target = study_of(study)
         password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
+        users = []
         with transaction.atomic():
-            user = _account(email.strip().lower(), password)
-            _join(target, user, role)
-            if options["consented"] and target.consent_text:
-                consent.grant(user, target.consent_text)
-        member = {"user": user.email, "study": target.slug, "role": role}
-        words = f"{user.email} is {role} of {target.slug}"
-        self.stdout.write(json.dumps(member) if options["json"] else words)
+            for address in email if isinstance(email, list) else [email]:
+                user = _account(address.strip().lower(), password)
+                _join(target, user, role)
+                if options["consented"] and target.consent_text:
+                    consent.grant(user, target.consent_text)
+                users.append(user)
+        members = [{"user": user.email, "study": target.slug, "role": role} for user in users]
+        words = "\n".join(f"{user.email} is {role} of {target.slug}" for user in users)
+        document = members[0] if len(members) == 1 else {"members": members}
+        self.stdout.write(json.dumps(document) if options["json"] else words)
 
 
 def _account(email: str, password: str | None) -> User:
