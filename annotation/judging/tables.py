@@ -196,6 +196,8 @@ class Slot(models.Model):
     lease_expires_at = models.DateTimeField(null=True)
     # Handed back once: given out first, so that its item does not wait for the next lap.
     returned = models.BooleanField(default=False)
+    # Held together with this slot, on one screen; the slot that leads has none itself.
+    lead = models.UUIDField(null=True)
 
     class Meta:
         constraints = [
@@ -205,7 +207,7 @@ class Slot(models.Model):
             models.UniqueConstraint(fields=["item", "annotator"], name="one_slot_a_person"),
             models.UniqueConstraint(
                 fields=["study", "annotator"],
-                condition=Q(status="held"),
+                condition=Q(status="held", lead=None),
                 name="one_held_slot_a_study",
             ),
             models.CheckConstraint(
@@ -230,6 +232,9 @@ class Slot(models.Model):
             ),
             models.Index(
                 fields=["lease_expires_at"], condition=Q(status="held"), name="slot_lease"
+            ),
+            models.Index(
+                fields=["lead"], condition=Q(status="held", lead__isnull=False), name="slot_lead"
             ),
         ]
 

@@ -282,7 +282,7 @@ def _page(request, study, slot_id, refusal=None, last=None):
 
 def _shown(study, slot_id, annotator):
     """The slot as shown; a participant with a quota has no more in all than that."""
-    shown = present.show(slot_id, annotator)
+    shown = present.with_companions(present.show(slot_id, annotator), study, annotator)
     entry = crowd.entry_of(annotator, study)
     if entry and entry.source.quota is not None:
         shown = replace(shown, in_all=min(shown.in_all, max(entry.source.quota, shown.done)))

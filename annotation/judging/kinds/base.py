@@ -116,6 +116,13 @@ class Kind(Protocol):
         """The least and the greatest number of answers that an item shows."""
         return (0, 0) if "options" not in self.ASKS else (config["options"], config["options"])
 
+    def together(self, config: dict) -> bool:
+        """Whether all items of one query are judged on one screen, an answer each.
+
+        The fields of such an answer are named after it: ``NAME-SLOT``.
+        """
+        return False
+
     def plan(self, study, task, scope: Scope = EVERYTHING) -> Iterator[dict]:
         """Rows (for ``batches.open.add_items``) of the items in ``scope`` that ``task`` lacks."""
         ...

@@ -20,7 +20,8 @@ _SLOT = """
 _KEEP = """
     WITH renewed AS (
         UPDATE judging_slot SET lease_expires_at = now() + %(lease)s::interval
-        WHERE id = %(slot)s AND %(lease)s::interval IS NOT NULL)
+        WHERE (id = %(slot)s OR lead = %(slot)s AND status = 'held')
+          AND %(lease)s::interval IS NOT NULL)
     INSERT INTO judging_draft (slot_id, annotator_id, data, saved_at)
     VALUES (%(slot)s, %(me)s, %(data)s::jsonb, now())
     ON CONFLICT (slot_id, annotator_id) DO UPDATE

@@ -1,7 +1,7 @@
 """What an annotator may see of a slot: the one place where a page or the API gets it from."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ from annotation.core import sql
 from annotation.core.errors import NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import common, config_of, kind_of
+from annotation.judging.work import queue
 from annotation.personas import schema
 from annotation.queries import owner_queries
 from annotation.studies.texts import localized
@@ -127,6 +128,8 @@ class Shown:
     in_all: int
     # Whether this person has seen the task's tour.
     toured: bool
+    # (slot, attribute) of each item judged on this screen; [] where it is one item.
+    rows: list[tuple[UUID, str]] = field(default_factory=list)
     extra: dict = field(default_factory=dict)
 
     @property
@@ -196,6 +199,18 @@ def show(slot_id, annotator) -> Shown:
         in_all=max(round(in_all or 0), (done or 0) + (status == "held")),
         toured=task in json.loads(toured or "[]"),
     )
+
+
+def with_companions(shown: Shown, study, annotator) -> Shown:
+    """``shown`` with all items that are judged on its screen, in an order of this slot's own."""
+    if shown.judged or not shown.kind.together(shown.config):
+        return shown
+    queue.gather(study, shown.slot, annotator)
+    held = queue.companions(shown.slot, annotator).select_related("item__attribute")
+    texts = {slot.pk: slot.item.attribute.text for slot in held}
+    texts[shown.slot] = shown.attribute
+    order = ordering.mixed(sorted(texts), str(shown.slot))
+    return replace(shown, rows=[(slot, texts[slot]) for slot in order])
 
 
 def form(shown: Shown, typed: QueryDict) -> dict:

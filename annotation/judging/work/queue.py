@@ -7,8 +7,8 @@ requests of one person take turns; different people never wait for each other (S
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -52,6 +52,23 @@ _TAKE = f"""
     WHERE id = %(desk)s
     RETURNING (SELECT id FROM taken)"""  # noqa: S608 - constants only
 
+# On one screen, at most.
+MOST_TOGETHER = 60
+_GATHER = f"""
+    UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
+           claimed_at = now(), lead = %(lead)s,
+           lease_expires_at = (SELECT l.lease_expires_at FROM judging_slot l WHERE l.id = %(lead)s)
+    WHERE id IN (
+        SELECT free.id FROM judging_slot l
+        JOIN judging_item first ON first.id = l.item_id
+        JOIN judging_item i ON i.batch_id = first.batch_id AND i.query_id = first.query_id
+                           AND i.id <> first.id
+        JOIN judging_batch b ON b.id = i.batch_id AND b.purpose = 'work'
+        CROSS JOIN LATERAL (
+            SELECT s.id FROM judging_slot s WHERE s.item_id = i.id AND s.status = 'open'
+            AND {MAY_TAKE} ORDER BY s.ordinal LIMIT 1 FOR UPDATE OF s SKIP LOCKED) free
+        WHERE l.id = %(lead)s AND l.annotator_id = %(me)s AND l.status = 'held'
+        ORDER BY i.position LIMIT %(most)s)"""  # noqa: S608 - constants only
 
 _DESK = """
     SELECT d.id, d.cursor, d.done,
@@ -118,21 +135,42 @@ def claim(study, annotator):
     return renew(desk) or take(desk)
 
 
+@transaction.atomic
+def gather(study, slot_id, annotator) -> None:
+    """Let this person hold, with the slot they hold, one of each other item of its query and batch.
+
+    For tasks whose items of one query are judged together. An item that they may not take, or of
+    which no slot is open, is left out.
+    """
+    lock_desk(study, annotator)
+    values = {"lead": slot_id, "me": annotator.pk, "most": MOST_TOGETHER}
+    with connection.cursor() as cursor:
+        cursor.execute(_GATHER, values)
+
+
+def companions(slot_id, annotator):
+    """The slots that this person holds together with ``slot_id``, in the order of their items."""
+    held = Slot.objects.filter(lead=slot_id, annotator=annotator, status=Slot.Status.HELD)
+    return held.order_by("position")
+
+
 def in_hand(study, annotator):
     """The id of the slot this person holds, or None; nothing is handed out."""
-    held = Slot.objects.filter(study=study, annotator=annotator, status=Slot.Status.HELD)
+    held = Slot.objects.filter(study=study, annotator=annotator, status="held", lead=None)
     return held.values_list("pk", flat=True).first()
 
 
 def renew(desk: Desk):
     """Extend the lease of the slot that the desk's person holds; its id, or None."""
     held = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, status="held")
+    held = held.filter(lead=None)
     slot = held.values_list("pk", flat=True).first()
     if slot is None:
         return None
     lease = timedelta(minutes=settings.LEASE_MINUTES)
     # Where the reaper took it in between, nothing is renewed and the caller takes another.
-    renewed = held.filter(pk=slot).update(lease_expires_at=Now() + lease)
+    held = Slot.objects.filter(annotator=desk.annotator_id, status="held")
+    renewed = held.filter(Q(pk=slot) | Q(lead=slot)).update(lease_expires_at=Now() + lease)
     return slot if renewed else None
 
 
@@ -152,7 +190,7 @@ def hand_back(slot_id, annotator, cause: str, reason: str = "") -> None:
         raise Conflict(_("You have judged this item: it cannot be given back."))
     if slot.annotator_id != annotator.pk:
         raise NotFound(_("You do not hold this item."))
-    reopen([slot], cause, reason)
+    reopen([slot, *companions(slot.pk, annotator)], cause, reason)
 
 
 def expire(limit: int = 1000) -> int:
@@ -184,6 +222,7 @@ def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
         for slot in slots
     )
     free = {"annotator": None, "returned": True, "claimed_at": None, "lease_expires_at": None}
+    free["lead"] = None
     over = [slot.pk for slot in slots if items[slot.item_id] in closed]
     again = [slot.pk for slot in slots if items[slot.item_id] not in closed]
     Slot.objects.filter(pk__in=over).update(status=Slot.Status.CLOSED, **free)

@@ -17,7 +17,7 @@ from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import Kind, common, config_of, kind_of
 from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
-from annotation.judging.work import queue
+from annotation.judging.work import queue, screens
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
@@ -114,15 +114,18 @@ def submit(
         with transaction.atomic():
             desk = queue.lock_desk(study, annotator)
             held = _locked(study, slot_id, annotator)
+            others = 0
             if held.done:
                 judgment = _repeat(held, key, digest)
                 if judgment is None:
                     raise Conflict(_("You have judged this item already."), code="already_judged")
             elif desk.excluded_at:
                 raise Conflict(_("You take no part in this study any more."), code="excluded")
+            elif held.kind.together(held.config):
+                judgment, others = _store_screen(study, held, annotator, data, key, digest, seconds)
             else:
                 judgment = _store(held, annotator, data, key, digest, seconds)
-            next_slot = _advance(desk, held, claim_next)
+            next_slot = _advance(desk, held, claim_next, others)
     except IntegrityError as error:
         raise _key_taken(error) from error
     return Submitted(judgment, held.done, next_slot, held.training)
@@ -289,6 +292,39 @@ def _counter(held, label) -> str:
     return Item.COUNTERS[label] if held.kind.COUNTED else ""
 
 
+def _store_screen(study, lead, annotator, data, key, digest, seconds) -> tuple[Judgment, int]:
+    """Store the answers to all items of a screen; that of ``lead``, and how many there are beside.
+
+    A slot that lapsed and that somebody else has by now is left out: its item has its votes. What
+    is held and was not answered, as by a body of the API for one slot, is opened to all again.
+    """
+    named = screens.slots_named(data)
+    if named:  # every item of the screen has to be answered
+        named |= set(queue.companions(lead.slot, annotator).values_list("pk", flat=True))
+    named -= {lead.slot}
+    companions = [_companion(study, slot, annotator) for slot in sorted(named)]
+    companions = [other for other in companions if other and not other.done]
+    # Two people who judge the same items lock them in one order.
+    items = sorted([lead.item, *(other.item for other in companions)])
+    list(Item.objects.select_for_update(no_key=True).filter(pk__in=items).order_by("pk"))
+    share = None if seconds is None else seconds / len(items)
+    part = screens.part_of(data, lead.slot, whole=True)
+    judgment = _store(lead, annotator, part, key, digest, share)
+    for other in companions:
+        part = screens.part_of(data, other.slot, whole=False)
+        _store(other, annotator, part, f"screen-{lead.slot}-{other.slot}", digest, share)
+    queue.reopen(list(queue.companions(lead.slot, annotator)), Handback.Cause.RELEASED)
+    return judgment, len(companions)
+
+
+def _companion(study, slot, annotator) -> Held | None:
+    """A slot that is judged beside another, locked; None where it is not this person's any more."""
+    try:
+        return _locked(study, slot, annotator)
+    except (Conflict, NotFound):
+        return None
+
+
 def _repeat(held, key, digest) -> Judgment | None:
     """The judgment that this submit stored before, or None; Conflict where its body differed."""
     judgment = held.kind.MODEL.objects.filter(slot=held.slot, key=key).first()
@@ -300,13 +336,16 @@ def _repeat(held, key, digest) -> Judgment | None:
     return judgment
 
 
-def _advance(desk, held, claim_next: bool):
-    """Count what was done, and where asked to, hand out the next slot."""
+def _advance(desk, held, claim_next: bool, others: int = 0):
+    """Count what was done, and where asked to, hand out the next slot.
+
+    ``others`` is how many judgments were stored beside the one of ``held``.
+    """
     # What was finished is what was in hand, but for a repeated or a late answer.
     renewed = queue.renew(desk) if claim_next and (held.done or held.lapsed) else None
     if claim_next and renewed is None:
-        return queue.take(desk, finished=0 if held.done else 1)
+        return queue.take(desk, finished=0 if held.done else 1 + others)
     if not held.done:
-        desk.done += 1
+        desk.done += 1 + others
         desk.save(update_fields=["done"])
     return renewed

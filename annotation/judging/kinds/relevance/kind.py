@@ -7,9 +7,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core import sql
+from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
-from annotation.judging.kinds.form import TaskForm
-from annotation.judging.kinds.relevance.form import RelevanceBody
+from annotation.judging.kinds.relevance.form import RelevanceBody, RelevanceForm
 from annotation.judging.kinds.relevance.tables import Relevance
 
 # Words of other tools.
@@ -33,9 +33,23 @@ class RelevanceKind(base.Kind):
     NAME = gettext_lazy("judge the relevance of attributes")
     QUESTION = gettext_lazy("Should this attribute change the response in any way?")
     MODEL = Relevance
-    Form = TaskForm
+    Form = RelevanceForm
     Body = RelevanceBody
     ASKS = ("query", "attribute")
+    DEFAULTS = {"together": False}
+
+    def check_config(self, config: dict) -> dict:
+        """``together``: all attributes of a prompt on one screen, with one reason at most."""
+        full = super().check_config(config)
+        if full["together"] and full["reason"] == "required":
+            raise DomainError(
+                _("A reason for all attributes of a screen can be optional, not required."),
+                code="config",
+            )
+        return full
+
+    def together(self, config: dict) -> bool:
+        return config["together"]
 
     def imported_config(self, file):
         return {} if file.has("attribute", "prompt") else None
@@ -63,6 +77,10 @@ class RelevanceKind(base.Kind):
 
     def typed(self, answer: Answer, shown) -> dict:
         return {"relevant": [answer.label]}
+
+    def context(self, shown, typed) -> dict:
+        rows = [(slot, words, typed.get(f"relevant-{slot}", "")) for slot, words in shown.rows]
+        return {"rows": rows}
 
     def answers(self, judgments) -> dict[int, Answer]:
         rows = Relevance.objects.filter(sql.among("pk", judgments)).values_list("pk", "relevant")

@@ -1,0 +1,59 @@
+"""PersonalBench in a browser: a prompt with its attributes on one screen, and the gap report."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from annotation.judging.batches.open import open_batch
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import Judgment
+from annotation.personas.models import Attribute
+from tests.browser.conftest import PHONE
+from tests.browser.kinds import tour_is_over
+
+pytestmark = pytest.mark.django_db(transaction=True)
+STATEMENTS = (
+    "Bakes rye bread at home every Sunday.",
+    "Prefers answers of a few lines.",
+    "Lives in a small flat without a balcony, and looks after two nephews after school.",
+    "Is learning Korean.",
+    "Works night shifts as a nurse.",
+    "Does not drink coffee.",
+)
+
+
+@pytest.fixture
+def matter(tea, cast):
+    persona = cast.persona(tea)
+    for number, text in enumerate(STATEMENTS):
+        Attribute.objects.create(persona=persona, external_id=f"a{number}", text=text)
+    for key in ("q1", "q2"):
+        cast.query(tea, key, persona=persona, text="How do I keep herbs alive over the winter?")
+    config = kind_of("relevance").check_config({"together": True, "reason": "optional"})
+    open_batch(tea, tea.tasks.create(name="matter", kind="relevance", overlap=3, config=config))
+    ann = cast.member("Ann", tea, "annotator")
+    tour_is_over(tea)
+    return ann
+
+
+def findings(page) -> list:
+    page.emulate_media(reduced_motion="reduce")
+    return [finding["id"] for finding in Axe().run(page).response["violations"]]
+
+
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE])
+def test_a_screen_of_attributes_is_judged_by_keys_and_fits(page, matter, let_in, size):
+    page.set_viewport_size(size)
+    let_in(page, matter)
+    page.goto("/studies/tea/judge/")
+    expect(page.locator("fieldset.claim")).to_have_count(len(STATEMENTS))
+    assert findings(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    for key in "122121":
+        page.keyboard.press(key)
+    expect(page.locator(".claim:has(:checked)")).to_have_count(len(STATEMENTS))
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".claim:has(:checked)")).to_have_count(0)
+    expect(page.locator("fieldset.claim")).to_have_count(len(STATEMENTS))
+    chosen = Judgment.objects.values_list("relevance__relevant", flat=True)
+    assert sorted(chosen) == [False] * 3 + [True] * 3
