@@ -174,9 +174,9 @@ class _Import:
         places, elsewhere = {}, Counter()
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
             for place, row in self.layout.votes():
-                pair = self.layout.pairs.get(row["task"])
+                pair = self.layout.pairs.get(str(row["task"]))
                 # An easy pair stands for an item of three answers; the votes were on those.
-                if row["task"] not in items.ids or (pair and pair.tier == "easy"):
+                if str(row["task"]) not in items.ids or (pair and pair.tier == "easy"):
                     elsewhere[place.file] += 1
                     continue
                 file.write(json.dumps(_vote(row)) + "\n")

@@ -6,6 +6,7 @@ read once for each, so that memory does not grow with them.
 """
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ TIERS = ("easy", "medium", "hard", "majority", "imported")
 PERSONAS = "persona/all_personas"
 TASK = "better"
 OVERLAP = 9
+TASK_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
+POINTS = (5, 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +66,18 @@ class Layout(ABC):
 
     def rows(self, name: str) -> Rows:
         """The rows of the bundle's file ``name``, each id once."""
-        seen: dict[str, str] = {}
+        seen: dict[str, tuple[str, Place]] = {}
         for place, row in getattr(self, name, tuple)():
-            # Items are checked where they are stored: an item twice is a fault.
-            if name == "items" or "id" not in row:
+            if "id" not in row:
                 yield place, row
-            elif row["id"] not in seen:
-                seen[row["id"]] = _digest(row)
+                continue
+            digest, first = seen.setdefault(row["id"], (_digest(row), place))
+            if first is place:
                 yield place, row
-            elif seen[row["id"]] != _digest(row):
+            elif digest != _digest(row):
                 self.fault(place, f"“{row['id'][:80]}” stands for something else in an earlier row")
+            elif name == "items":
+                self.fault(place, f"the item stands in {first.file}, row {first.line}, already")
 
     def votes(self) -> Rows:
         """``task``, ``worker``, ``label`` and the other columns of each vote of the items."""
@@ -123,12 +128,12 @@ class _Pairs(Layout):
 
     def tasks(self) -> dict[str, tuple[str, dict]]:
         """Better of two, with the other labels that our own rows show."""
-        labels = {
-            vote.get("label")
+        labels = [
+            vote["label"]
             for _place, row in self.pair_rows()
             for vote in (row["votes"] if isinstance(row.get("votes"), list) else ())
-            if isinstance(vote, dict)
-        }
+            if isinstance(vote, dict) and vote.get("label") in ("tie", "none")
+        ]
         words = {name: name in labels for name in ("tie", "none")}
         return {TASK: ("selection", {"options": 2} | words)}
 
@@ -273,8 +278,13 @@ class Long(Layout):
     def tasks(self) -> dict[str, tuple[str, dict]]:
         """The tasks of the items, with the settings that their rows show."""
         tasks: dict[str, tuple[str, dict]] = {}
-        for _place, row in self._items():
-            kind, settings = row["kind"], _settings(row)
+        for place, row in self._items():
+            try:
+                kind, settings = row["kind"], _settings(row)
+                kind_of(kind).check_config(settings)
+            except DomainError as refusal:
+                self.fault(place, refusal.sentence)
+                continue
             if row["task"] in tasks:
                 # What one version allowed, all do: a tie of an older one is a vote.
                 earlier = tasks[row["task"]][1]
@@ -286,7 +296,9 @@ class Long(Layout):
         return tasks
 
     def personas(self) -> Rows:
-        """All personas."""
+        """All personas; without their table, only a person's id is available."""
+        if release_files.table(self.folder, "personas") is None:
+            return self.convert(self._items(), _bare_persona)
         return self.convert(self.read("personas", None), self._persona)
 
     def _persona(self, place: Place, row: dict) -> Iterator[dict]:
@@ -304,12 +316,14 @@ class Long(Layout):
 
     def candidates(self) -> Rows:
         """All answers."""
+        if release_files.table(self.folder, "candidates") is None:
+            self.faults.add("candidates", None, "the table of answers is missing")
         return self.convert(self.read("candidates", None), self._candidate)
 
     def _candidate(self, place: Place, row: dict) -> Iterator[dict]:
         candidate = {"id": text_of(row, "candidate_id"), "query": text_of(row, "query_id")}
         candidate |= {name: row.get(name) or "" for name in ("model", "strategy")}
-        yield candidate | {"text": text_of(row, "text"), "urls": json_of(row, "urls") or []}
+        yield candidate | {"text": text_of(row, "text"), "urls": _listed(row, "urls")}
 
     def attributes(self) -> Rows:
         """All attributes with their conversations."""
@@ -318,7 +332,7 @@ class Long(Layout):
     def _attribute(self, place: Place, row: dict) -> Iterator[dict]:
         attribute = {"id": text_of(row, "attribute_id"), "persona": text_of(row, "user_id")}
         attribute |= {"text": text_of(row, "text"), "model": row.get("model") or ""}
-        attribute["conversations"] = json_of(row, "conversations") or []
+        attribute["conversations"] = _listed(row, "conversations")
         yield attribute | ({"confidence": row["confidence"]} if row.get("confidence") else {})
 
     def items(self) -> Rows:
@@ -340,10 +354,10 @@ class Long(Layout):
             if row.get("kind") not in codes(PUBLISHED=True):
                 self.fault(place, "items of this kind cannot be imported")
                 continue
-            if isinstance(row.get("task"), str) and row["task"]:
+            if not isinstance(row.get("task"), str) or not TASK_NAME.fullmatch(row["task"]):
+                self.fault(place, "“task” is no name of letters, digits, - and _, at most 60")
+            elif place not in self.left_out:
                 yield place, row
-            else:
-                self.fault(place, "there is no text “task”")
 
     def votes(self) -> Rows:
         """The judgments of kinds whose labels are counted."""
@@ -355,6 +369,11 @@ class Long(Layout):
 def _settings(row: dict) -> dict:
     texts = partial(_texts, row)
     return kind_of(row["kind"]).published_config(texts, bool(row.get("attribute_id")))
+
+
+def _listed(row: dict, column: str):
+    """The JSON list of a column that may lack."""
+    return json_of(row, column) if row.get(column) else []
 
 
 def _texts(row: dict, column: str) -> list[str]:
@@ -383,13 +402,12 @@ class PersonalBench(Layout):
     def tasks(self) -> dict[str, tuple[str, dict]]:
         """One task a stage."""
         shown = next((row for _place, row in self.read("responses", None)), {})
+        self.points = shown["points"] if shown.get("points") in POINTS else POINTS[0]
+        settings = {"points": self.points, "attribute": bool(shown.get("attribute_id"))}
         return {
             "traits": ("attribute", {}),
             "matter": ("relevance", {}),
-            "rate": (
-                "preference",
-                {"points": shown.get("points") or 5, "attribute": bool(shown.get("attribute_id"))},
-            ),
+            "rate": ("preference", settings),
         }
 
     def personas(self) -> Rows:
@@ -447,6 +465,8 @@ class PersonalBench(Layout):
                 yield from ((where, item | {"task": task}) for where, item in made)
 
     def _item(self, place: Place, row: dict) -> Iterator[dict]:
+        if row.get("points") not in (None, self.points):
+            raise DomainError(f"“points” is not {self.points}, as in the rest of the table")
         names = [row.get("attribute_id"), row.get("prompt_id")]
         fallback = row.get("unit_id") or "-".join(str(name) for name in names if name)
         item = {"id": str(row.get("item_id") or fallback)}

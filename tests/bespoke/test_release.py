@@ -20,6 +20,7 @@ from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 from tests.bespoke.conftest import answered, ask, scores
+from tests.datasets.test_opening import load, read_everywhere
 
 
 @pytest.fixture
@@ -42,6 +43,19 @@ def lines(folder, name):
 
 def text_of(folder):
     return "".join(path.read_text() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_the_libraries_that_people_use_open_it_under_the_published_names(
+    bespoke, judged, released, tmp_path, format
+):
+    folder = released(format)
+    rows, whole, _splits = load(folder, tmp_path)
+    assert rows == whole
+    # One answer was judged: an example, and none is left to test.
+    assert rows == {"queries": 1, "evaluation_shot": 1}
+    read = read_everywhere(folder)
+    assert {path.split("/")[0] for path in read} == set(rows)
 
 
 def test_every_published_table_and_column_is_there(cast, bespoke, judged, released):

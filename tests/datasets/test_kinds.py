@@ -14,6 +14,7 @@ from annotation.judging.work.submit import revise
 from annotation.personas.models import Attribute
 from annotation.studies.models import Study
 from tests import everykind
+from tests.datasets.test_opening import load, read_everywhere
 
 
 @pytest.fixture
@@ -127,6 +128,15 @@ def test_personalbench_has_its_three_stages_with_the_published_keys_first(releas
     assert unit["mean"] == 4.0
     # "ferns" of "grows", "ferns", "home".
     assert (unit["explicit_mention"], round(unit["mention_share"], 3)) == (False, 0.333)
+
+
+def test_personalbench_opens_in_the_libraries_that_people_use(release_of, tmp_path):
+    folder = folders.folder_of(release_of("personalbench"))
+    rows, whole, _splits = load(folder, tmp_path)
+    tables = {"attributes": 2, "relevance": 1, "responses": 1, "soft_labels": 4, "annotations": 12}
+    assert rows == whole == tables
+    paths = {f"{name}.jsonl": number for name, number in tables.items()}
+    assert read_everywhere(folder) == paths | {"votes.csv": 12}
 
 
 def test_a_rating_counts_towards_the_personalised_answer_on_whichever_side_it_is(mix, release_of):
