@@ -10,12 +10,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.core.errors import Conflict
-from annotation.datasets import freeze, tasks
+from annotation.datasets import freeze, remove, tasks
 from annotation.datasets.choices import MOST_SHOTS, MOST_VOTES, PAIR_RULES
 from annotation.datasets.layouts import LAYOUTS
 from annotation.datasets.models import Release
 from annotation.datasets.views import zip_response
-from annotation.studies.access import READERS, study_for
+from annotation.studies.access import MANAGERS, READERS, study_for
 from annotation.studies.models import Study
 
 
@@ -88,6 +88,14 @@ class ReleaseDetail(APIView):
         """How a release stands, with its manifest when it is done and the reason when it failed."""
         release = release_for(request.user, pk)
         return Response(ReleaseStatus(release, context={"request": request}).data)
+
+    @extend_schema(responses={204: None}, operation_id="release_delete")
+    def delete(self, request, pk):
+        """Delete a release that nobody has fetched; 409 where somebody has."""
+        release = release_for(request.user, pk)
+        study_for(request.user, release.study.slug, MANAGERS)
+        remove.delete(release, by=request.user)
+        return Response(status=204)
 
 
 class ReleaseDownload(APIView):

@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 # Of the answers to an owner's query: examples for a judge, and at least one to test it on.
 SHOTS, FEWEST = 5, 6
 RUNNING, REQUESTED = Candidate.Status.RUNNING, Candidate.Status.REQUESTED
+CANCELLED = Candidate.Status.CANCELLED
 DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
 
 
@@ -210,11 +211,21 @@ def sources_of(study: Study, strategy: str) -> list[Candidate]:
 
 
 def retry(study: Study, *, by=None) -> int:
-    """Ask again for every answer of ``study`` that failed; how many."""
+    """Ask again for every answer of ``study`` that failed or was cancelled; how many."""
     with transaction.atomic():
-        count = calls.again(Candidate.every.filter(study=study, status=FAILED))
+        count = calls.again(Candidate.every.filter(study=study, status__in=(FAILED, CANCELLED)))
         if count:
             audit.record(by, "candidates.retry", study, candidates=count)
+    return count
+
+
+def cancel(study: Study, *, by=None) -> int:
+    """Ask for nothing more of what waits in ``study``; how many answers. Calls in progress end."""
+    with transaction.atomic():
+        waiting = Candidate.every.filter(study=study, status=REQUESTED)
+        count = waiting.update(status=CANCELLED)
+        if count:
+            audit.record(by, "candidates.cancel", study, candidates=count)
     return count
 
 
@@ -520,8 +531,8 @@ def _sent(server: Endpoint) -> dict:
 def progress(study: Study) -> dict:
     """Counts of the answers that were asked of models, with tokens and cost, per strategy too.
 
-    ``{"requested", "running", "done", "failed", "total", "tokens", "cost", "strategies": [...]}``,
-    where ``requested`` counts rows that still wait and ``total`` all of them.
+    ``{"requested", "running", "done", "failed", "cancelled", "total", "tokens", "cost",
+    "strategies": [...]}``, where ``requested`` counts rows that still wait and ``total`` all.
     """
     rows = (
         Candidate.every.filter(study=study)
@@ -534,12 +545,13 @@ def progress(study: Study) -> dict:
             running=Count("pk", Q(status=RUNNING)),
             done=Count("pk", Q(status=DONE)),
             failed=Count("pk", Q(status=FAILED)),
+            cancelled=Count("pk", Q(status=CANCELLED)),
             tokens=Sum(F("tokens_in") + F("tokens_out")),
             cost=Sum("cost"),
         )
     )
     by_strategy = list(rows)
-    keys = ("total", "requested", "running", "done", "failed", "tokens", "cost")
+    keys = ("total", "requested", "running", "done", "failed", "cancelled", "tokens", "cost")
     total = {key: sum(row[key] for row in by_strategy) for key in keys}
     return total | {"strategies": by_strategy}
 

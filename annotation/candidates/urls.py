@@ -10,6 +10,7 @@ from annotation.candidates import (
 
 urlpatterns = [
     path("studies/<slug:slug>/candidates/", views.candidates, name="candidates"),
+    path("studies/<slug:slug>/candidates/cancel/", views.cancel, name="candidates-cancel"),
     path("studies/<slug:slug>/candidates/retry/", views.retry, name="candidates-retry"),
     path("studies/<slug:slug>/generation/", generation_views.generation, name="generation"),
     path("studies/<slug:slug>/generation/rules/", generation_views.rules, name="generation-rules"),

@@ -81,6 +81,16 @@ def retry(request, slug):
     return redirect("candidates", study.slug)
 
 
+@require_POST
+def cancel(request, slug):
+    """Ask for nothing more of what waits."""
+    study = study_for(request.user, slug, MANAGERS)
+    count = generate.cancel(study, by=request.user)
+    text = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
+    messages.success(request, text % {"n": count})
+    return redirect("candidates", study.slug)
+
+
 def _servers(request) -> list[endpoints.Endpoint]:
     try:
         return endpoints.all()
@@ -130,7 +140,7 @@ def _state(study) -> dict:
     return {
         "study": study,
         "counts": counts,
-        "finished": counts["done"] + counts["failed"],
+        "finished": counts["done"] + counts["failed"] + counts["cancelled"],
         "busy": busy,
         "few": generate.with_few_answers(study),
         "fewest": generate.FEWEST,

@@ -10,10 +10,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.core import jobs
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
-from annotation.datasets import folders, freeze, tasks, uploads, withdrawals
+from annotation.datasets import folders, freeze, remove, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
-from annotation.studies.access import READERS, may_create, study_for
+from annotation.studies.access import MANAGERS, READERS, may_create, study_for
 
 PAGE = 20
 UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
@@ -35,7 +35,8 @@ def releases(request, slug):
             messages.success(request, words)
             return redirect("releases", slug)
     page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
-    context = {"study": study, "form": form, "page": page, **_progress(page)}
+    deletes = study.role in MANAGERS or request.user.is_superuser
+    context = {"study": study, "form": form, "page": page, "deletes": deletes, **_progress(page)}
     # While a release is being written the page asks for its list alone.
     part = "#list" if request.htmx and request.method != "POST" else ""
     status = 400 if form.errors else 200
@@ -69,6 +70,23 @@ def import_release(request):
     context = {"form": form, "page": page}
     status = 400 if form.errors else 200
     return render(request, "datasets/import_release.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request, slug, version):
+    """Ask once, then delete a release that nobody has fetched."""
+    study = study_for(request.user, slug, MANAGERS)
+    release = get_object_or_404(Release, study=study, version=version)
+    if request.method != "POST":
+        context = {"study": study, "release": release}
+        return render(request, "datasets/delete_release.html", context)
+    try:
+        remove.delete(release, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, _("Release %(n)d is deleted.") % {"n": version})
+    return redirect("releases", slug)
 
 
 @require_safe

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 from django.utils.translation import gettext as _
 
@@ -129,7 +130,8 @@ class _Reading:
         return [paths.value_at(self.record, name) for name in self.mapping.columns.get(target, ())]
 
     def cell(self, target: str):
-        return next(iter(self.cells(target)), None)
+        names = self.mapping.columns.get(target)
+        return paths.value_at(self.record, names[0]) if names else None
 
     def short(self, target: str) -> str:
         """A text of the limit that its place in the database has."""
@@ -142,6 +144,7 @@ class _Reading:
             raise RowError(_("“%(target)s” is longer than %(n)d characters") % words)
         return text
 
+    @cached_property
     def name(self) -> str:
         """The row's id: its columns joined by a slash; "" where it has none."""
         parts = [
@@ -163,7 +166,7 @@ class _Reading:
                 return
             raise RowError(_("the persona is missing"))
         has_no_text = not self.mapping.has("prompt", "memory", "attribute")
-        row.persona, row.profile = _persona(value, self.name() if has_no_text else "")
+        row.persona, row.profile = _persona(value, self.name if has_no_text else "")
         if self.mapping.has("memory"):
             row.memory = clean(self.cell("memory") or "", "memory").strip()
         if self.mapping.has("attribute"):
@@ -178,7 +181,7 @@ class _Reading:
         row.need = clean(self.cell("need") or "", "need")
         kind = self.short("type").lower()
         row.type = kind if kind in ("specific", "general") else "specific"
-        name = self.name()
+        name = self.name
         if self.mapping.has("prompt"):
             row.prompt = self.prompt()
             if not row.prompt.strip():
@@ -217,7 +220,7 @@ class _Reading:
 
     def item(self, row: Row) -> None:
         """What the row is called as a thing to judge."""
-        name = self.name()
+        name = self.name
         if self.mapping.wide and row.answers:
             row.item = name or digest("i", row.query, *sorted(answer.id for answer in row.answers))
         elif row.attribute:
@@ -253,6 +256,8 @@ class _Reading:
         else:
             value = self.cell(target)
             values = value if isinstance(value, list) else [value] * count
+        if not any(values):
+            return [""] * count
         limit = SHORT["model"]
         texts = [clean("" if value is None else value, target)[:limit] for value in values]
         return (texts + [""] * count)[:count]
@@ -387,10 +392,10 @@ def choice_of(text: str, names: list[str], models: list[str]) -> str | None:
 
 def clean(value, what: str) -> str:
     """A cell as text; RowError where it cannot be stored."""
-    if isinstance(value, bool):
-        text = "true" if value else "false"
-    elif isinstance(value, str):
+    if isinstance(value, str):
         text = value
+    elif isinstance(value, bool):
+        text = "true" if value else "false"
     elif isinstance(value, float) and value.is_integer():
         text = str(int(value))
     elif isinstance(value, dict | list):

@@ -149,6 +149,8 @@ class _Storing:
     def stage(self, rows: Rows) -> None:
         """Shape the rows and copy them into temporary tables."""
         with connection.cursor() as cursor:
+            # Sorts and joins of a large file stay in memory; it ends with the transaction.
+            cursor.execute("SET LOCAL work_mem = '64MB'")
             cursor.execute(_TABLES)
         read = 0
         for chunk in chunks(self.shaped(rows), CHUNK):
@@ -160,7 +162,7 @@ class _Storing:
                 "import_vote",
                 [_staged_vote(line, row, vote) for line, row in good for vote in row.votes],
             )
-        self.run("ANALYZE import_row, import_vote")
+        self.run("ANALYZE import_row (line, persona, query, item), import_vote (line, item)")
 
     def shaped(self, rows: Rows) -> Iterator[tuple[int, Row | None]]:
         """Line and row; None in place of a row that is faulty."""
@@ -302,7 +304,7 @@ class _Storing:
                    AND q.external_id = s.query AND q.replaced_at IS NULL
                CROSS JOIN unnest(s.answers, s.texts, s.models, s.strategies)
                    a (id, text, model, strategy)
-               ORDER BY s.line ON CONFLICT DO NOTHING""",
+               ON CONFLICT DO NOTHING""",
             {"study": self.study.pk},
         )
 

@@ -159,7 +159,7 @@ def choose_sources(page):
         {"name": "lines.jsonl", "mimeType": "application/jsonl", "buffer": text}
     )
     press(page, "Add")
-    expect(page.locator("main")).to_contain_text("2 documents were added.")
+    expect(page.locator("main")).to_contain_text("2 documents were added.", timeout=MINUTES)
 
 
 def ask_for_answers(page):

@@ -521,6 +521,24 @@ def test_progress_counts_what_was_asked_of_models(asked, tea, cast, fake):
     ]
 
 
+def test_what_waits_is_cancelled_and_asked_for_again(asked, tea, cast, fake):
+    a1, a2, _a3 = generate.request(tea, endpoint="fake")
+    calls.claim(a1.pk)
+    carol = cast.person("Carol")
+    assert generate.cancel(tea, by=carol) == 2
+    fake.replies = [Reply("Walk.")]
+    assert calls.claim(a2.pk) is None
+    counts = generate.progress(tea)
+    assert [counts[key] for key in ("running", "requested", "cancelled")] == [1, 0, 2]
+    assert generate.cancel(tea, by=carol) == 0
+    assert generate.retry(tea, by=carol) == 2
+    actions = AuditEvent.objects.order_by("pk").values_list("action", "details")
+    assert list(actions)[-2:] == [
+        ("candidates.cancel", {"candidates": 2}),
+        ("candidates.retry", {"candidates": 2}),
+    ]
+
+
 # --- Strategies of the persona study ------------------------------------------------------------
 
 

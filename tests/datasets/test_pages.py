@@ -184,3 +184,35 @@ class TestApi:
         release = Release.objects.get()
         assert (release.status, release.version, release.study) == ("requested", 1, tea)
         assert len(release.salt) == 64
+
+
+def test_a_release_that_nobody_fetched_is_deleted_with_its_files(
+    cast, tea, items, _data, login, django_capture_on_commit_callbacks
+):
+    items(1)
+    release = freeze.request(tea, "long", "", None)
+    freeze.build(release.pk)
+    files = folders.folder_of(release), folders.zip_of(release)
+    assert all(path.exists() for path in files)
+    browser = login(cast.person("Carol"))
+    address = f"{URL}{release.version}/delete/"
+    assert address in browser.get(URL).content.decode()
+    assert "Nobody has fetched it" in browser.get(address).content.decode()
+    with django_capture_on_commit_callbacks(execute=True):
+        assert browser.post(address).status_code == 302
+    assert not tea.releases.exists()
+    assert not any(path.exists() for path in files)
+    noted = AuditEvent.objects.get(action="release.delete")
+    assert (noted.details["version"], noted.details["counts"]["items"]) == (1, 1)
+
+
+def test_a_fetched_release_stays_with_a_sentence(cast, tea, items, _data, login):
+    items(1)
+    release = freeze.request(tea, "long", "", None)
+    freeze.build(release.pk)
+    browser = login(cast.person("Carol"))
+    assert browser.get(f"{URL}1/download/").status_code == 200
+    page = browser.post(f"{URL}1/delete/", follow=True).content.decode()
+    assert "Release 1 was fetched and stays" in page
+    assert f"{URL}1/delete/" not in page
+    assert tea.releases.count() == 1

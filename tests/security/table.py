@@ -701,6 +701,7 @@ TABLE = {
         but={(method, "left"): 403 for method in ("GET", "HEAD", "POST")},
     ),
     "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
+    "candidates-cancel": page(MANAGERS, POST=302, inert={"POST"}),
     "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
     "generation": page(MANAGERS, GET=200, HEAD=200),
     # Nobody is in the pool, and nothing was extracted: a POST has nothing to take.
@@ -763,6 +764,9 @@ TABLE = {
     ),
     "import-faults": page(MANAGERS, **_thing(pk="data_import.pk"), GET=200, HEAD=200),
     "releases": page(READERS, GET=200, HEAD=200, POST=302, data=lambda w: {"layout": "long"}),
+    "release-delete": page(
+        MANAGERS, **_thing(version="release.version"), GET=200, HEAD=200, POST=302, inert={"POST"}
+    ),
     "release_download": page(READERS, **_thing(version="release.version"), GET=200, HEAD=200),
     "webhooks": page(
         MANAGERS,
@@ -942,7 +946,15 @@ TABLE = {
         POST=204,
     ),
     "api-releases": api(READERS, POST=202, data=lambda w: {"layout": "long"}),
-    "api-release-status": api(READERS, **_release(), GET=200, HEAD=200),
+    "api-release-status": api(
+        READERS,
+        **_release(),
+        GET=200,
+        HEAD=200,
+        DELETE=204,
+        inert={"DELETE"},
+        but={("DELETE", "researcher"): 403},
+    ),
     "api-release-download": api(READERS, **_release(), GET=200, HEAD=200),
     "api-evaluations": api(
         READERS,
