@@ -242,7 +242,8 @@ def write_queries(page):
         page.locator("#hits").get_by_label("By night to the sea").check()
         # What is picked stays, above what the next words find.
         page.get_by_label("Find in what you keep").fill("tea house")
-        expect(page.locator("#hits").get_by_label("Searches").first).to_be_visible()
+        hit = page.locator("#hits label", has_text="tea house").first
+        expect(hit).to_be_visible(timeout=MINUTES)
         expect(page.locator("#grounds").get_by_label("By night to the sea")).to_be_checked()
         press(page, "Ready: ask for answers")
         expect(page.locator("main")).to_contain_text("Your query is ready to be answered.")

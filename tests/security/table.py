@@ -951,8 +951,8 @@ TABLE = {
         **_release(),
         GET=200,
         HEAD=200,
-        DELETE=204,
-        inert={"DELETE"},
+        # Somebody has fetched it.
+        DELETE=409,
         but={("DELETE", "researcher"): 403},
     ),
     "api-release-download": api(READERS, **_release(), GET=200, HEAD=200),
