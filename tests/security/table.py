@@ -361,9 +361,7 @@ TABLE = {
     "openid_connect_login": account(NONE, NONE, provider_id="main"),
     "openid_connect_callback": account(NONE, NONE, provider_id="main"),
     "socialaccount_login_cancelled": account(SAY, SAY),
-    "socialaccount_login_error": account(
-        "401 401 405 405 405 405 200", "401 401 405 405 405 405 200"
-    ),
+    "socialaccount_login_error": account(AWAY, "401 401 405 405 405 405 200"),
     "socialaccount_signup": account(AWAY, AWAY),
     "socialaccount_connections": account(AWAY, OPEN),
     # Its pages ask for the password once more; who has no second factor has nothing to see.
