@@ -7,13 +7,20 @@ ENV PYTHONUNBUFFERED=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     ATTUNE_DATA=/data
 
-# Letters of PNG figures; the second has Chinese and Korean.
-RUN apt-get update && apt-get install -y --no-install-recommends fonts-dejavu-core fonts-droid-fallback \
+# Letters of PNG figures; the second has Chinese and Korean. Backups need the client programs of the
+# server's version or newer: Debian has older ones, so they come from PostgreSQL's own repository.
+ADD https://www.postgresql.org/media/keys/ACCC4CF8.asc /etc/apt/keyrings/postgresql.asc
+RUN chmod 0644 /etc/apt/keyrings/postgresql.asc \
+    && apt-get update && apt-get install -y --no-install-recommends ca-certificates \
+    && echo "deb [signed-by=/etc/apt/keyrings/postgresql.asc] https://apt.postgresql.org/pub/repos/apt bookworm-pgdg main" \
+        > /etc/apt/sources.list.d/postgresql.list \
+    && apt-get update && apt-get install -y --no-install-recommends \
+        fonts-dejavu-core fonts-droid-fallback postgresql-client-18 \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /app
-COPY requirements.lock ./
-RUN pip install --require-hashes -r requirements.lock
+COPY requirements-server.lock ./
+RUN pip install --require-hashes -r requirements-server.lock
 COPY attune manage.py ./
 COPY annotation annotation
 COPY templates templates

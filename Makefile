@@ -88,9 +88,10 @@ dev: $(INSTALLED_DEV)
 COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header pyproject.toml
 
-# The image of a server installs the first, a laptop the second, who develops the third.
+# The second is the image's, the third a laptop's, the last for who develops.
 locks: $(INSTALLED_DEV)
 	$(COMPILE) -o requirements.lock
+	$(COMPILE) --extra age --extra s3 -o requirements-server.lock
 	$(COMPILE) --extra laptop -o requirements-laptop.lock
 	$(COMPILE) --extra dev -o requirements-dev.lock
 

@@ -6,6 +6,7 @@ in the environment always wins over that file.
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -109,6 +110,26 @@ def _log_in_server() -> dict | None:
         "secret": values["SECRET"],
         "settings": {"server_url": address},
     }
+
+
+def _object_store(bucket: str) -> dict:
+    """Django's storage for ``bucket``; without keys boto3 looks for them where it usually does."""
+    if not find_spec("storages"):
+        raise ImproperlyConfigured(
+            "ATTUNE_S3_BUCKET needs the extra “s3”: install django-storages."
+        )
+    names = {"ENDPOINT": "endpoint_url", "REGION": "region_name",
+             "ACCESS_KEY": "access_key", "SECRET_KEY": "secret_key"}  # fmt: skip
+    given = {option: env.str(f"ATTUNE_S3_{name}") for name, option in names.items()}
+    if given["endpoint_url"]:
+        env.address("ATTUNE_S3_ENDPOINT", "")
+    if bool(given["access_key"]) != bool(given["secret_key"]):
+        sentence = "ATTUNE_S3_ACCESS_KEY and ATTUNE_S3_SECRET_KEY belong together: set both."
+        raise ImproperlyConfigured(sentence)
+    options: dict[str, object] = {option: value for option, value in given.items() if value}
+    # Every file is streamed through us: nobody gets an address of the store.
+    options |= {"bucket_name": bucket, "file_overwrite": True, "default_acl": None}
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
 
 
 def _mail_server(url: str) -> dict:
@@ -375,6 +396,13 @@ STORAGES = {
     },
     "staticfiles": {"BACKEND": "annotation.core.static.PrivateManifestStorage"},
 }
+
+# Files that several machines need, in an S3-compatible store instead of one shared folder.
+S3_BUCKET = env.str("ATTUNE_S3_BUCKET")
+if S3_BUCKET:
+    _s3 = _object_store(S3_BUCKET)
+    STORAGES["shared"] = _s3
+    STORAGES["documents"] = _s3 | {"OPTIONS": _s3["OPTIONS"] | {"location": "documents"}}
 
 # Maps are for whoever reads vendored scripts: packing them takes seconds at the first start.
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (

@@ -19,6 +19,15 @@ class AuditEvent(models.Model):
         return f"{self.action} {self.target} {self.target_id}"
 
 
+class Installation(models.Model):
+    """The one row that names the files that belong to this database (core.installation)."""
+
+    name = models.CharField(max_length=40)
+
+    def __str__(self):
+        return self.name
+
+
 class Heartbeat(models.Model):
     """When a background process was last seen, so that a page can say that none is running."""
 

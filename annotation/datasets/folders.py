@@ -4,9 +4,12 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
+
+from annotation.core import sharing
 
 # Part of every zip entry, so that the same release gives the same bytes.
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -20,6 +23,36 @@ def folder_of(release) -> Path:
 def zip_of(release) -> Path:
     """The published zip of a release."""
     return _root(release) / f"v{release.version}.zip"
+
+
+def present(release) -> Path:
+    """The published folder, unpacked from the store's zip where there is a store."""
+    folder = folder_of(release)
+    if sharing.store():
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (
+            suppress(FileNotFoundError),  # whoever opens the folder names what is missing
+            sharing.opened(zip_of(release)) as file,
+            zipfile.ZipFile(file) as packed,
+        ):
+            place(folder, lambda work: _unpack(packed, work))
+    return folder
+
+
+def _unpack(packed: zipfile.ZipFile, folder: Path) -> None:
+    for entry in packed.infolist():
+        # Our own zip: all below one folder of the release's name.
+        target = folder / entry.filename.partition("/")[2]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with packed.open(entry) as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink, 1 << 20)
+
+
+def withdraw(release) -> None:
+    """Delete what was published of a release, here and in the store."""
+    for path in (zip_of(release), folder_of(release)):
+        delete(path)
+    sharing.remove(zip_of(release))
 
 
 def _root(release) -> Path:
@@ -46,6 +79,9 @@ def publish(release, write: Callable[[Path], dict], still_mine: Callable[[], Non
         delete(target)  # of an attempt that was killed before it had finished
         (work / target.name).rename(target)
         _sync(target.parent)
+        if sharing.put(zip_of(release)):
+            delete(zip_of(release))
+            delete(target)
     finally:
         delete(work)
     return manifest

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from django.conf import settings
 from django.db import transaction
 
-from annotation.core import audit, jobs
+from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.datasets.models import ReleaseImport
 from annotation.datasets.release_import import import_release
@@ -48,6 +48,8 @@ def request(file, slug: str, by) -> ReleaseImport:
             for piece in file.chunks(PIECE):
                 target.write(piece)
             os.fsync(target.fileno())
+        if sharing.put(path):
+            path.unlink()
         audit.record(by, "release.upload", job, slug=slug)
     return job
 
@@ -80,6 +82,7 @@ def run(pk) -> None:
             ended = jobs.end(job, "done", study=study, report=report)
     if ended:
         path_of(job).unlink(missing_ok=True)
+        sharing.remove(path_of(job))
 
 
 def due() -> list:
@@ -91,9 +94,10 @@ def due() -> list:
 
 
 def _import(job: ReleaseImport):
-    with tempfile.TemporaryDirectory(dir=path_of(job).parent) as folder, transaction.atomic():
+    path = sharing.fetch(path_of(job))
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder, transaction.atomic():
         new = not Study.objects.filter(slug=job.slug).exists()
-        report = import_release(unpack(path_of(job), Path(folder)), job.slug, by=job.by)
+        report = import_release(unpack(path, Path(folder)), job.slug, by=job.by)
         study = Study.objects.get(slug=job.slug)
         if new and job.by:
             Membership.objects.create(study=study, user=job.by, role=Role.ADMINISTRATOR)

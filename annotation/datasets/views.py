@@ -7,7 +7,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.core import jobs
+from annotation.core import jobs, sharing
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets import folders, freeze, remove, tasks, uploads, withdrawals
@@ -104,7 +104,7 @@ def zip_response(release) -> FileResponse:
     if not withdrawals.note_fetch(release):
         raise Http404
     try:
-        file = folders.zip_of(release).open("rb")
+        file = sharing.opened(folders.zip_of(release))
     except FileNotFoundError as error:
         raise Http404 from error
     name = f"{release.frozen['about']['slug']}-v{release.version}-{release.layout}.zip"

@@ -58,6 +58,5 @@ def _holding(study: Study, annotator: User) -> QuerySet[Release]:
 
 
 def _write_anew(release: Release) -> None:
-    folders.delete(folders.zip_of(release))
-    folders.delete(folders.folder_of(release))
+    folders.withdraw(release)
     tasks.soon(release.pk)

@@ -33,7 +33,7 @@ def tables_of(release: Release) -> dict[str, tables.Table]:
 
 
 def _made(release: Release, rows) -> dict[str, tables.Table]:
-    asked = pairs.read(folders.folder_of(release)).pairs
+    asked = pairs.read(folders.present(release)).pairs
     shown = {name for pair in asked for name in (pair.chosen_id, pair.reject_id)}
     scores: dict[str, dict[str, float]] = defaultdict(dict)
     several = rows.values("aspect").annotate(n=Count("source", distinct=True)).filter(n__gt=1)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.candidates import endpoints
-from annotation.core import audit, jobs
+from annotation.core import audit, jobs, sharing
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.rows import silent
 from annotation.datasets import folders
@@ -435,7 +435,7 @@ def request_in_background(release: Release, endpoint_name: str, setting: str, li
     """A run on a finished release of ours that workers carry out. Raises DomainError."""
     plan, server, benchmark = background_plan(release, endpoint_name, setting, limit)
     expected = estimate(plan, server)
-    folder = folders.folder_of(release)
+    folder = folders.present(release)
     fields = fields_of(server, setting, limit, folder, expected["calls"])
     fields["prompt"] = plan.PROMPT
     return request(register(benchmark, folder), plan.KIND, by=by, background=True, **fields)
@@ -457,7 +457,7 @@ def background_plan(release: Release, endpoint_name: str, setting: str, limit) -
         raise DomainError(
             _("A model on this release is shown one of: %(names)s.") % {"names": names}
         )
-    server, folder = endpoints.get(endpoint_name), folders.folder_of(release)
+    server, folder = endpoints.get(endpoint_name), folders.present(release)
     if release.layout == bespoke.LAYOUT:
         judged = opened_judged(folder)
         return Judgments(judged, setting, limit), server, judged
@@ -484,8 +484,14 @@ def _plan_of(run: Run) -> Plan:
     if run.kind == Run.Kind.RATER:
         return Ratings(run.study, run.task, run.model, run.limit, run=run)
     if run.kind == Run.Kind.JUDGE:
-        return Judgments(opened_judged(Path(run.folder)), run.setting, run.limit)
-    return Choices(opened(Path(run.folder)), run.setting, run.limit)
+        return Judgments(opened_judged(_folder(run)), run.setting, run.limit)
+    return Choices(opened(_folder(run)), run.setting, run.limit)
+
+
+def _folder(run: Run) -> Path:
+    """The release's folder on this machine: another one may have begun the run."""
+    release = run.benchmark.release
+    return folders.present(release) if release and sharing.store() else Path(run.folder)
 
 
 def due() -> list[int]:

@@ -5,7 +5,6 @@ Each erasure is also written to a list beside the database: whoever restores an 
 """
 
 import json
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.accounts.models import User
-from annotation.core import audit
+from annotation.core import audit, sharing
 from annotation.core.errors import Conflict
 from annotation.histories import consent, files
 from annotation.histories.locks import changing
@@ -104,8 +103,7 @@ def sessions(owner, which: QuerySet | Iterable) -> int:
 
 def replay() -> int:
     """Erase again what the list says was erased, after a restore; how many entries were done."""
-    path = _list()
-    entries = path.read_text().splitlines() if path.exists() else []
+    entries = sharing.lines(_list())
     for entry in map(json.loads, entries):
         user = User.objects.filter(pk=entry["user"]).first()
         if user is not None:
@@ -199,9 +197,4 @@ def _note(owner, what: str, digests: Iterable[str] = ()) -> None:
     """Add a line to the list: a person's number, what was erased and when; nothing of content."""
     at = timezone.now().astimezone(UTC).isoformat()
     line = {"user": owner.pk, "at": at, "what": what, "digests": sorted(digests)}
-    descriptor = os.open(_list(), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-    try:
-        os.write(descriptor, (json.dumps(line) + "\n").encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sharing.append(_list(), json.dumps(line))

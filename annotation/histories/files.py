@@ -17,6 +17,7 @@ from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from annotation.core import sharing
 from annotation.core.errors import DomainError
 
 # Room that an upload must leave to the database and the logs.
@@ -41,12 +42,15 @@ def path_of(name: str) -> Path:
 def create() -> str:
     """Make an empty file that only this account can read; its random name."""
     name = secrets.token_hex(16)
-    os.close(os.open(path_of(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    if not sharing.store():  # there each piece becomes a file of its own
+        os.close(os.open(path_of(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return name
 
 
 def write(name: str, offset: int, data: bytes) -> None:
     """Put ``data`` at ``offset``; DomainError 507 where the disk is full."""
+    if sharing.put_piece(path_of(name), offset, data):
+        return
     try:
         with path_of(name).open("r+b") as file:
             file.seek(offset)
@@ -65,6 +69,7 @@ def delete(name: str) -> None:
     """Remove a stored file, if it is there."""
     if name:
         path_of(name).unlink(missing_ok=True)
+        sharing.remove(path_of(name))
 
 
 def sweep(names: set[str], older_than: float) -> int:
@@ -100,6 +105,10 @@ def no_room() -> DomainError:
     """The refusal of a full disk."""
     sentence = _("The server's disk is full. Nothing was stored; try again later.")
     return DomainError(sentence, code="disk_full", status=507)
+
+
+def _private(path: Path) -> int:
+    return os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
 
 
 class Received(UploadedFile):
@@ -139,7 +148,7 @@ class Receiver(FileUploadHandler):
         except DomainError as refusal:
             self._refuse(refusal)
         self.stored = create()
-        self.sink = path_of(self.stored).open("wb")
+        self.sink = os.fdopen(_private(path_of(self.stored)), "wb")
         self.count = 0
 
     def receive_data_chunk(self, raw_data, start):
@@ -164,6 +173,7 @@ class Receiver(FileUploadHandler):
             os.fsync(self.sink.fileno())
         finally:
             self.sink.close()
+        sharing.move(path_of(self.stored))
         # Only its size is passed on: the file's name may name a person.
         received = Received(None, "upload", self.content_type, file_size)
         received.stored, self.sink, self.stored = self.stored, None, ""

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from annotation.core import jobs
+from annotation.core import jobs, sharing
 from annotation.core.errors import DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.histories import files, formats, marks, memory, search
@@ -147,7 +147,7 @@ def _progress(lease: Lease) -> Callable[[int], None]:
 def _read(upload: Upload, lease: Lease) -> None:
     """All rows of the file in one transaction; then its bytes are no longer needed."""
     try:
-        path = files.path_of(upload.stored)
+        path = sharing.gather(files.path_of(upload.stored))
         digest = _digest(path, lease)
     except (FileNotFoundError, ValueError) as error:
         raise DomainError(files.lost(), code="file_lost") from error

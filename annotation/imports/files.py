@@ -9,6 +9,7 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from annotation.core import sharing
 from annotation.core.errors import DomainError
 
 # Room that a file must leave to the database and the logs.
@@ -32,12 +33,15 @@ def path_of(name: str) -> Path:
 def create() -> str:
     """Make an empty file that only this account can read; its random name."""
     name = secrets.token_hex(16)
-    os.close(os.open(path_of(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    if not sharing.store():  # there each piece becomes a file of its own
+        os.close(os.open(path_of(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return name
 
 
 def write(name: str, offset: int, data: bytes) -> None:
     """Put ``data`` at ``offset``; DomainError where the file is gone."""
+    if sharing.put_piece(path_of(name), offset, data):
+        return
     try:
         with path_of(name).open("r+b") as file:
             file.seek(offset)
@@ -53,6 +57,7 @@ def delete(name: str) -> None:
     """Remove a stored file, if it is there."""
     if name:
         path_of(name).unlink(missing_ok=True)
+        sharing.remove(path_of(name))
 
 
 def sweep(names: set[str], older_than: float) -> None:

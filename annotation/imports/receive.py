@@ -5,7 +5,7 @@ from django.db.models.functions import Now
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from annotation.core import audit
+from annotation.core import audit, sharing
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.imports import files
 from annotation.imports.models import DataImport
@@ -76,6 +76,7 @@ def whole(study, by, file) -> DataImport:
         with files.path_of(stored).open("wb") as sink:
             for piece in file.chunks():
                 sink.write(piece)
+        sharing.move(files.path_of(stored))
         with transaction.atomic():
             return _create(
                 study,

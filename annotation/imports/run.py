@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from annotation.core import audit, jobs
+from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.rows import chunks
@@ -57,7 +57,7 @@ def check_startable(row: DataImport) -> None:
     """Conflict where the file has not come whole, is gone, or its import was asked for already."""
     if row.status not in STARTABLE:
         raise Conflict(_("This import is under way or has ended."), code="under_way")
-    if not row.stored or not files.path_of(row.stored).exists():
+    if not row.stored or not sharing.exists(files.path_of(row.stored)):
         raise Conflict(_("The file is gone: send it again."), code="file_lost")
 
 
@@ -104,7 +104,10 @@ def due() -> list[UUID]:
 
 def _import(row: DataImport, lease: Lease) -> None:
     with transaction.atomic():
-        with tables.opened(files.path_of(row.stored)) as table:
+        with (
+            sharing.gathered(files.path_of(row.stored)) as path,
+            tables.opened(path) as table,
+        ):
             if table.format == "bundle":
                 _slug, result = bring.bring_bundle(row.study, table, by=row.by)
             elif table.format == "release":

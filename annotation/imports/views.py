@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.core import sharing
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
@@ -99,7 +100,10 @@ def _map(request, study, row):
     recipe = request.POST.get("recipe") or request.GET.get("recipe") or ""
     context = {"study": study, "row": row, "recipes": _recipes(study), "recipe": recipe}
     try:
-        with tables.opened(files.path_of(row.stored)) as table:
+        with (
+            sharing.gathered(files.path_of(row.stored)) as path,
+            tables.opened(path) as table,
+        ):
             if table.format == "release":
                 raise bring.unsupported(table)
             if table.format == "bundle":

@@ -23,6 +23,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.functions import Now
 
+from annotation.core import installation
 from annotation.core.errors import DomainError
 from annotation.core.models import Heartbeat
 from annotation.histories import erase
@@ -80,6 +81,7 @@ def restore(source: Path, identity: Path | None = None) -> dict:
     if restored != manifest["counts"]:
         raise DomainError("The database does not hold the rows that the backup's manifest counts.")
     call_command("migrate", interactive=False, verbosity=0)
+    installation.establish(anew=True)
     replayed = {"erasures": erase.replay(), "withdrawals": withdrawals.replay()}
     return _summary(manifest) | {"replayed": replayed}
 

@@ -1,7 +1,6 @@
 """Withdrawals are noted beside the database, so that a restored older one learns of them."""
 
 import json
-import os
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from annotation.accounts.models import Consent, User
+from annotation.core import sharing
 from annotation.judging.annotator import leaving
 from annotation.studies.models import Study
 
@@ -21,14 +21,12 @@ NAME = "withdrawn.jsonl"
 def note(sender, study: Study, annotator: User, **kwargs) -> None:
     """Add the withdrawal to the list once it is stored."""
     entry = {"study": study.pk, "user": annotator.pk, "at": datetime.now(UTC).isoformat()}
-    transaction.on_commit(partial(_append, json.dumps(entry)))
+    transaction.on_commit(partial(sharing.append, _list(), json.dumps(entry)))
 
 
 def replay() -> int:
     """Withdraw whoever withdrew after the database was backed up; how many."""
-    path = _list()
-    entries = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return sum(_again(json.loads(entry)) for entry in entries)
+    return sum(_again(json.loads(entry)) for entry in sharing.lines(_list()))
 
 
 def _again(entry: dict) -> bool:
@@ -51,10 +49,3 @@ def _again(entry: dict) -> bool:
 
 def _list() -> Path:
     return settings.DATA / NAME
-
-
-def _append(line: str) -> None:
-    with os.fdopen(os.open(_list(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "w") as file:
-        file.write(line + "\n")
-        file.flush()
-        os.fsync(file.fileno())

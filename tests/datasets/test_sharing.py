@@ -1,74 +1,150 @@
-"""Releases are compared with each other and uploaded; nothing leaves without being asked for."""
+"""Files in an S3-compatible store: machines with folders of their own, one installation."""
 
-import json
+import io
+import zipfile
 
+import boto3
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
+from django.core.files.uploadedfile import SimpleUploadedFile
+from moto.server import ThreadedMotoServer
 
-from annotation.datasets import folders
-from annotation.datasets.difference import compare
+from annotation.core import installation, sharing, start
+from annotation.core.errors import DomainError
+from annotation.datasets import folders, freeze
+from annotation.histories import files, receive
+from annotation.operations import withdrawals
 
-
-def test_a_difference_names_rows_that_were_added_or_changed(cast, items, vote, built, capsys):
-    first, second, third = items(3)
-    vote(first, "1" * 9)
-    vote(second, "1" * 8)
-    old = folders.folder_of(built("long"))
-    again = folders.folder_of(built("long"))
-    assert compare(old, again)["tables"] == {}  # pseudonyms differ, rows do not
-    vote(second, "2", people=[cast.person("Nina")])
-    vote(third, "2" * 9)
-    new = folders.folder_of(built("long"))
-    difference = compare(old, new)
-    judgments = difference["tables"]["judgments"]
-    assert (judgments["added"], judgments["changed"], judgments["removed"]) == (1, 1, 0)
-    assert judgments["ids"]["added"] == [third.external_id]
-    assert difference["tables"]["items"]["ids"]["changed"] == [
-        second.external_id, third.external_id
-    ]  # fmt: skip
-    assert difference["counts"]["judgments"] == [17, 27]
-    call_command("diff_releases", old, new)
-    assert "judgments: 1 added, 0 removed, 1 changed, 1 same" in capsys.readouterr().out
-    call_command("diff_releases", old, again)
-    assert capsys.readouterr().out.endswith("no row differs\n")
-    with pytest.raises(CommandError, match=r"manifest\.json"):
-        call_command("diff_releases", old, old.parent)
+KEYS = {"region_name": "us-east-1", "access_key": "key", "secret_key": "secret"}
 
 
-def test_a_dry_run_checks_and_lists_what_would_be_uploaded(items, vote, built, capsys):
-    vote(items(1)[0], "1" * 9)
-    folder = folders.folder_of(built("long"))
-    call_command("push_release", folder, "lab/tea", "--dry-run", "--json")
-    report = json.loads(capsys.readouterr().out)
-    assert (report["private"], report["uploaded"]) == (True, False)
-    assert report["files"] == sum(path.is_file() for path in folder.rglob("*"))
-    with pytest.raises(CommandError, match="OWNER/NAME"):
-        call_command("push_release", folder, "tea", "--dry-run")
-    (folder / "items.jsonl").write_text("{}\n")
-    with pytest.raises(CommandError, match=r"not whole: items\.jsonl has changed"):
-        call_command("push_release", folder, "lab/tea", "--dry-run")
+@pytest.fixture(scope="module")
+def endpoint():
+    server = ThreadedMotoServer("127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
 
 
-def test_a_hub_out_of_reach_is_one_sentence(items, vote, built, monkeypatch):
-    pytest.importorskip("huggingface_hub", reason="the extra [hub] is not installed")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    vote(items(1)[0], "1" * 9)
-    with pytest.raises(CommandError, match="The Hub did not take it"):
-        call_command("push_release", folders.folder_of(built("long")), "lab/tea")
-
-
-def test_a_review_lists_what_looks_like_personal_data_with_its_place(items, vote, built, capsys):
-    first, second = items(2)
-    vote(first, "1", reason="Write to mina.park@example.org about it.")
-    vote(second, "2", reason="It is calm.")
-    folder = folders.folder_of(built("long"))
-    call_command("review_release", folder, "--json")
-    (passage,) = json.loads(capsys.readouterr().out)["passages"]
-    assert (passage["file"], passage["line"], passage["field"], passage["text"]) == (
-        "judgments.jsonl", 1, "reason", "mina.park@example.org"
+@pytest.fixture
+def bucket(endpoint, settings):
+    """An empty bucket that the settings name."""
+    client = boto3.client(
+        "s3", endpoint_url=endpoint, region_name="us-east-1",
+        aws_access_key_id="key", aws_secret_access_key="secret",
     )  # fmt: skip
-    call_command("review_release", folder)
-    assert "1 passages to read" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="manifest"):
-        call_command("review_release", folder.parent)
+    name = "files"
+    client.create_bucket(Bucket=name)
+    options = {"bucket_name": name, "endpoint_url": endpoint, "file_overwrite": True, **KEYS}
+    shared = {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
+    settings.STORAGES = settings.STORAGES | {"shared": shared}
+    settings.S3_BUCKET = name
+    yield lambda: [
+        entry["Key"] for entry in client.list_objects_v2(Bucket=name).get("Contents", [])
+    ]
+    for entry in client.list_objects_v2(Bucket=name).get("Contents", []):
+        client.delete_object(Bucket=name, Key=entry["Key"])
+
+
+@pytest.fixture
+def machine(settings, tmp_path):
+    """A function that goes to a machine, by name, whose data folder is its own."""
+
+    def go(name):
+        settings.DATA = tmp_path / name
+        settings.DATA.mkdir(exist_ok=True)
+        return settings.DATA
+
+    go("one")
+    return go
+
+
+@pytest.fixture
+def _data(machine):
+    """What the fixture of releases asks for."""
+
+
+def local(folder) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_release_that_a_worker_wrote_is_fetched_from_another_machine_and_withdrawn_there(
+    bucket,
+    machine,
+    cast,
+    tea,
+    items,
+    vote,
+    built,
+    login,
+):
+    (item,) = items(1)
+    vote(item, "1" * 9)
+    item.__class__.objects.filter(pk=item.pk).update(votes_1=9)
+    release = built("long")
+    assert (bucket(), local(machine("one"))) == (["releases/tea/v1.zip"], [])
+    machine("two")
+    client = login(cast.member("Rui", tea, "researcher"))
+    answer = client.get("/studies/tea/releases/1/download/")
+    with zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as packed:
+        assert "tea-v1/votes.csv" in packed.namelist()
+    assert (folders.present(release) / "votes.csv").exists()
+    again = freeze.write(release, machine("three"))
+    assert again == release.manifest
+    folders.withdraw(release)
+    assert bucket() == []
+    assert client.get("/studies/tea/releases/1/download/").status_code == 404
+
+
+def test_pieces_of_a_history_may_reach_different_machines(bucket, machine, cast):
+    ann = cast.person("Ann")
+    upload = receive.begin(ann, 6)
+    receive.append(ann, upload.pk, 0, b"abc")
+    machine("two")
+    upload = receive.append(ann, upload.pk, 3, b"def")
+    worker = machine("worker")
+    path = files.path_of(upload.stored)
+    with sharing.gathered(path):
+        assert path.read_bytes() == b"abcdef"
+    assert local(worker) == []
+    files.delete(upload.stored)
+    assert bucket() == []
+    with pytest.raises(FileNotFoundError):
+        sharing.gather(path)
+
+
+def test_a_history_that_came_in_one_form_is_kept_in_the_store_alone(bucket, machine, cast, login):
+    web = machine("web")
+    file = SimpleUploadedFile("history.json", b"[]")
+    assert login(cast.person("Ann")).post("/history/uploads/", {"file": file}).status_code == 302
+    assert len(bucket()) == 1
+    assert local(web) == []
+
+
+def test_lists_of_withdrawals_outlive_a_machine(bucket, machine, cast, tea):
+    path = machine("one") / withdrawals.NAME
+    sharing.append(path, "first")
+    path = machine("two") / withdrawals.NAME
+    sharing.append(path, "second")
+    assert sharing.lines(path) == ["first", "second"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("stored", [False, True])
+def test_web_and_worker_start_only_with_the_same_files(machine, request, stored):
+    if stored:
+        request.getfixturevalue("bucket")
+    start.check()  # nothing was prepared yet
+    installation.establish()
+    installation.establish()
+    start.check()
+    machine("two")
+    if stored:
+        start.check()
+        return
+    with pytest.raises(SystemExit, match="another installation than ATTUNE_DATA"):
+        start.check()
+    with pytest.raises(DomainError, match="--new-files"):
+        installation.establish()
+    installation.establish(anew=True)
+    start.check()

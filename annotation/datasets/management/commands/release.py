@@ -111,7 +111,7 @@ def _new(study, out: Path, options) -> dict:
         raise DomainError(f"Another process writes release {release.version}; it goes on there.")
     if not withdrawals.note_fetch(release):
         raise DomainError("Somebody in the release withdrew just now. Ask for it again.")
-    source = folders.folder_of(release)
+    source = folders.present(release)
     folders.place(out, lambda folder: shutil.copytree(source, folder, dirs_exist_ok=True))
     return manifest
 

@@ -8,8 +8,10 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.core import installation
+from annotation.core.errors import DomainError
 from annotation.core.translations import compile_catalogues
 from annotation.local.secrets import write_private
 
@@ -26,11 +28,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
         parser.add_argument("--no-demo", action="store_true", help="do not load the demo study")
+        parser.add_argument(
+            "--new-files",
+            action="store_true",
+            help="the former files are lost: take those of this ATTUNE_DATA for the database's",
+        )
 
-    def handle(self, *, no_demo: bool, **options) -> None:
+    def handle(self, *, no_demo: bool, new_files: bool, **options) -> None:
         """Run the steps; words go to stderr and the link alone to stdout."""
         compile_catalogues()
         call_command("migrate", interactive=False, stdout=self.stderr)
+        try:
+            installation.establish(anew=new_files)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
         _collect_static()
         call_command("ensure_admin", stdout=self.stdout)
         if not no_demo:

@@ -1,0 +1,75 @@
+"""The files for servers name settings that exist, and limit and probe what they run."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+MANIFESTS = yaml.safe_load((ROOT / "deploy/kubernetes/attune.yaml").read_text("utf-8"))["items"]
+# Of the file itself, or of compose alone.
+NOT_OURS = {"ATTUNE_DATABASE_HOST", "ATTUNE_TLS"}
+
+
+def read_by_attune() -> set[str]:
+    """The variables that the code reads, with those whose names it puts together."""
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "annotation").rglob("*.py"))
+    prefixes = {f"ATTUNE_OIDC_{name}" for name in ("CLIENT_ID", "SECRET", "URL")}
+    prefixes |= {f"ATTUNE_S3_{name}" for name in ("ENDPOINT", "REGION", "ACCESS_KEY", "SECRET_KEY")}
+    return prefixes | set(re.findall(r"ATTUNE_[A-Z0-9_]+[A-Z0-9]", code))
+
+
+@pytest.mark.parametrize("file", ["docker-compose.yml", "deploy/kubernetes/attune.yaml"])
+def test_every_variable_is_one_that_is_read(file):
+    named = set(re.findall(r"ATTUNE_[A-Z0-9_]+[A-Z0-9]", (ROOT / file).read_text("utf-8")))
+    assert named - NOT_OURS - read_by_attune() == set()
+
+
+def test_every_service_of_compose_has_a_limit_and_time_to_stop():
+    for name, service in COMPOSE["services"].items():
+        assert service.get("mem_limit"), name
+        if service.get("image") == "attune":
+            assert service["read_only"] is True, name
+            assert service["stop_grace_period"], name
+
+
+def test_the_second_web_server_and_worker_are_as_the_first():
+    services = COMPOSE["services"]
+    for name in ("web", "worker"):
+        second = services[f"{name}-two"]
+        assert {**second, "ports": 0, "profiles": 0} == {
+            **services[name],
+            "ports": 0,
+            "profiles": 0,
+        }
+        assert second["profiles"] == ["two"]
+    assert services["web-two"]["ports"] == []
+
+
+def containers():
+    for manifest in MANIFESTS:
+        pod = manifest.get("spec", {}).get("template", {}).get("spec", {})
+        for container in (*pod.get("initContainers", ()), *pod.get("containers", ())):
+            yield manifest, pod, container
+
+
+def test_every_container_has_limits_and_rights_no_more_than_it_needs():
+    seen = [container["name"] for _, _, container in containers()]
+    assert seen == ["prepare", "static-files", "web", "worker", "beat"]
+    for _, pod, container in containers():
+        assert container["resources"]["limits"]["memory"]
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["automountServiceAccountToken"] is False
+
+
+def test_what_runs_for_long_is_probed_and_passwords_come_from_the_secret():
+    for manifest, _, container in containers():
+        if manifest["kind"] == "Deployment" and container["name"] != "static-files":
+            assert "livenessProbe" in container
+        assert {"secretRef": {"name": "attune"}} in container["envFrom"]
+    values = next(entry["data"] for entry in MANIFESTS if entry["kind"] == "ConfigMap")
+    assert not [name for name in values if "KEY" in name or "SECRET" in name]
