@@ -80,14 +80,15 @@ attune check_release "$releases/personafeedback"
 
 step "PersonalBench: attributes, their relevance, answers from them"
 attune import_study $seeds/bench
+attune add_member three-bench $curator --role curator
 attune add_member three-bench "${raters[@]:0:3}" --role annotator --consented
 head -3 "$folder/raters" >"$folder/three"
 attune open_batch three-bench --task extraction
-attune open_batch three-bench --task relevance
+people begin three-bench relevance <"$folder/curator"
 people judge three-bench <"$folder/three"
 attune request_answers three-bench --task response
 attune generate three-bench --wait
-attune open_batch three-bench --task response
+people begin three-bench response <"$folder/curator"
 people judge three-bench <"$folder/three"
 
 step "PersonalBench: a model judges beside the people; release"
@@ -109,7 +110,7 @@ people ask demo-own <"$folder/owners"
 attune generate demo-own --wait
 
 step "BESPOKE: scores and feedback, gold information, rubric; release"
-attune open_batch demo-own --task score
+people begin demo-own score <"$folder/curator"
 people judge demo-own <"$folder/owners"
 people gold demo-own <"$folder/owners"
 attune release demo-own --layout bespoke --out "$releases/bespoke"

@@ -1,5 +1,6 @@
 """Releases of datasets over HTTP: ask for one, see how it stands, fetch it."""
 
+from django.core.exceptions import ValidationError
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -9,6 +10,7 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.agreement.forms import FractionField
 from annotation.core.errors import Conflict
 from annotation.datasets import freeze, remove, tasks
 from annotation.datasets.choices import MOST_SHOTS, MOST_VOTES, PAIR_RULES
@@ -19,11 +21,27 @@ from annotation.studies.access import MANAGERS, READERS, study_for
 from annotation.studies.models import Study
 
 
+class Share(serializers.CharField):
+    """An exact number from 0 to 1, written 2/3 or 0.5."""
+
+    def to_internal_value(self, data):
+        try:
+            return FractionField(required=False).clean(super().to_internal_value(data))
+        except ValidationError as error:
+            raise serializers.ValidationError("write a number such as 2/3 or 0.5") from error
+
+
 class ReleaseRequest(serializers.Serializer):
     layout = serializers.ChoiceField(choices=list(LAYOUTS))
     format = serializers.ChoiceField(choices=["jsonl", "csv", "parquet"], required=False)
     safe_csv = serializers.BooleanField(default=False)
     licence = serializers.CharField(max_length=freeze.LICENCE_LIMIT, default="", allow_blank=True)
+    hard_fill = Share(required=False, max_length=40)
+    easy_share = Share(
+        required=False,
+        max_length=40,
+        help_text="Least share of the votes that the ground truth of an easy pair needs.",
+    )
     rule = serializers.ChoiceField(choices=PAIR_RULES, required=False)
     min_votes = serializers.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
     min_margin = serializers.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)

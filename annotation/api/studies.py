@@ -84,6 +84,10 @@ class BatchBody(serializers.Serializer):
     number = serializers.IntegerField(
         min_value=1, max_value=10**7, required=False, help_text="At most so many items."
     )
+    again = serializers.BooleanField(
+        default=False,
+        help_text="Also queries that have items: further pairs, and answers that came since.",
+    )
     mixed = serializers.BooleanField(
         default=False, help_text="Items in a random order, instead of query by query."
     )
@@ -96,7 +100,7 @@ class BatchBody(serializers.Serializer):
         data = self.validated_data
         names = ("queries", "personas", "strategies", "languages")
         lists = {name: tuple(data[name]) for name in names}
-        return Scope(**lists, number=data.get("number"), mixed=data["mixed"])
+        return Scope(**lists, number=data.get("number"), mixed=data["mixed"], again=data["again"])
 
 
 def create_study(request) -> Response:

@@ -162,14 +162,14 @@ def _joined(brief: Brief) -> str:
     return "\n\n---\n\n".join(text[:share] for text in brief.history)[:room]
 
 
+# Written for another persona of the study: for pairs that are easy to tell apart.
+MISMATCH = "mismatch"
 STRATEGIES = {
     "A1": Strategy(_core_and_inferred, needs_persona=True, asks_twice=True),
     "A2": Strategy(_masked, needs_persona=True),
     "A3": Strategy(_question_alone),
     "attributes": Strategy(_from_attributes, needs_persona=True, needs_attributes=True),
-    "mismatch": Strategy(
-        _core_and_inferred, needs_persona=True, asks_twice=True, other_persona=True
-    ),
+    MISMATCH: Strategy(_core_and_inferred, needs_persona=True, asks_twice=True, other_persona=True),
     "improve": Strategy(_improved, rewrites=True),
     "degrade": Strategy(_degraded, rewrites=True),
     "search": Strategy(_searched, searches=True),

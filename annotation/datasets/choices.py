@@ -22,7 +22,8 @@ class Choices:
     ``rule`` makes pairs of tiers, or of a majority of at least ``min_votes`` votes whose winner is
     ``min_margin`` votes before the next label, or takes those that a release was imported with.
     ``hard_fill`` is the largest share of borderline items in the hard tier. ``shots`` of a query's
-    responses are examples for a judge model.
+    responses are examples for a judge model. ``easy_share`` is the least share of an item's votes
+    that its ground truth needs for an easy pair.
     """
 
     hard_fill: Fraction = Fraction(0)
@@ -30,6 +31,7 @@ class Choices:
     min_votes: int = 1
     min_margin: int = 1
     shots: int = SHOTS
+    easy_share: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, layout: str, **wanted) -> "Choices":
@@ -41,15 +43,20 @@ class Choices:
     @classmethod
     def from_json(cls, frozen: dict) -> "Choices":
         """The choices of a release's ``frozen``; older releases name ``hard_fill`` alone."""
-        named = frozen.get("choices", {})
-        return cls(hard_fill=Fraction(frozen.get("hard_fill", 0)), **named)
+        named = dict(frozen.get("choices", {}))
+        shares = {
+            "hard_fill": Fraction(frozen.get("hard_fill", 0)),
+            "easy_share": Fraction(named.pop("easy_share", 0)),
+        }
+        return cls(**shares, **named)
 
     def as_json(self) -> dict:
         """The part of ``frozen`` that ``from_json`` reads."""
         named = ("rule", "min_votes", "min_margin", "shots")
+        choices = {name: getattr(self, name) for name in named}
         return {
             "hard_fill": str(self.hard_fill),
-            "choices": {name: getattr(self, name) for name in named},
+            "choices": choices | {"easy_share": str(self.easy_share)},
         }
 
     @property
@@ -88,6 +95,10 @@ class Choices:
             raise DomainError(
                 f"The layout “{layout}” has no tiers that borderline items could join."
             )
+        if self.easy_share and not (tiered and self.rule == TIERS):
+            raise DomainError("The share of the ground truth belongs to tiers and their pairs.")
+        if not 0 <= self.easy_share <= 1:
+            raise DomainError("The share of the ground truth is a number from 0 to 1.")
         if self.hard_fill and self.rule != TIERS:
             raise DomainError("Borderline items join the hard tier by the rule “tiers” alone.")
         if self.rule != TIERS and not tiered:

@@ -53,6 +53,11 @@ class ReleaseForm(forms.Form):
             "hard tier, as long as its kappa stays above 0.42. For layouts with tiers."
         ),
     )
+    easy_share = FractionField(
+        label=_("Votes for the ground truth of an easy pair, at least (share)"),
+        required=False,
+        help_text=_("For example 2/3; without it the most votes are enough."),
+    )
     rule = forms.ChoiceField(
         label=_("Pairs by"),
         required=False,

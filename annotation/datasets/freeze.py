@@ -332,12 +332,18 @@ class _Rows:
         decided = verdict(item, self.choices.tier_rule)
         if item.id in self.filled:
             decided = replace(decided, tier="hard")
-        return decided, *pair(item, decided, self.dropped)
+        return decided, *pair(item, decided, self.dropped, self.choices.easy_share)
 
     def _remark(self, record) -> None:
         remarks = getattr(self.layout, "remarks", None)
         for name, entry in remarks(record) if remarks else ():
             self.remarks.setdefault(name, []).append(entry)
+
+
+def _easy_share(release) -> dict:
+    """The least share of the ground truth; not named where there is none, as before it could be."""
+    share = Choices.from_json(release.frozen).easy_share
+    return {"least_share": str(share)} if share else {}
 
 
 def _manifest(release, reading: Reading, tally: Tally) -> dict:
@@ -351,10 +357,12 @@ def _manifest(release, reading: Reading, tally: Tally) -> dict:
         "format": release.format,
         "rules": {
             "easy": {
-                "rule": "ground truth of three answers against the answer to the question alone",
+                "rule": "ground truth of three answers against the answer to the question alone, "
+                "or where there is none against the one written for another persona",
                 "strategy": QUESTION_ALONE,
                 "note": tally.easy_note(),
                 "audit": release.frozen.get("audit"),
+                **_easy_share(release),
             },
             "submitted_at": "day",
             "csv": "safe" if release.safe_csv else "exact",

@@ -5,10 +5,11 @@ preferences a generic and a personalised answer.
 """
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers import rules
-from annotation.candidates.strategies import GENERIC, QUESTION_ALONE
+from annotation.candidates.strategies import GENERIC, MISMATCH, QUESTION_ALONE
 from annotation.core.errors import DomainError
 from annotation.datasets.records import Answer, Item
 from annotation.judging.kinds import kind_of
@@ -167,11 +168,15 @@ def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
     return generic[0], others[0], item.answers[0] is generic[0]
 
 
-def pair(item: Item, verdict: Verdict, dropped=frozenset()) -> tuple[Pair | None, str]:
+def pair(
+    item: Item, verdict: Verdict, dropped=frozenset(), easy_share: Fraction = Fraction(0)
+) -> tuple[Pair | None, str]:
     """The pair an item gives the benchmark, or None and why it gives none ("": nobody expects one).
 
     Two answers: the tier rule's medium and hard items. Three: the easy pair, ground truth against
-    the answer to the question alone, unless the audit of the easy tier ``dropped`` it.
+    the answer to the question alone or, where there is none, the one written for another persona.
+    The ground truth needs the share ``easy_share`` of the votes, and the audit of the easy tier
+    must not have ``dropped`` the item.
     """
     if item.task == AUDIT_TASK:
         return None, "audit_of_the_easy_tier"
@@ -187,6 +192,8 @@ def pair(item: Item, verdict: Verdict, dropped=frozenset()) -> tuple[Pair | None
     if len(item.answers) == 3:
         if item.id in dropped:
             return None, "dropped_by_the_audit"
+        if Fraction(max(verdict.counts), verdict.n) < easy_share:
+            return None, "ground_truth_below_its_share"
         return _easy(chosen, by_id.values())
     if verdict.tier not in ("medium", "hard"):
         return None, verdict.tier
@@ -194,10 +201,16 @@ def pair(item: Item, verdict: Verdict, dropped=frozenset()) -> tuple[Pair | None
     return Pair(verdict.tier, chosen, reject), ""
 
 
+# What an easy pair's ground truth is set against, the first that there is, and why an item whose
+# ground truth it is has no easy pair.
+_EASY_REJECTS = {QUESTION_ALONE: "question_alone_won", MISMATCH: "mismatching_answer_won"}
+
+
 def _easy(chosen: Answer, others) -> tuple[Pair | None, str]:
-    if chosen.strategy == QUESTION_ALONE:
-        return None, "question_alone_won"
-    reject = next((answer for answer in others if answer.strategy == QUESTION_ALONE), None)
+    if chosen.strategy in _EASY_REJECTS:
+        return None, _EASY_REJECTS[chosen.strategy]
+    by_strategy = {answer.strategy: answer for answer in others}
+    reject = next((by_strategy[name] for name in _EASY_REJECTS if name in by_strategy), None)
     if reject is None:
         return None, "no_answer_to_the_question_alone"
     return Pair("easy", chosen, reject), ""

@@ -1,3 +1,5 @@
+from dataclasses import replace
+from fractions import Fraction
 from itertools import permutations
 
 import pytest
@@ -75,6 +77,23 @@ def test_a_label_the_task_does_not_offer_is_refused():
 def test_three_answers_give_an_easy_pair_where_a_person_beat_the_question_alone(votes, expected):
     one = item(votes, answers=(A, B, C), extras=("none",))
     assert pair(one, verdict(one)) == expected
+
+
+@pytest.mark.parametrize(
+    ("least", "reason"),
+    [(Fraction(5, 9), ""), (Fraction(51, 90), "ground_truth_below_its_share")],
+)
+def test_the_ground_truth_of_an_easy_pair_needs_its_share(least, reason):
+    voted = item("aaaaabbcc", answers=(A, B, C), extras=("none",))
+    assert pair(voted, verdict(voted), easy_share=least)[1] == reason
+
+
+def test_an_answer_for_another_persona_is_rejected_where_nobody_saw_the_question_alone():
+    other = replace(C, strategy="mismatch")
+    won = item("aaaaabbbc", answers=(A, B, other))
+    assert pair(won, verdict(won)) == (Pair("easy", A, other), "")
+    lost = item("cccccaabb", answers=(A, B, other))
+    assert pair(lost, verdict(lost)) == (None, "mismatching_answer_won")
 
 
 def test_a_tier_of_thirty_items_inside_its_band_is_released():

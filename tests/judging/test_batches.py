@@ -6,10 +6,13 @@ import json
 import pytest
 from django.core.management import call_command
 
+from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import open_batch
 from annotation.judging.batches.summary import summary_of
+from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Item, Selection, Slot
+from annotation.studies.models import TaskDefinition
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/tea/tasks/best/open/"
@@ -56,6 +59,48 @@ def test_pairs_are_drawn_from_the_answers_of_the_strategies_named(cast, tea, thr
     batch = open_batch(tea, pairs, scope=Scope(strategies=("A1", "A3")))
     used = batch.items.values_list("options__candidate__strategy", flat=True)
     assert (batch.size, set(used)) == (3, {"A1", "A3"})
+
+
+def late(study, name: str) -> Candidate:
+    """An answer of another model to a query that has items."""
+    query = study.queries.get(external_id=name)
+    words = "Read nothing today; sleep instead."
+    return Candidate.objects.create(
+        study=study, query=query, external_id=f"{name}-late", text=words, strategy="A1", model="o"
+    )
+
+
+def test_queries_with_items_are_planned_again_for_pairs_that_no_item_shows(cast, tea, three):
+    pairs, again = cast.task(tea, "better", options=2), Scope(again=True)
+    assert open_batch(tea, pairs).size == 3
+    assert open_batch(tea, pairs) is None
+    assert [open_batch(tea, pairs, scope=again).size for _round in range(2)] == [3, 3]
+    # All three pairs of the three answers of each query are there, each once.
+    assert open_batch(tea, pairs, scope=again) is None
+    shown = [
+        frozenset(item.options.values_list("candidate", flat=True))
+        for item in Item.objects.filter(study=tea)
+    ]
+    assert len(set(shown)) == len(shown) == 9
+    # Another model joins the pool: its answer meets those that were there.
+    added = late(tea, "q1")
+    batch = open_batch(tea, pairs, scope=again)
+    assert set(batch.items.values_list("external_id", flat=True)) == {"better-q1-v1-4"}
+    assert added.pk in batch.items.get().options.values_list("candidate", flat=True)
+
+
+def test_a_set_of_three_is_planned_once_and_answers_that_came_since_are_scored(cast, tea, three):
+    again = Scope(again=True)
+    open_batch(tea, three)
+    assert open_batch(tea, three, scope=again) is None
+    scores = TaskDefinition.objects.create(
+        study=tea, name="score", kind="feedback", overlap=1,
+        config=kind_of("feedback").check_config({"options": 1}),
+    )  # fmt: skip
+    assert open_batch(tea, scores).size == 9
+    added = late(tea, "q2")
+    batch = open_batch(tea, scores, scope=again)
+    assert list(batch.items.values_list("options__candidate", flat=True)) == [added.pk]
 
 
 def test_the_page_shows_the_batch_and_opens_exactly_that_once(cast, tea, three, login):

@@ -51,6 +51,10 @@ class BatchForm(forms.Form):
     mixed = forms.BooleanField(
         label=gettext_lazy("In a random order, instead of query by query"), required=False
     )
+    again = forms.BooleanField(
+        label=gettext_lazy("Also queries that have items: further pairs and new answers"),
+        required=False,
+    )
     overlap = forms.IntegerField(
         label=gettext_lazy("Judgments an item"),
         min_value=1,
@@ -92,7 +96,7 @@ class BatchForm(forms.Form):
     def scope(self) -> Scope:
         data = self.cleaned_data
         lists = ("queries", "personas", "strategies", "languages")
-        plain = {"number": data["number"], "mixed": data["mixed"]}
+        plain = {"number": data["number"], "mixed": data["mixed"], "again": data["again"]}
         return Scope(**plain, **{name: tuple(data.get(name) or ()) for name in lists})
 
     @property

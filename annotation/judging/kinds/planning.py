@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from annotation.candidates.models import Candidate
 from annotation.judging import ordering
-from annotation.judging.tables import Item
+from annotation.judging.tables import Item, ItemOption
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldResponse, Query
 
@@ -18,7 +18,8 @@ class Scope:
     """What a batch keeps to: ids, strategies of answers, languages of queries; () is all of them.
 
     ``number`` is the most items that it opens. ``mixed``: items come in a random order that is
-    always the same for the same items, instead of the order of their queries.
+    always the same for the same items, instead of the order of their queries. ``again``: queries
+    that have items are planned once more, for pairs and answers that are in none of them.
     """
 
     queries: tuple[str, ...] = ()
@@ -27,6 +28,7 @@ class Scope:
     languages: tuple[str, ...] = ()
     number: int | None = None
     mixed: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,29 @@ NAME_LIMIT = Item._meta.get_field("external_id").max_length
 
 
 def compared(study, task, scope) -> Iterator[dict]:
-    """Pairs or triples of a query's answers."""
+    """Pairs or triples of a query's answers; ``again``, pairs that no item shows yet."""
+    shown = _shown(study, task, scope)
     for query, candidates in answered(study, task, scope):
-        for number, options in enumerate(_sets_of(query, candidates, task), start=1):
+        sets = shown.get(query.pk, [])
+        if sets and task.config["options"] != 2:
+            continue  # of three answers one ground truth comes: there is no second set
+        rows = _sets_of(query, candidates, task, sets)
+        for number, options in enumerate(rows, start=len(sets) + 1):
             yield row(task, query, number, options)
 
 
 def grouped(study, task, scope) -> Iterator[dict]:
-    """A query's answers, ``options`` of them at a time, in a seeded order; the last are fewer."""
-    size = task.config["options"]
+    """A query's answers, ``options`` of them at a time, in a seeded order; the last are fewer.
+
+    ``again``, those that are in no item yet.
+    """
+    size, shown = task.config["options"], _shown(study, task, scope)
     for query, candidates in answered(study, task, scope):
-        ids = ordering.mixed([candidate.pk for candidate in candidates], f"{task.name}/{query.pk}")
+        sets = shown.get(query.pk, [])
+        new = [answer.pk for answer in candidates if not any(answer.pk in ids for ids in sets)]
+        ids = ordering.mixed(new, f"{task.name}/{query.pk}")
         groups = [ids[n : n + size] for n in range(0, len(ids), size)]
-        for number, options in enumerate(groups, start=1):
+        for number, options in enumerate(groups, start=len(sets) + 1):
             yield row(task, query, number, options)
 
 
@@ -122,8 +134,10 @@ def item_name(*parts: str) -> str:
 
 
 def answered(study, task, scope) -> list[tuple[Query, list[Candidate]]]:
-    """Queries without an item in this task, each with its answers."""
-    queries = current(study, scope).exclude(items__batch__task__name=task.name)
+    """Queries without an item in this task, ``again`` all of them, each with its answers."""
+    queries = current(study, scope)
+    if not scope.again:
+        queries = queries.exclude(items__batch__task__name=task.name)
     by_query = {}
     # What waits for a reviewer, or was rejected, is shown to nobody.
     shown = Candidate.objects.filter(query__in=queries, status="done", review__in=("", "accepted"))
@@ -132,6 +146,17 @@ def answered(study, task, scope) -> list[tuple[Query, list[Candidate]]]:
     for candidate in shown.order_by("created_at", "pk"):
         by_query.setdefault(candidate.query_id, []).append(candidate)
     return [(query, by_query.get(query.pk, [])) for query in queries]
+
+
+def _shown(study, task, scope: Scope) -> dict[int, list[set]]:
+    """{query's id: the answers of each of its items in this task}, as far as ``again`` asks."""
+    if not scope.again:
+        return {}
+    options = ItemOption.objects.filter(item__study=study, item__batch__task__name=task.name)
+    items: dict[int, dict[object, set]] = {}
+    for query, item, answer in options.values_list("item__query", "item", "candidate"):
+        items.setdefault(query, {}).setdefault(item, set()).add(answer)
+    return {query: list(sets.values()) for query, sets in items.items()}
 
 
 def current(study, scope: Scope) -> QuerySet[Query]:
@@ -149,10 +174,13 @@ def current(study, scope: Scope) -> QuerySet[Query]:
     return queries.order_by("pk")
 
 
-def _sets_of(query, candidates, task) -> list[tuple]:
+def _sets_of(query, candidates, task, shown=()) -> list[tuple]:
+    """The sets of answers that the next items of ``query`` show; never a pair that is ``shown``."""
     seed = f"{task.name}/{query.pk}"
     if task.config["options"] == 2:
-        return ordering.pairs(*_ids_and_texts(candidates), task.config["pairs_per_query"], seed)
+        wanted = task.config["pairs_per_query"]
+        every = ordering.pairs(*_ids_and_texts(candidates), wanted + len(shown), seed)
+        return [pair for pair in every if set(pair) not in shown][:wanted]
     for answers in _sets(candidates):
         if triple := ordering.triple(*_ids_and_texts(answers[:3]), seed):
             return [triple]

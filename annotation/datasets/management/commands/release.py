@@ -15,7 +15,7 @@ from annotation.datasets.choices import PAIR_RULES
 from annotation.datasets.models import Release
 from annotation.studies.models import Study
 
-CHOICES = ("hard_fill", "rule", "min_votes", "min_margin", "shots")
+CHOICES = ("hard_fill", "easy_share", "rule", "min_votes", "min_margin", "shots")
 
 
 def share(text: str) -> Fraction:
@@ -49,6 +49,12 @@ class Command(BaseCommand):
             type=share,
             metavar="SHARE",
             help="largest share of borderline items in the hard tier, at most 2/5 (default: 0)",
+        )
+        parser.add_argument(
+            "--easy-share",
+            type=share,
+            metavar="SHARE",
+            help="least share of an item's votes that its ground truth needs for an easy pair",
         )
         parser.add_argument(
             "--rule",

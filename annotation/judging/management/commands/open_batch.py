@@ -40,6 +40,11 @@ class Command(BaseCommand):
             parser.add_argument(option, action="append", default=[], metavar="NAME", help=words)
         parser.add_argument("--number", type=overlap, metavar="N", help="at most so many items")
         parser.add_argument(
+            "--again",
+            action="store_true",
+            help="also queries that have items: further pairs, and answers that came since",
+        )
+        parser.add_argument(
             "--mixed", action="store_true", help="in a random order, instead of query by query"
         )
         parser.add_argument(
@@ -61,6 +66,7 @@ class Command(BaseCommand):
             languages=tuple(options["language"]),
             number=options["number"],
             mixed=options["mixed"],
+            again=options["again"],
         )
         if options["dry_run"]:
             self._dry_run(summary_of(target, newest, overlap=overlap, scope=scope), options["json"])
