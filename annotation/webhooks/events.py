@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Count, Exists, F, OuterRef
 
+from annotation.candidates.models import Candidate
 from annotation.datasets.models import Release
+from annotation.imports.models import DataImport
 from annotation.judging.models import Batch, Item, Judgment
 from annotation.studies.models import Study
 
@@ -50,6 +52,26 @@ def _batches(study: Study, since: datetime) -> Events:
         yield str(batch.pk), {"batch": batch.pk, "task": batch.task.name, "items": batch.size}
 
 
+def _imports(study: Study, since: datetime) -> Events:
+    ended = (DataImport.Status.DONE, DataImport.Status.FAILED)
+    rows = DataImport.objects.filter(study=study, status__in=ended, finished_at__gte=since)
+    for row in rows.order_by("finished_at"):
+        # One that failed can be started again, and then ends once more.
+        data = {"import": str(row.pk), "file": row.name, "status": row.status}
+        more = {"counts": row.counts, "rejected": row.rejected, "error": row.error}
+        yield f"{row.pk} {row.finished_at.timestamp()}", data | more
+
+
+def _answers(study: Study, since: datetime) -> Events:
+    """The answers asked for are written or failed, and none is left to write."""
+    asked = Candidate.every.filter(study=study).exclude(endpoint="")
+    last = asked.filter(answered_at__gte=since).order_by("-answered_at").first()
+    counts = dict(asked.values_list("status").annotate(n=Count("pk")).order_by())
+    if last and not counts.keys() & {"requested", "running"}:
+        names = ("done", "failed", "cancelled")
+        yield f"answers {last.pk}", {name: counts.get(name, 0) for name in names}
+
+
 def _releases(study: Study, since: datetime) -> Events:
     done = Release.objects.filter(study=study, status=Release.Status.DONE, as_of__gte=since)
     for release in done:
@@ -64,5 +86,7 @@ EVENTS: dict[str, Callable[[Study, datetime], Events]] = {
     "judgment.stored": _judgments,
     "item.complete": _items,
     "batch.complete": _batches,
+    "import.finished": _imports,
+    "answers.finished": _answers,
     "release.ready": _releases,
 }

@@ -63,6 +63,29 @@ def test_one_faulty_line_stops_an_import_that_may_leave_none_out(carol, tea):
     assert tea.queries.count() == 1
 
 
+def test_of_ten_thousand_faulty_lines_a_hundred_are_shown_and_all_downloaded(carol, tea):
+    lines = b"prompt,answer_a,answer_b\nWhy?,x,y\n" + b",x,y\n" * 10_000
+    address = send(carol, lines).url
+    mapping = {name: value for name, value in fields(skip_faults="on").items()
+               if name not in ("map-label", "map-worker")}  # fmt: skip
+    carol.post(address, mapping)
+    row = run.run(DataImport.objects.get().pk)
+    assert (row.status, row.rejected, row.counts["queries"]) == ("done", 10_000, 1)
+    page = carol.get(address).content.decode()
+    assert "10000 faulty lines" in page.replace(",", "")
+    assert page.count("the question is empty") == 100
+    csv = b"".join(carol.get(f"{address}faults.csv").streaming_content).decode()
+    assert len(csv.splitlines()) == 10_001
+
+
+def test_a_file_above_the_limit_is_refused_before_its_first_byte(carol, tea, settings):
+    settings.IMPORT_MAX_BYTES = 2**30
+    body = {"name": "big.csv", "size": 2**30 + 1}
+    answer = carol.post("/api/v1/studies/tea/imports/", body, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert not DataImport.objects.exists()
+
+
 def test_a_mapping_that_makes_nothing_cannot_be_started(carol, tea):
     address = send(carol).url
     answer = carol.post(address, {"action": "import", "map-label": "winner"})

@@ -10,8 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from django.utils import timezone
 
+from annotation.candidates.models import Candidate
 from annotation.core import outgoing
 from annotation.core.errors import DomainError
+from annotation.imports.models import DataImport
 from annotation.judging.work import queue, submit
 from annotation.webhooks import deliver
 from annotation.webhooks.models import Delivery
@@ -89,6 +91,34 @@ def test_judgments_items_and_batches_are_told_once_and_in_this_order(cast, tea, 
         "task": "best",
         "judgments": 2,
     }
+
+
+def test_ends_of_imports_and_of_generation_are_told_once(cast, tea, receiver):
+    carol, now = cast.person("Carol"), timezone.now
+    events = ["import.finished", "answers.finished"]
+    deliver.add(tea, f"{receiver.origin}/hook", events, by=carol)
+    ended = {"status": "done", "counts": {"queries": 2}, "rejected": 1, "finished_at": now()}
+    imported = DataImport.objects.create(study=tea, by=carol, name="a.csv", size=1, **ended)
+    first, second = cast.candidates(cast.query(tea), 2)
+    written = Candidate.objects.filter(pk=first.pk)
+    written.update(endpoint="fake", answered_at=now())
+    Candidate.objects.filter(pk=second.pk).update(endpoint="fake", status="requested")
+    assert deliver.collect() == 1
+    Candidate.objects.filter(pk=second.pk).update(status="failed", answered_at=now())
+    assert deliver.collect() == 1
+    assert deliver.collect() == 0
+    send_all()
+    data = {body["type"]: body["data"] for body in (json.loads(b) for _h, b in receiver.requests)}
+    assert data["import.finished"] == {
+        "study": "tea",
+        "import": str(imported.pk),
+        "file": "a.csv",
+        "status": "done",
+        "counts": {"queries": 2},
+        "rejected": 1,
+        "error": "",
+    }
+    assert data["answers.finished"] == {"study": "tea", "done": 1, "failed": 1, "cancelled": 0}
 
 
 def test_a_message_carries_a_signature_that_its_receiver_can_check(tea, hook, receiver):
