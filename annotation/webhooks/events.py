@@ -59,7 +59,8 @@ def _imports(study: Study, since: datetime) -> Events:
         # One that failed can be started again, and then ends once more.
         data = {"import": str(row.pk), "file": row.name, "status": row.status}
         more = {"counts": row.counts, "rejected": row.rejected, "error": row.error}
-        yield f"{row.pk} {row.finished_at.timestamp()}", data | more
+        ended_at = row.finished_at.timestamp() if row.finished_at else 0
+        yield f"{row.pk} {ended_at}", data | more
 
 
 def _answers(study: Study, since: datetime) -> Events:
