@@ -7,7 +7,6 @@ import json
 import re
 from dataclasses import replace
 
-import jsonschema
 from django.core.cache import cache
 
 from annotation.candidates import clean, spending
@@ -57,6 +56,9 @@ def parsed(text: str, schema: dict):
 
     Thinking, code fences and words around the object are passed over.
     """
+    # Only here: where the checks of its formats are installed, importing it takes seconds.
+    import jsonschema
+
     text = clean.without_thoughts(text)
     if fenced := re.search(r"```(?:json)?\s*(\{.*\})\s*```", text, re.S):
         text = fenced.group(1)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from annotation.accounts.models import User
 from annotation.core import audit, jobs
-from annotation.datasets import folders, tasks
+from annotation.datasets import folders
 from annotation.datasets.models import Release
 from annotation.judging.annotator.leaving import withdrawn
 from annotation.judging.models import Batch, Judgment
@@ -58,5 +58,8 @@ def _holding(study: Study, annotator: User) -> QuerySet[Release]:
 
 
 def _write_anew(release: Release) -> None:
+    # Only here: every process imports this module, and the writers bring pyarrow and scipy.
+    from annotation.datasets import tasks
+
     folders.withdraw(release)
     tasks.soon(release.pk)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from annotation.core.embed import DIMENSIONS, embed
@@ -131,6 +130,8 @@ def _fit(x: np.ndarray, y: np.ndarray, ridge: float, *, with_intercept: bool):
         return float(value), gradient.astype(float)
 
     options = {"maxiter": ITERATIONS}
+    from scipy.optimize import minimize  # half a second and 30 MB, needed for training alone
+
     best = minimize(loss, np.zeros(size + 1), jac=True, method="L-BFGS-B", options=options).x
     return best[:size], float(best[size])
 

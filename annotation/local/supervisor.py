@@ -4,6 +4,7 @@ One thread, because Linux ends a child when the thread that started it ends. Wha
 first and stops last.
 """
 
+import argparse
 import contextlib
 import fcntl
 import http.client
@@ -169,7 +170,8 @@ class Supervisor:
         gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
         web = self._program("web", [*gunicorn, "--bind", f"{HOST}:{self.port}"])
         worker = self._program("worker", [*celery, "worker", "--loglevel", "INFO"])
-        beat = self._program("beat", [*celery, "beat", "--pidfile=", "--schedule", schedule])
+        clock = [*celery[:-1], "annotation.beat", "beat", "--pidfile=", "--schedule", schedule]
+        beat = self._program("beat", clock)
         return [
             replace(web, stop_seconds=15, orphan_signal=signal.SIGTERM),  # it ends its workers
             # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
@@ -309,3 +311,20 @@ def _is_set(name: str) -> bool:
 def _say(words: str) -> None:
     with contextlib.suppress(BrokenPipeError):  # nobody listens any more; the work goes on
         print(words, file=sys.stderr, flush=True)
+
+
+def _main() -> None:
+    """Run until a signal ends it; exit 1 with a sentence where it cannot start."""
+    parser = argparse.ArgumentParser(prog="python -m annotation.local.supervisor")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--no-demo", action="store_true")
+    chosen = parser.parse_args()
+    try:
+        Supervisor(chosen.data, port=chosen.port, demo=not chosen.no_demo).run()
+    except LocalServiceError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    _main()

@@ -4,7 +4,6 @@ from itertools import chain, combinations
 
 import numpy as np
 from django.utils.translation import gettext as _
-from scipy.stats import rankdata
 
 from annotation.agreement import rankings
 from annotation.agreement.figures import charts
@@ -18,6 +17,8 @@ from annotation.judging.models import ItemOption
 
 def mean_places(board, about) -> dict:
     """The mean place of each strategy's answers, over items, with its interval."""
+    from scipy.stats import rankdata  # a second and 40 MB, needed for rankings alone
+
     names, items = _strategies(board)
     by_name = {name: [] for name in sorted(set(chain.from_iterable(names)))}
     firsts = dict.fromkeys(by_name, 0)

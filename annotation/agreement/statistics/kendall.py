@@ -1,7 +1,6 @@
 """Kendall's coefficient of concordance of several people's orders of the same things."""
 
 import numpy as np
-from scipy.stats import rankdata
 
 from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_t_interval
 
@@ -14,6 +13,8 @@ def concordance(places: np.ndarray) -> float:
     NaN of fewer than two raters or things, or where everybody puts all things on one place.
     With the correction for ties of Kendall and Babington Smith (1939), Kendall (1945).
     """
+    from scipy.stats import rankdata  # a second and 40 MB, needed for rankings alone
+
     raters, things = places.shape
     if raters < 2 or things < 2:
         return float("nan")

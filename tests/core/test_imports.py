@@ -1,0 +1,47 @@
+"""What a process imports at its start: memory and seconds of every command and every test."""
+
+import json
+import os
+import subprocess
+import sys
+
+from django.conf import settings
+
+PROGRAM = """
+import json, sys
+import django
+django.setup()
+ready = set(sys.modules)
+from django.urls import get_resolver
+get_resolver().url_patterns
+print(json.dumps([sorted(ready), sorted(sys.modules)]))
+"""
+
+
+def test_heavy_libraries_are_imported_where_they_are_used(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "ATTUNE_DATA": str(tmp_path)},
+        capture_output=True,
+        check=True,
+    )
+    ready, pages = (set(names) for names in json.loads(done.stdout))
+    nowhere = {"scipy.stats", "scipy.optimize", "jsonschema", "openai", "wordllama", "xllamacpp"}
+    assert pages & nowhere == set()
+    assert ready & {"scipy", "pyarrow"} == set()
+
+
+def test_beat_needs_neither_models_nor_tasks(tmp_path):
+    program = "import json, sys, annotation.beat as b; b.app.conf.beat_schedule"
+    program += "; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "ATTUNE_DATA": str(tmp_path)},
+        capture_output=True,
+        check=True,
+    )
+    modules = set(json.loads(done.stdout))
+    assert "annotation.celery" not in modules
+    assert [name for name in modules if name.startswith("annotation.judging")] == []
