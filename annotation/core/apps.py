@@ -5,7 +5,7 @@ from django.apps import AppConfig
 class CoreConfig(AppConfig):
     name = "annotation.core"
 
-    def ready(self):
+    def ready(self) -> None:
         from annotation.core import checks  # noqa: F401 - registers them
 
         worker_init.connect(_compare_files, weak=False)

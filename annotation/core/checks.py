@@ -1,10 +1,14 @@
 """What ``check --deploy`` does not know: mistakes of an installation that would go unnoticed."""
 
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
+from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import Tags, Warning, register
+from django.core.checks import CheckMessage, Tags, Warning, register
 
+Apps = Sequence[AppConfig] | None
 SECRET_LENGTH = 50
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 # More proxies of one's own than this in a row is a mistake of counting.
@@ -12,7 +16,7 @@ PROXIES = 5
 
 
 @register(Tags.security, deploy=True)
-def secrets_are_long(app_configs, **kwargs):
+def secrets_are_long(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """Sessions and links are signed with these; a fallback must not be weaker than the key."""
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     if all(len(key) >= SECRET_LENGTH for key in keys):
@@ -22,7 +26,9 @@ def secrets_are_long(app_configs, **kwargs):
 
 
 @register(Tags.security, deploy=True)
-def proxies_are_counted(app_configs, **kwargs):
+def proxies_are_counted(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
     """A wrong number lets a client write its own address, and so pass every limit by address."""
     if 0 <= settings.PROXY_COUNT <= PROXIES:
         return []
@@ -31,7 +37,7 @@ def proxies_are_counted(app_configs, **kwargs):
 
 
 @register(Tags.security, deploy=True)
-def hosts_are_named(app_configs, **kwargs):
+def hosts_are_named(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """A host by wildcard could be anybody's, and links in mails are made of it."""
     if not any(host.startswith(("*", ".")) for host in settings.ALLOWED_HOSTS):
         return []
@@ -39,7 +45,9 @@ def hosts_are_named(app_configs, **kwargs):
 
 
 @register(Tags.security, deploy=True)
-def others_come_by_https(app_configs, **kwargs):
+def others_come_by_https(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
     """Plain HTTP is for the machine itself: elsewhere passwords and sessions could be read."""
     address = urlsplit(settings.BASE_URL)
     if address.scheme == "https" or address.hostname in LOOPBACK:

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def _batches(texts: list[str]) -> Iterator[list[int]]:
 
 
 @functools.cache
-def _model():
+def _model() -> Any:
     import wordllama  # loads a tokenizer and 16 MB of weights: only on first use
 
     # The wheel keeps its tokenizer in `tokenizers`, a folder that the library looks for

@@ -8,11 +8,13 @@ does. The broker only notifies workers; a row whose notification or worker was l
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import redis
+from celery import Task
 from django.db import InterfaceError, OperationalError, connection, models
 from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
@@ -86,7 +88,7 @@ def lease(attempts: int | F | CombinedExpression) -> dict:
     return {"status": RUNNING, "attempts": attempts, "lease_expires_at": Now() + LEASE}
 
 
-def take(rows: QuerySet, pk) -> bool:
+def take(rows: QuerySet, pk: Any) -> bool:
     """Take the row ``pk`` for one attempt, where it is among ``rows`` and startable."""
     return bool(startable(rows.filter(pk=pk)).update(**lease(F("attempts") + 1)))
 
@@ -97,7 +99,7 @@ def held(job: Job) -> QuerySet:
     return rows.filter(pk=job.pk, status=RUNNING, attempts=job.attempts)
 
 
-def end(job: Job, status: str, **fields) -> bool:
+def end(job: Job, status: str, **fields: Any) -> bool:
     """Give the row back with ``status`` and ``fields``; False where the attempt came too late."""
     fields = {"lease_expires_at": None, "next_try_at": None, **fields}
     return bool(held(job).update(status=status, **fields))
@@ -110,7 +112,7 @@ def again(rows: QuerySet) -> int:
     )
 
 
-def notify(task, pk) -> bool:
+def notify(task: Task, pk: object) -> bool:
     """Send ``task`` for the row ``pk``; without a broker the row waits for the periodic task."""
     try:
         task.delay(str(pk))
@@ -123,7 +125,7 @@ def notify(task, pk) -> bool:
 class Lease:
     """The lease of one attempt while it works."""
 
-    def __init__(self, job: Job, **fields):
+    def __init__(self, job: Job, **fields: Any):
         # ``fields`` are written at each renewal: the job's progress.
         self.job, self.fields, self.lost = job, fields, False
 
@@ -145,7 +147,9 @@ class Lease:
 
 
 @contextmanager
-def renewed(job: Job, *, every: float = RENEW_SECONDS, longest: float = 0, **fields) -> Iterator:
+def renewed(
+    job: Job, *, every: float = RENEW_SECONDS, longest: float = 0, **fields: Any
+) -> Iterator[Lease]:
     """A Lease of ``job`` that a thread renews ``every`` so many seconds while the block runs.
 
     In a worker's task each renewal is a sign of life of the worker, too, and so is the beginning.
@@ -165,7 +169,13 @@ def renewed(job: Job, *, every: float = RENEW_SECONDS, longest: float = 0, **fie
         thread.join()
 
 
-def _renew_until(held_lease: Lease, stop, pulse, every: float, rounds: int | None) -> None:
+def _renew_until(
+    held_lease: Lease,
+    stop: threading.Event,
+    pulse: Callable[[], None],
+    every: float,
+    rounds: int | None,
+) -> None:
     try:
         while rounds is None or rounds > 0:
             if stop.wait(every):

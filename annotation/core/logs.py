@@ -5,6 +5,7 @@ import logging
 import re
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from typing import Any
 
 from django.http import HttpRequest
 
@@ -50,7 +51,7 @@ class Line(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("{asctime} {levelname} {name} [{request_id}] {message}", style="{")
 
-    def formatException(self, ei) -> str:  # noqa: N802 - logging's name
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         return _DETAILS.sub("", super().formatException(ei))
 
 

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
 from annotation.core import logs, unavailable, views
 from annotation.core.errors import DomainError
 
+Answer = Callable[[HttpRequest], HttpResponseBase]
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
 
@@ -52,10 +54,10 @@ class Refusals:
         return None
 
 
-def private_by_default(get_response):
+def private_by_default(get_response: Answer) -> Answer:
     """Keep every answer out of caches, unless its view or WhiteNoise set another policy."""
 
-    def middleware(request):
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
@@ -70,13 +72,18 @@ class LoginRequired(LoginRequiredMiddleware):
     Swapping a login form into the middle of a page would throw away what was typed there.
     """
 
-    def process_view(self, request, view_func, view_args, view_kwargs):
+    def process_view(
+        self, request: HttpRequest, view_func: Callable, view_args: tuple, view_kwargs: dict
+    ) -> HttpResponseBase | None:
         # Before the user is loaded: health answers even while the database does not.
         if not getattr(view_func, "login_required", True):
             return None
         return super().process_view(request, view_func, view_args, view_kwargs)
 
-    def handle_no_permission(self, request, view_func):
+    # Django's own only ever redirects.
+    def handle_no_permission(  # type: ignore[override]
+        self, request: HttpRequest, view_func: Callable
+    ) -> HttpResponseBase:
         if request.headers.get("HX-Request"):
             sentence = _(
                 "You are logged out. Log in again in another tab, then send this once more: "

@@ -15,7 +15,7 @@ class AuditEvent(models.Model):
     class Meta:
         indexes = [models.Index(fields=["target", "target_id"])]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.action} {self.target} {self.target_id}"
 
 
@@ -34,5 +34,5 @@ class Heartbeat(models.Model):
     name = models.CharField(max_length=30, primary_key=True)
     at = models.DateTimeField()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name} at {self.at:%H:%M:%S}"

@@ -10,8 +10,8 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, NoReturn
 
 from annotation.core.errors import DomainError
 
@@ -110,7 +110,7 @@ def csv_rows(
         text.detach()
 
 
-def _csv_lists(text, delimiter: str) -> Iterator[tuple[int, list | str]]:
+def _csv_lists(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list | str]]:
     reader = csv.reader(text, strict=True, delimiter=delimiter)
     while True:
         line = reader.line_num + 1
@@ -146,7 +146,7 @@ def parse(raw: bytes) -> dict:
     return value
 
 
-def check_json(value, depth: int = 0) -> None:
+def check_json(value: object, depth: int = 0) -> None:
     """ValueError with words where a JSON value cannot be stored or shown (NUL, depth, …)."""
     if depth > DEPTH_LIMIT:
         raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
@@ -162,17 +162,17 @@ def check_json(value, depth: int = 0) -> None:
             check_json(entry, depth + 1)
 
 
-def _no_number(word):
+def _no_number(word: str) -> NoReturn:
     raise ValueError(f"holds {word}, which is not JSON")
 
 
-def _integer(word):
+def _integer(word: str) -> int:
     if len(word) > 300:
         raise ValueError("holds a number that is too large")
     return int(word)
 
 
-def _finite(word):
+def _finite(word: str) -> float:
     value = float(word)
     if not math.isfinite(value):
         raise ValueError("holds a number that is too large")

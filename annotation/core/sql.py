@@ -7,11 +7,13 @@ prepared once a connection.
 
 import functools
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import connection, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.base import ServerBindingCursor
 from django.db.models.functions import Now
+from django.db.models.sql.compiler import SQLCompiler
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -88,9 +90,11 @@ class _Among(models.Lookup):
 
     prepare_rhs = False
 
-    def as_sql(self, compiler, connection):
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...]]:
         column, values = self.process_lhs(compiler, connection)
-        return f"{column} = ANY(%s)", [*values, self.rhs]
+        return f"{column} = ANY(%s)", (*values, self.rhs)
 
 
 def among(field: str, values: Iterable) -> models.Lookup:

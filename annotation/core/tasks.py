@@ -3,6 +3,6 @@ from annotation.core import heartbeat
 
 
 @app.task
-def beat():
+def beat() -> None:
     """Say that beat and a worker are alive: pages show "no worker is running" when this stops."""
     heartbeat.turn()

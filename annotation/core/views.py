@@ -19,13 +19,13 @@ from annotation.core.errors import DomainError
 
 @login_not_required
 @require_safe
-def live(request):
+def live(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "alive"})
 
 
 @login_not_required
 @require_safe
-def ready(request):
+def ready(request: HttpRequest) -> JsonResponse:
     """200 when database, migrations and broker serve; else 503 naming the part, nothing more."""
     parts = {"database": _database(), "migrations": _migrations(), "broker": _broker()}
     status = 200 if all(parts.values()) else 503
@@ -59,7 +59,13 @@ def _broker() -> bool:
         return False
 
 
-def _answer(request, status: int, title: str, sentence: str, headers=None):
+def _answer(
+    request: HttpRequest,
+    status: int,
+    title: str,
+    sentence: str,
+    headers: dict[str, str] | None = None,
+) -> HttpResponse:
     if request.path.startswith("/api/"):
         problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
         problem["code"] = HTTPStatus(status).phrase.lower().replace(" ", "_")
@@ -72,16 +78,16 @@ def _answer(request, status: int, title: str, sentence: str, headers=None):
     return HttpResponse(page, status=status, headers=headers)
 
 
-def bad_request(request, exception):
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _answer(request, 400, _("This request cannot be read"), _("Nothing was changed."))
 
 
-def forbidden(request, exception):
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     sentence = _("Your role in this study does not include this page.")
     return _answer(request, 403, _("Not for your role"), sentence)
 
 
-def not_found(request, exception):
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     sentence = _("There is no such page, or it is not yours to see.")
     return _answer(request, 404, _("Nothing here"), sentence)
 
@@ -98,7 +104,7 @@ def unavailable_part(request: HttpRequest, error: Exception) -> HttpResponse:
     """
     unavailable.note(error)
     response = _static(request, 503, *unavailable.words(error), unavailable.RETRY)
-    response._has_been_logged = True  # Django would log it once more, with a traceback
+    vars(response)["_has_been_logged"] = True  # Django would log it once more, with a traceback
     return response
 
 
@@ -114,7 +120,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _static(request, 500, title, sentence)
 
 
-def _static(request, status, title, sentence, headers=None):
+def _static(
+    request: HttpRequest,
+    status: int,
+    title: str,
+    sentence: str,
+    headers: dict[str, str] | None = None,
+) -> HttpResponse:
     if request.path.startswith("/api/"):
         return _answer(request, status, title, sentence, headers)
     # Without the request: no session, no user, no database.
@@ -123,7 +135,7 @@ def _static(request, status, title, sentence, headers=None):
     return HttpResponse(page, status=status, headers=headers)
 
 
-def csrf_failure(request, reason=""):
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Name the wrong setting: behind a proxy the origin check fails until it is configured."""
     origin = request.headers.get("Origin", "")
     sentence = _("Your browser sent no valid form token. Open the page again and repeat.")

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Count, Q, Sum
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.agreement.models import EarlyStop, StoppedItem
 from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule, may_stop, tier_of
 from annotation.core import audit
@@ -21,14 +22,14 @@ from annotation.studies.models import Study
 CHUNK = 2_000
 
 
-def rules_of(study) -> dict[str, TierRule]:
+def rules_of(study: Study) -> dict[str, TierRule]:
     """{task: its tier rule} of the tasks where items stop early, or once did."""
     stops = EarlyStop.objects.filter(study=study).values_list("task", "below")
     return {task: replace(DEFAULT, stop_below=below) for task, below in stops}
 
 
 @transaction.atomic
-def choose(study, task: str, below: str, *, by=None) -> None:
+def choose(study: Study, task: str, below: str, *, by: User | None = None) -> None:
     """Stop items of ``task`` below "hard" or "borderline" from now on; "" stops no more."""
     if below and below not in STOPS:
         raise DomainError(_("Stop below hard or below borderline, or not at all."), code="stop")
@@ -40,7 +41,7 @@ def choose(study, task: str, below: str, *, by=None) -> None:
     audit.record(by, "tiers.early_stop", study, task=task, below=below)
 
 
-def state(study, task: str) -> dict:
+def state(study: Study, task: str) -> dict:
     """``{"below", "items", "saved"}``: what is chosen, items stopped, votes saved so far."""
     chosen = EarlyStop.objects.filter(study=study, task=task, active=True)
     below = chosen.values_list("below", flat=True).first()
@@ -50,7 +51,7 @@ def state(study, task: str) -> dict:
 
 
 @transaction.atomic
-def stop(study, task: str, judged: list[dict], options: int, rule: TierRule) -> int:
+def stop(study: Study, task: str, judged: list[dict], options: int, rule: TierRule) -> int:
     """Ask nobody more about those of ``judged`` (``Judged.as_json``) that may stop; how many.
 
     Held slots stay with their holders. Run again it stops the same items.
@@ -70,21 +71,24 @@ def _may_stop(item: dict, options: int, rule: TierRule) -> bool:
     return 2 <= item["n"] < rule.panel and may_stop(counts, options, rule)
 
 
-def _stop_some(study, task: str, names: list[str]) -> int:
+def _stop_some(study: Study, task: str, names: list[str]) -> int:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     work = {"batch__task__name": task, "batch__purpose": Batch.Purpose.WORK}
-    items = Item.objects.filter(study=study, external_id__in=names, stopped=None, **work)
-    items = list(items.select_for_update(of=("self",)).order_by("pk"))
+    rows = Item.objects.filter(study=study, external_id__in=names, stopped=None, **work)
+    items = list(rows.select_for_update(of=("self",)).order_by("pk"))
     slots = Slot.objects.filter(item__in=items)
     slots.filter(status=Slot.Status.OPEN).update(status=Slot.Status.CLOSED)
     left = Q(status__in=(Slot.Status.DONE, Slot.Status.HELD))
     counted = slots.values("item").order_by().annotate(n=Count("pk", left))
     counts = dict(counted.values_list("item", "n"))
+    made = []
     for item in items:
+        saved = item.overlap - counts[item.pk]
         # Not lower than one: an item asks for at least one judgment.
-        item.saved, item.overlap = item.overlap - counts[item.pk], max(1, counts[item.pk])
+        item.overlap = max(1, counts[item.pk])
+        if saved > 0:
+            made.append(StoppedItem(item=item, saved=saved))
     Item.objects.bulk_update(items, ["overlap"], batch_size=1000)
-    made = [StoppedItem(item=item, saved=item.saved) for item in items if item.saved > 0]
     StoppedItem.objects.bulk_create(made)
     return len(made)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.agreement import reading
 from annotation.agreement.models import ItemTier
 from annotation.agreement.reading import AUDIT_TASK, TIERED
@@ -25,7 +26,7 @@ QUESTION_ALONE = "A3"
 REASON = "pairs of a ground truth and the answer to the question alone are not voted on"
 
 
-def easy_tier(study) -> dict:
+def easy_tier(study: Study) -> dict:
     """The entry of the easy tier in the contract's tiers document.
 
     Its items are the questions whose three-way ground truth is not the answer that was written from
@@ -42,13 +43,13 @@ def easy_tier(study) -> dict:
     }
 
 
-def _triples(study) -> list:
+def _triples(study: Study) -> list[TaskDefinition]:
     """The newest definition of each task with three options that has votes."""
     voted = reading.newest(study, reading.voted_tasks(study))
     return [definition for definition in voted if definition.config["options"] == 3]
 
 
-def _count(study, definition) -> int:
+def _count(study: Study, definition: TaskDefinition) -> int:
     """Easy pairs of a task, from its votes as they are now."""
     task_votes = reading.read(study, definition)
     waiting = reserve.collecting(study, definition.name)
@@ -56,7 +57,7 @@ def _count(study, definition) -> int:
     judged = rules.judge(
         task_votes.votes, len(task_votes.declared), collecting=waiting, topped=topped
     )
-    won = {item.task: int(item.winner) for item in judged if (item.winner or "").isdigit()}
+    won = {item.task: int(item.winner) for item in judged if item.winner and item.winner.isdigit()}
     generic = ItemOption.objects.filter(
         item__study=study, item__external_id__in=won, candidate__strategy=QUESTION_ALONE
     )
@@ -111,7 +112,7 @@ class Audit:
         return {"pairs": self.size, "wanted": self.wanted, "audited": audited, **self.verdict}
 
 
-def audit_of(study) -> Audit:
+def audit_of(study: Study) -> Audit:
     """The audit's progress and verdict, by the tiers as last recomputed."""
     pairs = _with_votes(study, _pairs(study))
     drawn = [pair for pair in pairs if pair.audited]
@@ -122,7 +123,7 @@ def audit_of(study) -> Audit:
 
 
 @transaction.atomic
-def open_audit(study, by=None) -> int:
+def open_audit(study: Study, by: User | None = None) -> int:
     """Draw as many pairs as the audit still wants and open them for judging; how many.
 
     The draw is a seeded order of the study's own: the pairs whose hash comes first. Raises
@@ -140,7 +141,7 @@ def open_audit(study, by=None) -> int:
     return len(fresh)
 
 
-def _pairs(study) -> list[EasyPair]:
+def _pairs(study: Study) -> list[EasyPair]:
     """Every pair of the easy tier by the stored tiers, in the order of its items."""
     won = ItemTier.objects.filter(item__in=reading.items(study)).exclude(winner=None)
     winner = dict(won.values_list("item", "winner"))
@@ -162,24 +163,28 @@ def _pairs(study) -> list[EasyPair]:
     return [EasyPair(item, *pairs[item.pk]) for item in items]
 
 
-def _with_votes(study, pairs: list[EasyPair]) -> list[EasyPair]:
+def _with_votes(study: Study, pairs: list[EasyPair]) -> list[EasyPair]:
     """The pairs with the votes of their audits."""
     audits = reading.items(study, AUDIT_TASK).prefetch_related("options")
     by_name = {item.external_id: item for item in audits}
     closed = set(reading.closed_batches(study))
-    return [_voted(pair, by_name.get(pair.name), closed) for pair in pairs]
+    return [
+        _voted(pair, item, (item.given, item.given_1, item.given_2), closed) if item else pair
+        for pair in pairs
+        for item in [by_name.get(pair.name)]
+    ]
 
 
-def _voted(pair: EasyPair, item, closed) -> EasyPair:
-    if item is None:
-        return pair
+def _voted(pair: EasyPair, item: Item, votes: tuple[int, int, int], closed: set[int]) -> EasyPair:
+    """``votes``: all of them, those for the first answer, those for the second."""
     truth = next(
         option.number for option in item.options.all() if option.candidate_id == pair.chosen
     )
-    votes = {1: item.given_1, 2: item.given_2}[truth]
-    ended = rules.is_closed(item.given, item.overlap, item.batch_id in closed)
-    complete = ended and item.given >= rules.DEFAULT.minimum
-    return replace(pair, audited=item, truth=votes, against=item.given - votes, complete=complete)
+    n = votes[0]
+    ended = rules.is_closed(n, item.overlap, item.batch_id in closed)
+    complete = ended and n >= rules.DEFAULT.minimum
+    against = n - votes[truth]
+    return replace(pair, audited=item, truth=votes[truth], against=against, complete=complete)
 
 
 def _row(pair: EasyPair) -> dict:
@@ -196,7 +201,7 @@ def _row(pair: EasyPair) -> dict:
     }
 
 
-def _task(study, by) -> TaskDefinition:
+def _task(study: Study, by: User | None) -> TaskDefinition:
     """The audit's task, made where missing, with the guideline of the task of three."""
     task = study.tasks.filter(name=AUDIT_TASK).order_by("-version").first()
     if task:

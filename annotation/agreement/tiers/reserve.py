@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Count
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.agreement import reading
 from annotation.agreement.models import TopUp
 from annotation.agreement.reading import AUDIT_TASK
@@ -13,10 +14,11 @@ from annotation.agreement.tiers.rules import DEFAULT, is_closed
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.models import Batch, Item, Slot
+from annotation.judging.tables import ItemQuerySet
 from annotation.studies.models import Study
 
 
-def collecting(study, task: str, closed_batches: list[int] | None = None) -> frozenset[str]:
+def collecting(study: Study, task: str, closed_batches: list[int] | None = None) -> frozenset[str]:
     """The task's items, by their own ids, that still wait for votes (``tiers.is_closed``).
 
     ``closed_batches`` as of ``reading``, read where it is None.
@@ -32,19 +34,19 @@ def collecting(study, task: str, closed_batches: list[int] | None = None) -> fro
     )
 
 
-def topped(study, task: str) -> frozenset[str]:
+def topped(study: Study, task: str) -> frozenset[str]:
     """The task's items that were topped up, by their own ids."""
     top_ups = TopUp.objects.filter(item__study=study, item__batch__task__name=task)
     return frozenset(top_ups.values_list("item__external_id", flat=True))
 
 
-def counts(study) -> Counter:
+def counts(study: Study) -> Counter:
     """How many items of each task were topped up; it never falls."""
     names = TopUp.objects.filter(item__study=study).values_list("item__batch__task__name")
     return Counter(dict(names.annotate(n=Count("pk")).order_by()))
 
 
-def reserve(study, task: str):
+def reserve(study: Study, task: str) -> ItemQuerySet:
     """Borderline items, by the tiers as last computed, that can be topped up and were not yet."""
     if task == AUDIT_TASK or study.status != Study.Status.OPEN:
         return Item.objects.none()
@@ -54,7 +56,7 @@ def reserve(study, task: str):
 
 
 @transaction.atomic
-def top_up(study, task: str, by=None) -> int:
+def top_up(study: Study, task: str, by: User | None = None) -> int:
     """Ask more people about every item of the ``reserve``; how many items that are.
 
     Each gets slots up to the rule's ``top_up`` votes, handed out before new items. Raises
@@ -75,15 +77,15 @@ def top_up(study, task: str, by=None) -> int:
     return len(items)
 
 
-def _slots(item) -> list[Slot]:
-    # Another slot of the item names who it is withheld from.
-    first = item.slots.order_by("ordinal").first()
+def _slots(item: Item) -> list[Slot]:
+    # Another slot of the item names its place and who it is withheld from.
+    first = item.slots.order_by("ordinal")[0]
     return [
         Slot(
             study_id=item.study_id,
             item=item,
             ordinal=ordinal,
-            position=item.position,
+            position=first.position,
             withheld_from_id=first.withheld_from_id,
             returned=True,
         )

@@ -8,19 +8,23 @@ at 9/9 and nine at 8/9 are exactly 3/5, which floating point would miss.
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.coefficient import undefined
 from annotation.agreement.statistics.krippendorff import alpha
-from annotation.agreement.votes.table import NO_TIME, VotesError
+from annotation.agreement.votes.table import NO_TIME, Votes, VotesError
 
 TIERS = ("medium", "hard", "borderline", "ambiguous", "ambiguous_tie", "pending")
+# Names of tasks.
+Names = AbstractSet[str]
 STOPS = {"hard": "hard_above", "borderline": "borderline_above"}
 TOO_FEW = 30
 NO_CATEGORIES = "the labels are not categories that the tasks share"
@@ -56,7 +60,7 @@ class TierRule:
     name: str = "kappa-bands"
     version: str = "1"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 2 <= self.minimum <= self.panel:
             raise ValueError("the rule needs 2 ≤ minimum ≤ panel votes")
         if not 0 <= self.borderline_above <= self.hard_above <= self.medium_above < 1:
@@ -66,7 +70,7 @@ class TierRule:
         if self.stop_below not in {None, *STOPS}:
             raise ValueError("stop_below must be hard or borderline")
 
-    def as_json(self):
+    def as_json(self) -> dict[str, Any]:
         """Name, version and parameters, fractions as "2/5"."""
         parameters = {
             key: str(value) if isinstance(value, Fraction) else value
@@ -90,7 +94,7 @@ class Judged:
     share: Fraction
     tier: str
 
-    def as_json(self):
+    def as_json(self) -> dict[str, Any]:
         """The contract's form; ``share`` as a number."""
         return {
             "task": self.task,
@@ -102,7 +106,7 @@ class Judged:
         }
 
 
-def item_kappa(counts, options):
+def item_kappa(counts: Collection[int], options: int) -> Fraction:
     """An item's own symmetric kappa as an exact fraction, from two votes on."""
     n = sum(counts)
     pairs = n * (n - 1)
@@ -110,7 +114,7 @@ def item_kappa(counts, options):
     return Fraction(options * agreeing - pairs, (options - 1) * pairs)
 
 
-def is_closed(votes, overlap, batch_closed):
+def is_closed(votes: int, overlap: int, batch_closed: bool) -> bool:
     """Whether an item waits for no more votes; from then on 7 or 8 of them are judged too.
 
     That is so once it has all its ``overlap`` votes, those of people who left included, or its
@@ -119,7 +123,9 @@ def is_closed(votes, overlap, batch_closed):
     return batch_closed or votes >= overlap
 
 
-def tier_of(counts, options, rule=DEFAULT, *, closed=True):
+def tier_of(
+    counts: Iterable[int], options: int, rule: TierRule = DEFAULT, *, closed: bool = True
+) -> str:
     """Tier of an item from its vote counts; ``options`` K is the declared number of options.
 
     While collection is open (``closed`` false) there is no tier before the panel is complete.
@@ -128,7 +134,7 @@ def tier_of(counts, options, rule=DEFAULT, *, closed=True):
 
 
 @lru_cache(maxsize=1 << 16)
-def _tier(counts, options, rule, closed):
+def _tier(counts: tuple[int, ...], options: int, rule: TierRule, closed: bool) -> str:
     n = sum(counts)
     if n < rule.panel and rule.stop_below and n >= 2 and may_stop(counts, options, rule):
         return "ambiguous"
@@ -143,7 +149,7 @@ def _tier(counts, options, rule, closed):
     return "ambiguous"
 
 
-def may_stop(counts, options, rule):
+def may_stop(counts: Collection[int], options: int, rule: TierRule) -> bool:
     """True when all missing votes for the leader would still not lift the item above the threshold.
 
     The threshold is ``rule.stop_below``: collection only ever stops on failure, never on success,
@@ -151,10 +157,11 @@ def may_stop(counts, options, rule):
     """
     best = sorted(counts, reverse=True)
     best[0] += max(rule.panel - sum(counts), 0)
-    return item_kappa(best, options) <= getattr(rule, STOPS[rule.stop_below])
+    threshold: Fraction = getattr(rule, STOPS[str(rule.stop_below)])
+    return item_kappa(best, options) <= threshold
 
 
-def unbiased_votes(options, rule):
+def unbiased_votes(options: int, rule: TierRule) -> int:
     """First votes t₀ of every item that the pool's kappa may use: none stops before it has them."""
     if rule.stop_below is None:
         return rule.panel
@@ -166,13 +173,13 @@ def unbiased_votes(options, rule):
     return next(stoppable, rule.panel)
 
 
-def used_rows(votes, panel):
+def used_rows(votes: Votes, panel: int | np.ndarray) -> np.ndarray:
     """Rows of each task's first votes by submission time, then worker; sorted by task.
 
     ``panel`` is how many, one number for all tasks or one a task. Votes without a time come last;
     without any times the order of the file is the order of votes.
     """
-    keys = (votes.task,)
+    keys: tuple[np.ndarray, ...] = (votes.task,)
     if votes.submitted is not None and np.any(votes.submitted != NO_TIME):
         keys = (votes.worker, votes.submitted, votes.task)
     order = np.lexsort(keys)
@@ -182,7 +189,14 @@ def used_rows(votes, panel):
     return order[np.arange(len(order)) - start < most[task]]
 
 
-def judge(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), topped=frozenset()):
+def judge(
+    votes: Votes,
+    options: int | None = None,
+    rule: TierRule = DEFAULT,
+    *,
+    collecting: Names = frozenset(),
+    topped: Names = frozenset(),
+) -> list[Judged]:
     """Every task of ``votes`` as Judged, in alphabetical order of tasks.
 
     ``options`` K defaults to the number of labels seen; ``collecting`` names the tasks that still
@@ -208,12 +222,14 @@ def judge(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), topped=f
     return _judged_by(panel, votes, options, rule, collecting)
 
 
-def is_topped_up(tier, votes, rule=DEFAULT):
+def is_topped_up(tier: str, votes: int, rule: TierRule = DEFAULT) -> bool:
     """Whether an item that was topped up, of this tier by its panel, has the votes it was given."""
     return tier == "borderline" and votes >= rule.top_up > rule.panel
 
 
-def _judged_by(panel, votes, options, rule, collecting):
+def _judged_by(
+    panel: int | np.ndarray, votes: Votes, options: int, rule: TierRule, collecting: Names
+) -> list[Judged]:
     tallies = _tallies(votes, used_rows(votes, panel))
     for task, tally in enumerate(tallies):
         if len(tally) > options:
@@ -224,20 +240,20 @@ def _judged_by(panel, votes, options, rule, collecting):
     ]
 
 
-def _tallies(votes, rows):
+def _tallies(votes: Votes, rows: np.ndarray) -> list[dict[str, int]]:
     width = len(votes.labels)
     keys, counts = np.unique(
         np.multiply(votes.task[rows], width, dtype=np.int64) + votes.label[rows],
         return_counts=True,
     )
-    tallies = [{} for _ in votes.tasks]
+    tallies: list[dict[str, int]] = [{} for _ in votes.tasks]
     for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
         task, label = divmod(key, width)
         tallies[task][votes.labels[label]] = count
     return tallies
 
 
-def _refuse_extra_label(votes, task, options):
+def _refuse_extra_label(votes: Votes, task: int, options: int) -> None:
     seen = set()
     for row in np.flatnonzero(votes.task == task):
         seen.add(votes.label[row])
@@ -249,7 +265,7 @@ def _refuse_extra_label(votes, task, options):
             )
 
 
-def _judged(task, tally, options, rule, closed):
+def _judged(task: str, tally: dict[str, int], options: int, rule: TierRule, closed: bool) -> Judged:
     tier = tier_of(tally.values(), options, rule, closed=closed)
     n, top = sum(tally.values()), max(tally.values())
     leaders = [label for label, count in tally.items() if count == top]
@@ -257,16 +273,16 @@ def _judged(task, tally, options, rule, closed):
     return Judged(task, tally, n, winner, Fraction(top, n), tier)
 
 
-def group_kappa(items, options):
+def group_kappa(items: Iterable[Judged], options: int) -> Fraction | None:
     """Exact symmetric kappa of a group: the mean of its items' kappas; None without items."""
     patterns = Counter(tuple(sorted(item.votes.values())) for item in items if item.n >= 2)
     if not patterns:
         return None
-    total = sum(item_kappa(counts, options) * times for counts, times in patterns.items())
-    return Fraction(total) / sum(patterns.values())
+    kappas_of = (item_kappa(counts, options) * times for counts, times in patterns.items())
+    return sum(kappas_of, Fraction(0)) / sum(patterns.values())
 
 
-def new_panel_kappa(items, options, pool):
+def new_panel_kappa(items: Collection[Judged], options: int, pool: Fraction | None) -> float | None:
     """Kappa that new annotators would show on these items.
 
     Tiers picked from votes flatter themselves. With item preferences Dirichlet(a, …, a) and
@@ -286,7 +302,12 @@ def new_panel_kappa(items, options, pool):
     return total / sum(shapes.values())
 
 
-def fill_hard(items, options, rule, posterior=None):
+def fill_hard(
+    items: Iterable[Judged],
+    options: int,
+    rule: TierRule,
+    posterior: Mapping[str, float] | None = None,
+) -> tuple[list[Judged], list[Judged]]:
     """Release step: which borderline items join the hard tier, as (joined, reserve).
 
     They join in order of kappa, then of ``posterior`` {task: probability of the winner} after
@@ -319,20 +340,23 @@ def fill_hard(items, options, rule, posterior=None):
 BANDS = {"medium": (Fraction(3, 5), Fraction(1)), "hard": (Fraction(2, 5), Fraction(3, 5))}
 
 
-def band_check(tier, items, options, pool=None):
+def band_check(
+    tier: str, items: Collection[Judged], options: int, pool: Fraction | None = None
+) -> dict[str, Any]:
     """Whether a tier holds: {"in_band", "new_panel_in_band", "note"}, None where not decided.
 
     ``in_band`` is exact and speaks of the votes themselves; ``new_panel_in_band`` of the kappa that
     new annotators would show, given the ``pool``'s. A release needs both not to be False.
     """
-    out = {"in_band": None, "new_panel_in_band": None, "note": ""}
+    out: dict[str, Any] = {"in_band": None, "new_panel_in_band": None, "note": ""}
     band = BANDS.get(tier)
     if band is None:
         return out
-    if len(items) < TOO_FEW:
+    kappa = group_kappa(items, options)
+    if len(items) < TOO_FEW or kappa is None:
         return {**out, "note": f"{len(items)} items are too few to check"}
     above, most = band
-    kappa, fresh = group_kappa(items, options), new_panel_kappa(items, options, pool)
+    fresh = new_panel_kappa(items, options, pool)
     notes = []
     out["in_band"] = above < kappa <= most
     if not out["in_band"]:
@@ -344,7 +368,14 @@ def band_check(tier, items, options, pool=None):
     return {**out, "note": "; ".join(notes)}
 
 
-def tiers_report(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), topped=frozenset()):
+def tiers_report(
+    votes: Votes,
+    options: int | None = None,
+    rule: TierRule = DEFAULT,
+    *,
+    collecting: Names = frozenset(),
+    topped: Names = frozenset(),
+) -> dict[str, Any]:
     """The contract's tiers document: rule, items, and every tier's agreement against its band.
 
     "all" is the agreement on all items, from the votes that the rule uses.
@@ -355,7 +386,7 @@ def tiers_report(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), t
     items = judge(votes, options, rule, collecting=collecting, topped=topped)
     pool = pool_kappa(votes, options, rule)
     table = _count_table(items, votes.labels, options)
-    groups = {name: [] for name in TIERS}
+    groups: dict[str, list[int]] = {name: [] for name in TIERS}
     for row, item in enumerate(items):
         groups[item.tier].append(row)
     return {
@@ -372,13 +403,19 @@ def tiers_report(votes, options=None, rule=DEFAULT, *, collecting=frozenset(), t
     }  # fmt: skip
 
 
-def pool_kappa(votes, options, rule):
+def pool_kappa(votes: Votes, options: int, rule: TierRule) -> Fraction | None:
     """Exact symmetric kappa of all tasks, on the first t₀ votes where collection stops early."""
     items = judge(votes, options, TierRule(panel=unbiased_votes(options, rule), minimum=2))
     return group_kappa(items, options)
 
 
-def tier_report(name, items, options, pool=None, table=None):
+def tier_report(
+    name: str,
+    items: list[Judged],
+    options: int,
+    pool: Fraction | None = None,
+    table: np.ndarray | None = None,
+) -> dict[str, Any]:
     """One tier's entry: items, their agreement, band, whether it holds, and a note.
 
     ``table`` (items, options) holds the counts by stored label for raw Fleiss, AC1 and alpha; None
@@ -403,7 +440,9 @@ def tier_report(name, items, options, pool=None, table=None):
     }
 
 
-def group_report(items, options, table=None):
+def group_report(
+    items: list[Judged], options: int, table: np.ndarray | None = None
+) -> dict[str, Any]:
     """Figures of a group of items: votes an item, and agreement by several coefficients.
 
     ``table`` as in ``tier_report``. The interval of alpha is of resamples, the others' of t.
@@ -421,8 +460,8 @@ def group_report(items, options, table=None):
     of_labels = dict.fromkeys(COEFFICIENTS[2:], undefined(NO_CATEGORIES))
     if table is not None:
         labelled = kappas.patterns_of(table)
-        coefficients = kappas.fleiss_kappa(labelled), kappas.gwet_ac1(labelled), alpha(labelled)
-        of_labels = dict(zip(COEFFICIENTS[2:], coefficients, strict=True))
+        stored = kappas.fleiss_kappa(labelled), kappas.gwet_ac1(labelled), alpha(labelled)
+        of_labels = dict(zip(COEFFICIENTS[2:], stored, strict=True))
     coefficients = {
         "percent_agreement": kappas.percent_agreement(patterns),
         "symmetric_kappa": kappas.symmetric_kappa(patterns, options),
@@ -435,7 +474,7 @@ def group_report(items, options, table=None):
     }
 
 
-def _count_table(items, labels, options):
+def _count_table(items: list[Judged], labels: Sequence[str], options: int) -> np.ndarray | None:
     """Counts (items, options) by label; None where labels are names that each task has its own."""
     if len(labels) > options or len(items) * options > kappas.MAX_CELLS:
         return None
@@ -447,14 +486,21 @@ def _count_table(items, labels, options):
     return table
 
 
-def preview(votes, options, current, other, *, collecting=frozenset(), topped=frozenset()):
+def preview(
+    votes: Votes,
+    options: int,
+    current: TierRule,
+    other: TierRule,
+    *,
+    collecting: Names = frozenset(),
+    topped: Names = frozenset(),
+) -> dict[str, Any]:
     """What another rule would change: tiers under both, and the moves (from, to, items).
 
     Hard with the borderline items that a release by the rule would take.
     """
-    state = {"collecting": collecting, "topped": topped}
-    before = judge(votes, options, current, **state)
-    after = judge(votes, options, other, **state)
+    before = judge(votes, options, current, collecting=collecting, topped=topped)
+    after = judge(votes, options, other, collecting=collecting, topped=topped)
     moves = Counter((a.tier, b.tier) for a, b in zip(before, after, strict=True))
     return {
         "current": _sizes(before, options, current, pool_kappa(votes, options, current)),
@@ -468,9 +514,13 @@ def preview(votes, options, current, other, *, collecting=frozenset(), topped=fr
     }
 
 
-def _sizes(items, options, rule, pool):
+def _sizes(
+    items: list[Judged], options: int, rule: TierRule, pool: Fraction | None
+) -> dict[str, Any]:
     groups = {name: [item for item in items if item.tier == name] for name in TIERS}
-    sizes = {name: {"items": len(group)} for name, group in groups.items()}
+    sizes: dict[str, dict[str, Any]] = {
+        name: {"items": len(group)} for name, group in groups.items()
+    }
     joined, _ = fill_hard(items, options, rule)
     # What a release would hold is checked.
     groups["hard"] = groups["hard"] + joined
@@ -483,12 +533,14 @@ def _sizes(items, options, rule, pool):
     return {"rule": rule.as_json(), "tiers": sizes}
 
 
-def audit_size(tier_items):
+def audit_size(tier_items: int) -> int:
     """Pairs of an easy tier to audit: 100 or a tenth, whichever is more; all of a smaller tier."""
     return min(tier_items, max(100, math.ceil(tier_items / 10)))
 
 
-def audit_easy(audited, tier_items, options=2):
+def audit_easy(
+    audited: Mapping[str, Sequence[int]], tier_items: int, options: int = 2
+) -> dict[str, Any]:
     """Audit of the easy tier, which is not voted into being.
 
     ``audited`` is {task: (votes for the ground truth, votes for each other answer…)}. A pair is
@@ -505,7 +557,7 @@ def audit_easy(audited, tier_items, options=2):
     chosen = kappas.mean_share(truth, 0)
     item_kappas = [item_kappa(counts, options) for counts in audited.values()]
     kappa = sum(item_kappas, Fraction(0)) / len(item_kappas)
-    accepted = chosen.low >= 0.9 and kappa > Fraction(4, 5)
+    accepted = chosen.low is not None and chosen.low >= 0.9 and kappa > Fraction(4, 5)
     return {
         "accepted": accepted,
         "drop": drop,

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from typing import Any
 
 from django import template
 from django.conf import settings
@@ -25,7 +26,7 @@ def attune_version() -> str:
 
 
 @register.filter
-def endonym(code) -> str:
+def endonym(code: str) -> str:
     """A language by its own name; the code where Django does not know the language."""
     return LANG_INFO.get(str(code).lower(), {}).get("name_local", str(code))
 
@@ -37,7 +38,7 @@ def sends_mail() -> bool:
 
 
 @register.filter
-def markdown(value) -> str:
+def markdown(value: str | None) -> str:
     """Render foreign text through the one renderer."""
     return text.render(str(value or ""))
 
@@ -53,14 +54,14 @@ def passages(message: dict) -> str:
 
 
 @register.filter
-def label(key) -> str:
+def label(key: object) -> str:
     """A profile's key as words: ``Food_Drinks`` becomes ``Food drinks``."""
     words = str(key).replace("_", " ").strip()
     return words[:1].upper() + words[1:].lower() if not words.isupper() else words
 
 
 @register.filter
-def profile(value) -> str:
+def profile(value: Any) -> str:
     """A persona's profile, or any JSON in it, as nested definition lists; everything escaped."""
     if isinstance(value, dict):
         rows = (
