@@ -4,6 +4,8 @@ What is no formula that can be rendered stays as it was written, with its delimi
 """
 
 import re
+from collections.abc import MutableMapping
+from typing import Any
 from xml.etree import ElementTree
 
 from latex2mathml import converter, exceptions
@@ -148,7 +150,7 @@ def _take_block(state: StateBlock, first: int, line: int, silent: bool) -> bool:
     return True
 
 
-def _rendered(env, source: str, latex: str, display: bool) -> str:
+def _rendered(env: MutableMapping[str, Any], source: str, latex: str, display: bool) -> str:
     """MathML, or the source as text where it is none or the text has had its share."""
     env["formulas"] = env.get("formulas", 0) + len(latex)
     mathml = to_mathml(latex, display) if env["formulas"] <= TEXT_LIMIT else None

@@ -76,7 +76,7 @@ def profile(value: Any) -> str:
 
 
 @register.simple_tag
-def piece(name: str, **values) -> SafeString:
+def piece(name: str, **values: Any) -> SafeString:
     """A part of a page whose template sees ``values`` and the language, and nothing else.
 
     Rendered once in a process for the same values, which must be hashable: for parts that are the
