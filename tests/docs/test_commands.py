@@ -65,9 +65,11 @@ def test_a_documented_line_is_one_that_the_command_takes(words):
     parser = command.create_parser("attune", name)
     parser.exit_on_error = False
     try:
-        parser.parse_args(arguments)
-    except (ArgumentError, SystemExit) as refusal:
-        pytest.fail(f"{' '.join(words)}: {refusal}")
+        refusal, taken = None, vars(parser.parse_args(arguments))
+    except (ArgumentError, SystemExit) as error:
+        refusal, taken = error, {}
+    assert refusal is None
+    assert "verbosity" in taken
 
 
 # --- The world in which they run --------------------------------------------------------------

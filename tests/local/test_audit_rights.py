@@ -50,3 +50,8 @@ def test_a_migration_may_change_it_while_it_is_not_protected(services, applicati
     postgres.protect_audit(services.cluster, protect=True)
     postgres.protect_audit(services.cluster, protect=False)
     application.execute("ALTER TABLE core_auditevent ADD COLUMN more text")
+    columns = application.execute(
+        """SELECT data_type FROM information_schema.columns
+           WHERE table_name = 'core_auditevent' AND column_name = 'more'"""
+    )
+    assert columns.fetchall() == [("text",)]
