@@ -187,7 +187,10 @@ ENDPOINTS = _endpoints(SERVICES.get("ATTUNE_ENDPOINTS", []))
 
 # --- Applications ---------------------------------------------------------------------------
 
+# Forms are rendered by templates/django/forms where the project has a template of its own.
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 INSTALLED_APPS = [
+    "django.forms",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

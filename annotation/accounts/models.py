@@ -34,6 +34,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     worker = models.CharField(max_length=200, unique=True, null=True)  # noqa: DJ001
     # The language chosen for the pages; empty: what the browser asks for.
     language = models.CharField(max_length=10, blank=True)
+    # Codes of the languages that the person reads; null: not asked yet.
+    reads = models.JSONField(null=True)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

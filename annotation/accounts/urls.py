@@ -16,6 +16,7 @@ urlpatterns = [
         name="openid_connect_callback",
     ),
     path("language/", views.language, name="language"),
+    path("reading/", views.reading, name="reading"),
     path("tokens/", views.tokens, name="tokens"),
     path("tokens/<int:pk>/revoke/", views.revoke, name="token-revoke"),
 ]

@@ -14,7 +14,8 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.i18n import set_language
 
@@ -89,6 +90,40 @@ def revoke(request, pk):
         token.save(update_fields=["revoked_at"])
         audit.record(request.user, "token.revoke", token)
     return redirect("tokens")
+
+
+class ReadingForm(forms.Form):
+    """The languages that a person reads: studies may hand out items by them."""
+
+    # Commonly studied first the languages of these pages; each in its own name.
+    LANGUAGES = (
+        *(("en", "English"), ("zh", "中文"), ("ko", "한국어"), ("ja", "日本語"), ("es", "Español")),
+        *(("fr", "Français"), ("de", "Deutsch"), ("pt", "Português"), ("it", "Italiano")),
+        *(("ru", "Русский"), ("ar", "العربية"), ("hi", "हिन्दी"), ("vi", "Tiếng Việt")),
+        *(("id", "Bahasa Indonesia"), ("tr", "Türkçe"), ("th", "ไทย")),
+    )
+    reads = forms.MultipleChoiceField(
+        label=gettext_lazy("Languages you read well enough to judge answers in them"),
+        choices=LANGUAGES,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("Tick none, and you get items in every language."),
+    )
+
+
+@require_http_methods(["GET", "POST"])
+def reading(request):
+    """Ask which languages a person reads; ``next`` leads back to where the question came up."""
+    form = ReadingForm(request.POST or None, initial={"reads": request.user.reads or []})
+    ahead = request.POST.get("next") or request.GET.get("next", "")
+    if not url_has_allowed_host_and_scheme(ahead, allowed_hosts={request.get_host()}):
+        ahead = ""
+    if request.method == "POST" and form.is_valid():
+        User.objects.filter(pk=request.user.pk).update(reads=form.cleaned_data["reads"])
+        messages.success(request, gettext("Your languages are saved."))
+        return redirect(ahead or "reading")
+    context = {"form": form, "next": ahead}
+    return render(request, "accounts/reading.html", context, status=400 if form.errors else 200)
 
 
 @login_not_required

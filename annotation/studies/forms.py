@@ -84,17 +84,22 @@ class SettingsForm(StudyForm):
         fields = [
             *("title", "description", "languages"),
             *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency"),
-            "card_first",
+            *("card_first", "break_minutes", "match_languages"),
         ]
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        # A program that sends only some of the fields leaves this as it is.
+        # A program that sends only some of the fields leaves these as they are.
         self.fields["card_first"].required = False
+        self.fields["break_minutes"].required = False
 
     def consent_text(self):
         """The version of the consent text that holds what was entered."""
         return consents.publish(self.instance.slug, self.cleaned_data["consent"])
+
+    def clean_break_minutes(self):
+        minutes = self.cleaned_data["break_minutes"]
+        return self.instance.break_minutes if minutes is None else minutes
 
     def clean_currency(self):
         return self.cleaned_data["currency"].upper()

@@ -101,6 +101,18 @@ class Study(models.Model):
         validators=[RegexValidator(r"^[A-Z]{3}$", _("Use the three letters, like EUR or KRW."))],
         help_text=_("Three letters, like EUR or KRW."),
     )
+    break_minutes = models.PositiveSmallIntegerField(
+        _("minutes at work after which a break is suggested"),
+        default=45,
+        validators=[MaxValueValidator(240)],
+        help_text=_("0: never. Each person can switch it off; nobody's pace is shown."),
+    )
+    # Languages that people say they read (User.reads) decide what they are handed out.
+    match_languages = models.BooleanField(
+        _("hand out items only to people who read their language"),
+        default=False,
+        help_text=_("People who have not said which languages they read get items of all."),
+    )
     card_first = models.CharField(
         _("what the card of a person begins with"),
         max_length=12,

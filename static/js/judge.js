@@ -35,8 +35,34 @@
     const working = !document.hidden && now - lastSign < IDLE_AFTER;
     time[working ? "active" : "idle"] += now - lastTick;
     if (working && pane in time.panes) time.panes[pane] += now - lastTick;
+    suggest(now - lastTick, working);
     lastTick = now;
   }
+
+  // --- Breaks: by time at work in this tab, never by pace; a rest of five minutes begins anew ---
+
+  const REST = 300000;
+  const BREAKS = "attune:breaks:" + Attune.person;
+  let work = Number(sessionStorage.getItem("attune:work")) || 0;
+
+  function suggest(ms, working) {
+    if (performance.now() - lastSign > REST) work = 0;
+    else if (working) work += ms;
+    sessionStorage.setItem("attune:work", String(Math.round(work)));
+    const minutes = Number(words.break);
+    const quiet = document.getElementById("trouble").hidden && localStorage.getItem(BREAKS) !== "off";
+    if (!minutes || work < minutes * 60000 || !quiet || !form()) return;
+    work = 0;
+    Attune.say(words.rest.replace("{n}", minutes), button(words.goOn, () => Attune.say("")), button(words.noRest, () => rests(false)));
+  }
+
+  function rests(on) {
+    localStorage.setItem(BREAKS, on ? "on" : "off");
+    document.getElementById("breaks-on").checked = on;
+    Attune.say("");
+  }
+
+  document.addEventListener("change", (event) => { if (event.target.id === "breaks-on") rests(event.target.checked); });
 
   function sign(event) {
     tick();
@@ -294,6 +320,8 @@
   // --- An item has come ---
 
   function shown() {
+    const rest = document.getElementById("breaks-on");
+    if (rest) rest.checked = localStorage.getItem(BREAKS) !== "off";
     if (!form()) return;
     // A refused answer comes back with its item: the time spent on it goes on, also after a reload.
     if (form().elements.slot.value !== slot) {

@@ -321,3 +321,17 @@ def test_time_is_kept_apart_by_answer_and_goes_on_after_a_reload(page, desk):
     panes = stored.circumstances["panes"]
     assert 4 <= panes[1] <= 7
     assert 28 <= panes[2] <= 33
+
+
+def test_a_break_is_suggested_after_the_studys_time_at_work_and_can_be_switched_off(page, desk):
+    page.add_init_script("sessionStorage.setItem('attune:work', '2699500')")
+    desk(page)
+    note = page.locator("#trouble")
+    expect(note).to_contain_text("You have been at work for 45 minutes.")
+    note.get_by_role("button", name="Go on").click()
+    expect(note).to_be_hidden()
+    page.reload()
+    note.get_by_role("button", name="Suggest no more breaks").click()
+    expect(note).to_be_hidden()
+    page.keyboard.press("?")
+    expect(page.get_by_label("Suggest breaks")).not_to_be_checked()

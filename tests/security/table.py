@@ -294,6 +294,14 @@ TABLE = {
         POST=200,
         data=lambda w: {"days": 9, "scopes": ["read"]},
     ),
+    "reading": page(
+        LOGGED_IN,
+        args=_none,
+        GET=200,
+        POST=302,
+        data=lambda w: {"reads": ["en"]},
+        leads="/reading/",
+    ),
     "language": page(
         LOGGED_IN, args=_none, public=True, POST=302, data=lambda w: {"language": "ko"}, leads="/"
     ),

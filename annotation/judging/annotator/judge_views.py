@@ -37,6 +37,8 @@ def judge(request, slug):
         return _go(request, reverse("consent", args=[slug]))
     if request.method == "POST":
         return _store(request, study)
+    if study.match_languages and request.user.reads is None:
+        return _go(request, f"{reverse('reading')}?next={request.path}")
     slot, last = _next(study, request.user), submit.last_answered(study, request.user)
     if (
         not (slot or last)

@@ -37,6 +37,7 @@ COMMENT_LIMIT = 5_000
 # Time is counted of all answers: one that was taken out took its time, too. Checks are never
 # voided: so that they do not stick out, everything given until a person's judgments were taken out
 # is out. `open` holds what queue.claim would hand out.
+_READS = "CASE WHEN study.match_languages THEN %(reads)s::text[] END"
 _PLACES = f"""
     WITH given AS MATERIALIZED (
         SELECT s.study_id, s.status, j.revision, j.submitted_at, j.seconds,
@@ -78,7 +79,9 @@ _PLACES = f"""
     LEFT JOIN sums ON sums.study_id = study.id
     LEFT JOIN days ON days.study_id = study.id
     CROSS JOIN LATERAL (
-        SELECT count(DISTINCT s.item_id) FILTER (WHERE {queue.MAY_TAKE}) AS items,
+        SELECT count(DISTINCT s.item_id) FILTER (
+                   WHERE {queue.may_take(_READS)}
+               ) AS items,
                count(*) FILTER (WHERE s.ahead) >= %(look)s
                    OR count(*) FILTER (WHERE NOT s.ahead) >= %(look)s AS cut
         FROM ((SELECT true AS ahead, item_id, reserved_for_id, withheld_from_id
@@ -198,6 +201,7 @@ def places(user, studies: list[Study]) -> dict[int, Place]:
         "zone": timezone.get_current_timezone_name(),
         "since": since,
         "look": LOOK,
+        "reads": user.reads or None,
     }
     with connection.cursor() as cursor:
         cursor.execute(_PLACES, values)

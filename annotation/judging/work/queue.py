@@ -4,6 +4,7 @@ Every function that acts for one annotator locks that person's Desk first, so tw
 requests of one person take turns; different people never wait for each other (SKIP LOCKED).
 """
 
+import json
 from datetime import timedelta
 
 from django.conf import settings
@@ -17,19 +18,31 @@ from annotation.core.errors import Conflict, NotFound
 from annotation.judging.models import Batch, Desk, Handback, Item, Slot
 from annotation.judging.work import hidden_checks
 
-# Whether the open slot ``s`` may be handed to this person: theirs or anybody's, not their own
-# question's, of an item that they have neither judged nor skipped. OFFSET 0 keeps the planner from
-# turning the two tests into joins over all slots: the first match is wanted, not all.
-MAY_TAKE = """(s.reserved_for_id IS NULL OR s.reserved_for_id = %(me)s)
+
+def may_take(reads: str = "%(reads)s::text[]") -> str:
+    """SQL: whether the open slot ``s`` may be handed to this person (%(me)s).
+
+    Theirs or anybody's, not their own question's, of an item that they have neither judged nor
+    skipped, in a language that they read: ``reads`` is an expression for the codes, NULL where
+    languages do not matter, and then the item's language is not looked up. OFFSET 0 keeps the
+    planner from turning the two tests into joins over all slots: the first match is wanted.
+    """
+    return f"""(s.reserved_for_id IS NULL OR s.reserved_for_id = %(me)s)
       AND s.withheld_from_id IS DISTINCT FROM %(me)s
       AND NOT EXISTS (SELECT 1 FROM judging_slot m
                       WHERE m.item_id = s.item_id AND m.annotator_id = %(me)s OFFSET 0)
       AND NOT EXISTS (SELECT 1 FROM judging_handback h
                       WHERE h.annotator_id = %(me)s AND h.item_id = s.item_id
-                        AND h.cause = 'skipped' OFFSET 0)"""
+                        AND h.cause = 'skipped' OFFSET 0)
+      AND ({reads} IS NULL OR s.reserved_for_id IS NOT NULL
+           OR coalesce((SELECT split_part(q.language, '-', 1) FROM judging_item i
+                        JOIN queries_query q ON q.id = i.query_id WHERE i.id = s.item_id), '')
+              = ANY({reads} || ARRAY['']))"""  # noqa: S608 - constants only
+
+
 _OPEN = f"""
     SELECT s.id FROM judging_slot s
-    WHERE s.study_id = %(study)s AND s.status = 'open' AND {{where}} AND {MAY_TAKE}
+    WHERE s.study_id = %(study)s AND s.status = 'open' AND {{where}} AND {may_take()}
     ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""  # noqa: S608 - constants only
 
 # Returned slots first, then onwards from where this person is, then one lap from the start. A lap
@@ -66,7 +79,7 @@ _GATHER = f"""
         JOIN judging_batch b ON b.id = i.batch_id AND b.purpose = 'work'
         CROSS JOIN LATERAL (
             SELECT s.id FROM judging_slot s WHERE s.item_id = i.id AND s.status = 'open'
-            AND {MAY_TAKE} ORDER BY s.ordinal LIMIT 1 FOR UPDATE OF s SKIP LOCKED) free
+            AND {may_take()} ORDER BY s.ordinal LIMIT 1 FOR UPDATE OF s SKIP LOCKED) free
         WHERE l.id = %(lead)s AND l.annotator_id = %(me)s AND l.status = 'held'
         ORDER BY i.position LIMIT %(most)s)"""  # noqa: S608 - constants only
 
@@ -74,13 +87,17 @@ _DESK = """
     SELECT d.id, d.cursor, d.done,
            coalesce(d.exhausted_at > now() - interval '15 minutes', false),
            d.stopped_at, d.excluded_at, d.qualified_at, d.training_since,
-           d.next_gold, d.next_repeat, c.pass_mark, c.gold_every, c.repeat_every
-    FROM judging_desk d LEFT JOIN judging_checks c ON c.study_id = d.study_id
+           d.next_gold, d.next_repeat,
+           CASE WHEN study.match_languages AND person.reads <> '[]' THEN person.reads END,
+           c.pass_mark, c.gold_every, c.repeat_every
+    FROM judging_desk d JOIN studies_study study ON study.id = d.study_id
+    JOIN accounts_user person ON person.id = d.annotator_id
+    LEFT JOIN judging_checks c ON c.study_id = d.study_id
     WHERE d.study_id = %(study)s AND d.annotator_id = %(annotator)s FOR UPDATE OF d"""
 _FIELDS = (
     *("pk", "cursor", "done", "exhausted"),
     *("stopped_at", "excluded_at", "qualified_at", "training_since"),
-    *("next_gold", "next_repeat"),
+    *("next_gold", "next_repeat", "reads"),
 )
 
 
@@ -88,7 +105,8 @@ def lock_desk(study, annotator) -> Desk:
     """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing.
 
     ``rates`` on it are those of the study's checks, None where it has none; ``exhausted`` means
-    that a lap gave this person nothing a short while ago.
+    that a lap gave this person nothing a short while ago; ``reads`` are the languages of the items
+    that they may get, None where the study does not look at languages or they named none.
     """
     whose = {"study": study.pk, "annotator": annotator.pk}
     row = sql.first(_DESK, whose)
@@ -97,9 +115,10 @@ def lock_desk(study, annotator) -> Desk:
         row = sql.first(_DESK, whose)
     values, rates = row[: len(_FIELDS)], row[len(_FIELDS) :]
     fields = dict(zip(_FIELDS, values, strict=True))
-    exhausted = fields.pop("exhausted")
+    exhausted, reads = fields.pop("exhausted"), fields.pop("reads")
     desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **fields)
     desk.exhausted = exhausted
+    desk.reads = None if reads is None else json.loads(reads)
     desk.rates = None if rates[0] is None else hidden_checks.Rates(*rates)
     return desk
 
@@ -121,6 +140,7 @@ def take(desk: Desk, finished: int = 0):
         "me": desk.annotator_id,
         "lease": timedelta(minutes=settings.LEASE_MINUTES),
         "cursor": desk.cursor,
+        "reads": desk.reads,
         "lap": not desk.exhausted,
         "desk": desk.pk,
         "finished": finished,
@@ -142,8 +162,8 @@ def gather(study, slot_id, annotator) -> None:
     For tasks whose items of one query are judged together. An item that they may not take, or of
     which no slot is open, is left out.
     """
-    lock_desk(study, annotator)
-    values = {"lead": slot_id, "me": annotator.pk, "most": MOST_TOGETHER}
+    desk = lock_desk(study, annotator)
+    values = {"lead": slot_id, "me": annotator.pk, "most": MOST_TOGETHER, "reads": desk.reads}
     with connection.cursor() as cursor:
         cursor.execute(_GATHER, values)
 
