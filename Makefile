@@ -16,7 +16,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock require
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test bench chaos drill fuzz lint lint-types locks mutants proofs short-proofs sbom clean dev
+.PHONY: help up test bench chaos drill fuzz lint lint-types locks machines mutants proofs short-proofs sbom clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -71,11 +71,15 @@ mutants: $(INSTALLED_DEV)
 drill: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.drill
 
+# Two web servers and two workers with folders of their own; needs nginx.
+machines: $(INSTALLED_DEV)
+	$(RUN) -m benchmarks.machines --seconds $(SECONDS)
+
 # Each test file alone: none may need what another one left.
 proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	for file in $$(git ls-files 'tests/**/test_*.py'); do $(RUN) -m pytest "$$file" || exit 1; done
 	demo/three_studies.sh
-	$(MAKE) mutants drill fuzz chaos
+	$(MAKE) mutants drill fuzz chaos machines
 
 short-proofs: $(INSTALLED_DEV)
 	$(MAKE) drill
