@@ -8,8 +8,9 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.api.base import StudyView
 from annotation.api.releases import release_for
-from annotation.evaluation import runs, tasks
+from annotation.evaluation import rating, runs, tasks
 from annotation.evaluation.models import Run
 from annotation.studies.access import MANAGERS, READERS, study_for
 from annotation.studies.models import Study
@@ -88,3 +89,54 @@ class EvaluationDetail(APIView):
         run = get_object_or_404(rows.filter(benchmark__release__study__in=visible), public_id=pk)
         study_for(request.user, run.benchmark.release.study.slug, READERS)
         return Response(EvaluationStatus(run, context={"request": request}).data)
+
+
+class RatingRequest(serializers.Serializer):
+    task = serializers.CharField(max_length=60)
+    endpoint = serializers.CharField(max_length=60)
+    name = serializers.CharField(default="", allow_blank=True, max_length=200)
+    limit = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, required=False, allow_null=True, default=None
+    )
+    dry_run = serializers.BooleanField(default=False)
+
+
+class RatingStatus(serializers.Serializer):
+    id = serializers.UUIDField(source="public_id")
+    model = serializers.CharField()
+    task = serializers.CharField()
+    status = serializers.ChoiceField(choices=Run.Status.values)
+    error = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    result = serializers.JSONField(allow_null=True)
+
+
+class ModelRaters(StudyView):
+    """Models that judge the items of a study; their verdicts are no votes."""
+
+    @extend_schema(responses=RatingStatus(many=True), operation_id="model_rater_list")
+    def get(self, request, slug):
+        """The newest runs, newest first: verdicts, replies that name no label, contradictions."""
+        study = study_for(request.user, slug, READERS)
+        return Response(RatingStatus(rating.runs_of(study), many=True).data)
+
+    @extend_schema(
+        request=RatingRequest, responses={202: RatingStatus}, operation_id="model_rater_request"
+    )
+    def post(self, request, slug):
+        """Let a model judge the items of a task; with ``dry_run`` only what it would take.
+
+        Where an item has several answers it is asked in both orders. Workers carry it out.
+        """
+        study = study_for(request.user, slug, MANAGERS)
+        body = RatingRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        asked = dict(body.validated_data)
+        dry_run = asked.pop("dry_run")
+        wanted = rating.wanted(study, asked.pop("task"), asked.pop("endpoint"), **asked)
+        if dry_run:
+            return Response(wanted.expected)
+        run = rating.start(wanted, by=request.user, background=True)
+        tasks.soon(run.pk)
+        return Response(RatingStatus(run).data, status=202)

@@ -86,6 +86,11 @@ urlpatterns = [
         generation.StudyRetrieval.as_view(),
         name="api-retrieval",
     ),
+    path(
+        "v1/studies/<slug:slug>/model-raters/",
+        evaluations.ModelRaters.as_view(),
+        name="api-model-raters",
+    ),
     path("v1/studies/<slug:slug>/review/", generation.Review.as_view(), name="api-review"),
     path(
         "v1/studies/<slug:slug>/own-queries/",

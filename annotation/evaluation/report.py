@@ -1,18 +1,23 @@
 """The gap between people and models in a study, task by task, from its stored rows."""
 
-from collections import defaultdict
+import json
+from collections import Counter, defaultdict
+from dataclasses import asdict, is_dataclass
 
 import numpy as np
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement import kind_votes
+from annotation.agreement import kind_votes, reading
 from annotation.agreement.statistics import kappas
 from annotation.agreement.votes.table import VotesError
 from annotation.candidates.strategies import GENERIC
+from annotation.datasets.mention import explicit, mentioned
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
 from annotation.evaluation.verdicts import KINDS
-from annotation.judging.models import Item, ItemOption
+from annotation.judging.models import AttributeVerdict, Item, ItemOption
+from annotation.studies.models import TaskDefinition
 
 STAGES = {
     "attribute": _("Does the attribute hold?"),
@@ -38,7 +43,27 @@ def stages(study) -> list[dict]:
     return reports
 
 
-def _report(study, task) -> dict:
+def as_json(study) -> str:
+    """The stages as one JSON document."""
+    document = {"study": study.slug, "stages": stages(study)}
+    return json.dumps(document, default=_plain, ensure_ascii=False)
+
+
+def _plain(value):
+    if isinstance(value, TaskDefinition):
+        return value.name
+    if isinstance(value, Promise):
+        return str(value)
+    if is_dataclass(value):
+        return asdict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON")
+
+
+def material(study, task) -> tuple:
+    """People's votes, each model's labels by item, and the labels; VotesError where nobody voted.
+
+    Ratings are turned towards the personalised answer; items without one are left out.
+    """
     read = kind_votes.read(study, task)
     verdicts = _verdicts(study, task)
     labels = read.declared
@@ -54,17 +79,70 @@ def _report(study, task) -> dict:
             }
             for model, label_of in verdicts.items()
         }
+    return people, verdicts, labels
+
+
+def _report(study, task) -> dict:
+    people, verdicts, labels = material(study, task)
+    if task.kind == "preference":
+        found = _ratings(people, verdicts, labels)
+        found["mentions"] = _mentions(study, task, people, verdicts, labels)
+    else:
+        found = _labels(people, verdicts, labels)
+        found["causes"] = _causes(study, task) if task.kind == "attribute" else []
     return {
         "task": task,
         "question": STAGES[task.kind],
         "labels": labels,
         "items": people.votes.items,
         "n": len(people.votes.code),
-        "workers": len(read.votes.workers),
+        "workers": len(np.unique(people.votes.worker)),
         "left_out": people.left_out,
         "people": _distribution(people.votes.code, len(labels)),
-        **(_ratings if task.kind == "preference" else _labels)(people, verdicts, labels),
+        **found,
     }
+
+
+def _causes(study, task) -> list[tuple[str, int, float]]:
+    """(what is wrong, judgments, per cent of them) of the attributes found problematic."""
+    rows = reading.judgments(study, AttributeVerdict).exclude(cause="")
+    rows = rows.filter(slot__item__batch__task__name=task.name)
+    counted = Counter(rows.values_list("cause", flat=True))
+    names = dict(AttributeVerdict.Cause.choices)
+    return [(names[c], n, 100 * n / counted.total()) for c, n in counted.most_common()]
+
+
+def _mentions(study, task, people, verdicts: dict, labels) -> list[dict]:
+    """Mean rating of answers that mention the attribute outright and of others, by who rates."""
+    outright = _explicit(study, task)
+    mentions = np.array([outright.get(name, -1) for name in people.names], dtype=int)
+    v = people.votes
+    rows = [(_("People"), mentions[v.item], v.code)]
+    for model, label_of in sorted(verdicts.items()):
+        codes = people.of_model(label_of, labels)
+        rows.append((model, mentions[codes >= 0], codes[codes >= 0]))
+    return [_effect(who, mention, codes) for who, mention, codes in rows] if outright else []
+
+
+def _effect(who, mention: np.ndarray, codes: np.ndarray) -> dict:
+    """Means from 1, None where nothing was rated, and how much a mention adds."""
+    means = [
+        float(codes[mention == n].mean() + 1) if (mention == n).any() else None for n in (1, 0)
+    ]
+    counts = [int((mention == n).sum()) for n in (1, 0)]
+    effect = None if None in means else means[0] - means[1]
+    return {"who": who, "with": means[0], "without": means[1], "effect": effect, "n": counts}
+
+
+def _explicit(study, task) -> dict[str, int]:
+    """{item: 1 where its personalised answer mentions the attribute outright, else 0}."""
+    items = Item.objects.filter(study=study, batch__task__name=task.name, attribute__isnull=False)
+    options = ItemOption.objects.filter(item__in=items).exclude(candidate__strategy__in=GENERIC)
+    rows = options.values_list(
+        "item__external_id", "item__attribute__text", "candidate__text", "item__query__text"
+    )
+    shares = {name: explicit(mentioned(*texts)) for name, *texts in rows}
+    return {name: int(said) for name, said in shares.items() if said is not None}
 
 
 class _People:
@@ -126,7 +204,8 @@ def _between_models(people: _People, verdicts: dict, labels, merged):
     every = [people.of_model(label_of, labels) for _model, label_of in sorted(verdicts.items())]
     codes = np.array(every, dtype=int).reshape(len(every), people.votes.items)
     worker, item = np.nonzero(codes >= 0)
-    votes = gap.Votes(item, worker, merged[codes[worker, item]], people.votes.items, 2)
+    categories = int(merged.max()) + 1
+    votes = gap.Votes(item, worker, merged[codes[worker, item]], people.votes.items, categories)
     return gap.mean_kappa(gap.pairs(votes), votes, NO_MODELS)
 
 
@@ -156,17 +235,29 @@ def _share_of_first(codes) -> float:
 def _ratings(people: _People, verdicts: dict, labels) -> dict:
     """Agreement on ratings from 1 to the scale's end, the personalised answer much better."""
     v, k = people.votes, len(labels)
+    # Kappa is of the side: generic, no preference, personalised.
+    side = np.sign(np.arange(k) - (k - 1) / 2).astype(int) + 1
+    sides = gap.Votes(v.item, v.worker, side[v.code], v.items, 3)
     sums = np.bincount(v.item, v.code, minlength=v.items)
     means = sums / np.bincount(v.item, minlength=v.items) if v.items else sums
     return {
         "no_better": float(100 * (means <= (k - 1) / 2).mean()) if v.items else None,
         "mean_rating": float(means.mean() + 1) if v.items else None,
         "spearman": gap.mean_spearman(gap.pairs(v), k, gap.NO_PAIR),
+        "pairs": gap.mean_kappa(gap.pairs(sides), sides, gap.NO_PAIR),
+        "between_models": _between_models(people, verdicts, labels, side),
         "models": [
             _rating_model(model, people.of_model(label_of, labels), v, k)
+            | {"kappa": _side_kappa(people.of_model(label_of, labels), side, sides)}
             for model, label_of in sorted(verdicts.items())
         ],
     }
+
+
+def _side_kappa(codes, side, sides: gap.Votes):
+    """The mean Cohen's kappa of a model's side with that of a person."""
+    single = gap.against_people(sides, np.where(codes >= 0, side[codes], -1))
+    return gap.mean_kappa(single, sides, gap.NO_ANNOTATOR)
 
 
 def _rating_model(model, codes, votes, k) -> dict:

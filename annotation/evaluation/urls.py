@@ -6,6 +6,9 @@ release = "studies/<slug:slug>/releases/<int:version>/models/"
 
 urlpatterns = [
     path("studies/<slug:slug>/gap/", views.gap, name="gap"),
+    path("studies/<slug:slug>/gap/report.json", views.gap_json, name="gap-json"),
+    path("studies/<slug:slug>/gap/<slug:task>.<slug:ending>", views.gap_file, name="gap-file"),
+    path("studies/<slug:slug>/gap/<slug:task>/units/", views.gap_units, name="gap-units"),
     path("studies/<slug:slug>/gap/<uuid:run>/again/", views.rater_again, name="rater-again"),
     path(release, views.models, name="models"),
     path(f"{release}<uuid:run>/again/", views.again, name="models-again"),

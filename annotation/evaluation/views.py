@@ -1,23 +1,38 @@
 import logging
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.agreement.figures import charts
+from annotation.agreement.figures import charts, pictures
+from annotation.agreement.votes.table import VotesError
 from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets.models import Release
-from annotation.evaluation import aspects, bespoke, leaderboard, rating, report, runs, tables, tasks
+from annotation.evaluation import (
+    aspects,
+    bespoke,
+    gap_files,
+    leaderboard,
+    rating,
+    report,
+    runs,
+    tables,
+    tasks,
+)
 from annotation.evaluation.forms import EvaluationForm, RaterForm
 from annotation.evaluation.models import Run
+from annotation.evaluation.verdicts import KINDS
 from annotation.studies.access import MANAGERS, READERS, study_for
 
 log = logging.getLogger(__name__)
 
+UNITS = 50
+GAP_TYPES = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
 TYPES = {
     "csv": "text/csv; charset=utf-8",
     "tex": "application/x-tex; charset=utf-8",
@@ -49,7 +64,10 @@ def gap(request, slug):
                 return redirect("gap", slug)
     context = {
         "study": study,
-        "stages": report.stages(study),
+        "stages": [
+            stage | {"chart": gap_files.chart(stage), "agreements": gap_files.agreements(stage)}
+            for stage in report.stages(study)
+        ],
         "runs": rating.runs_of(study),
         "form": form,
         "expected": expected,
@@ -65,6 +83,57 @@ def _rated(study, data: dict, user) -> dict | None:
         return wanted.expected
     tasks.soon(rating.start(wanted, by=user, background=True).pk)
     return None
+
+
+@require_safe
+def gap_json(request, slug):
+    """The whole report as JSON, as the command prints it."""
+    study = study_for(request.user, slug, READERS)
+    return _attachment(f"{slug}-gap.json", "application/json", report.as_json(study))
+
+
+@require_safe
+def gap_file(request, slug, task, ending):
+    """The numbers of a stage as CSV, its kappas as SVG or PNG."""
+    study = study_for(request.user, slug, READERS)
+    stage = next((row for row in report.stages(study) if row["task"].name == task), None)
+    if stage is None or ending not in GAP_TYPES:
+        raise Http404
+    if ending == "csv":
+        return _attachment(f"{slug}-gap-{task}.csv", GAP_TYPES["csv"], gap_files.as_csv(stage))
+    drawn = gap_files.chart(stage)
+    if not drawn:
+        raise Http404
+    caption = _("Mean Cohen's kappa of two raters, 95 % intervals over %(n)d items.") % {
+        "n": stage["items"]
+    }
+    picture = pictures.svg(drawn, f"{caption} {study.title}, {task}.")
+    try:
+        content = pictures.png(picture) if ending == "png" else picture
+    except DomainError as refusal:
+        return HttpResponse(refusal.sentence, status=503, content_type="text/plain; charset=utf-8")
+    return _attachment(f"{slug}-gap-{task}.{ending}", GAP_TYPES[ending], content)
+
+
+def _attachment(name: str, type_: str, content) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=type_, headers=headers)
+
+
+@require_safe
+def gap_units(request, slug, task):
+    """The items behind a number of the report: ``?who=`` people or a model, ``?label=``."""
+    study = study_for(request.user, slug, READERS)
+    definitions = study.tasks.filter(name=task, kind__in=KINDS).order_by("-version")
+    definition = get_object_or_404(definitions[:1])
+    who, label = request.GET.get("who", ""), request.GET.get("label", "")
+    try:
+        rows = gap_files.units(study, definition, who, label)
+    except VotesError:
+        rows = []
+    page = Paginator(rows, UNITS).get_page(request.GET.get("page"))
+    context = {"study": study, "task": task, "page": page, "who": who, "label": label}
+    return render(request, "evaluation/gap_units.html", context)
 
 
 @require_POST

@@ -10,6 +10,7 @@ from annotation.judging.models import Judgment
 from annotation.personas.models import Attribute
 from tests.browser.conftest import PHONE
 from tests.browser.kinds import tour_is_over
+from tests.personalbench.test_report import bench  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STATEMENTS = (
@@ -57,3 +58,23 @@ def test_a_screen_of_attributes_is_judged_by_keys_and_fits(page, matter, let_in,
     expect(page.locator("fieldset.claim")).to_have_count(len(STATEMENTS))
     chosen = Judgment.objects.values_list("relevance__relevant", flat=True)
     assert sorted(chosen) == [False] * 3 + [True] * 3
+
+
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE])
+def test_the_gap_report_fits_and_its_numbers_lead_to_their_units(page, bench, cast, let_in, size):  # noqa: F811
+    page.set_viewport_size(size)
+    let_in(page, cast.member("Carol", bench, "curator"))
+    for address in (
+        "gap/",
+        "conversations/",
+        "generation/clusters/",
+        "gap/relevance/units/?who=m-1&label=yes",
+    ):
+        page.goto(f"/studies/tea/{address}")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert findings(page) == [], address
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    page.goto("/studies/tea/gap/")
+    page.get_by_role("region", name="What is said: relevance").get_by_text("42.5").click()
+    expect(page.get_by_role("heading", level=2)).to_have_text("11 items")

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.accounts.models import ApiToken
 from annotation.candidates.models import Budget, Spending
 from annotation.evaluation import raters, rating, runs
 from annotation.evaluation.models import Reply, Run, Verdict
@@ -176,6 +177,28 @@ def test_the_page_shows_the_cost_first_and_workers_do_the_rest(mix, server, cast
     researcher = login(cast.person("Rui"))
     assert researcher.post("/studies/mix/gap/", data).status_code == 403
     assert "Ask a model to judge" not in researcher.get("/studies/mix/gap/").content.decode()
+
+
+def test_the_same_by_api_with_the_cost_first(mix, server, says, cast, client):
+    says.plain = "perhaps"
+    _token, key = ApiToken.issue(cast.person("Carol"))
+    headers = {"Authorization": f"Bearer {key}"}
+    address, body = "/api/v1/studies/mix/model-raters/", {"task": "rate", "endpoint": "scripted"}
+
+    def post(**more):
+        return client.post(address, body | more, "application/json", headers=headers)
+
+    plan = post(dry_run=True).json()
+    assert (plan["items"], plan["calls"], server.calls) == (1, 2, 0)
+    assert post(task="rate").status_code == 202
+    runs.carry_on(Run.objects.get().pk, 60)
+    assert post(task="matter", name="m").status_code == 202
+    runs.carry_on(Run.objects.get(task="matter").pk, 60)
+    second, first = client.get(address, headers=headers).json()
+    assert (first["result"]["verdicts"], first["result"]["same_in_both_orders"]) == (1, 100)
+    assert (second["result"]["verdicts"], second["result"]["unread"]) == (0, 1)
+    assert post(task="none").status_code == 400
+    assert post(limit=0).status_code == 400
 
 
 def test_only_tasks_with_one_label_are_offered(mix):

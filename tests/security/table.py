@@ -625,6 +625,15 @@ TABLE = {
         inert={"POST"},
         but={("POST", "researcher"): 403},
     ),
+    # Nobody has judged such a task there.
+    "gap-json": page(READERS, GET=200, HEAD=200),
+    "gap-file": page(
+        READERS,
+        args=lambda w: {**_slug(w), "task": "none", "ending": "csv"},
+        GET=404,
+        HEAD=404,
+    ),
+    "gap-units": page(READERS, args=lambda w: {**_slug(w), "task": "none"}, GET=404, HEAD=404),
     "rater-again": page(MANAGERS, **_thing(run="rated.public_id"), POST=302),
     "audit": page(READERS, GET=200, HEAD=200),
     "audit-open": page(MANAGERS, POST=302, inert={"POST"}),
@@ -962,6 +971,16 @@ TABLE = {
         but={("DELETE", "researcher"): 403},
     ),
     "api-release-download": api(READERS, **_release(), GET=200, HEAD=200),
+    # The endpoint is not configured.
+    "api-model-raters": api(
+        READERS,
+        GET=200,
+        HEAD=200,
+        POST=400,
+        but={("POST", "researcher"): 403},
+        data=lambda w: {"task": "best", "endpoint": "none"},
+        inert={"POST"},
+    ),
     "api-evaluations": api(
         READERS,
         **_release(),
