@@ -104,7 +104,7 @@ def gap_file(request, slug, task, ending):
     drawn = gap_files.chart(stage)
     if not drawn:
         raise Http404
-    caption = _("Mean Cohen's kappa of two raters, 95 % intervals over %(n)d items.") % {
+    caption = _("Mean Cohen's kappa of two raters, 95 %% intervals over %(n)d items.") % {
         "n": stage["items"]
     }
     picture = pictures.svg(drawn, f"{caption} {study.title}, {task}.")
