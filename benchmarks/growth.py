@@ -1,0 +1,83 @@
+"""Judgments in numbers, by SQL: `python -m benchmarks.growth --items N --items-judged M`.
+
+Fills the running installation as `benchmarks.seed` does, and stores a judgment of each of
+`--overlap` people for the first `--items-judged` items. Every counter equals its rows.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+# Person number n (from 0) judges the slot with the ordinal n.
+SLOTS = """
+    UPDATE judging_slot s
+    SET status = 'done', annotator_id = (%(people)s::bigint[])[1 + s.ordinal],
+        claimed_at = now() - interval '1 minute'
+    FROM judging_item i
+    WHERE i.id = s.item_id AND s.study_id = %(study)s AND i.position <= %(judged)s
+      AND s.ordinal < cardinality(%(people)s::bigint[])"""
+JUDGMENTS = """
+    INSERT INTO judging_judgment (slot_id, annotator_id, revision, key, digest, shown, reason,
+                                  flags, chips, marks, circumstances, seconds, submitted_at,
+                                  imported)
+    SELECT s.id, s.annotator_id, 1, 'made-' || s.id, md5(s.id::text), '[1, 2]', '',
+           '[]', '[]', '[]', '{}', 5 + s.position %% 40, now(), false
+    FROM judging_slot s WHERE s.study_id = %(study)s AND s.status = 'done' ORDER BY s.position"""
+# Two of three people agree; which answer most of them choose differs from item to item.
+SELECTIONS = """
+    INSERT INTO judging_selection (judgment_ptr_id, outcome, choice_id, strength)
+    SELECT j.id, 'choice', o.id, ''
+    FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
+    JOIN judging_item i ON i.id = s.item_id
+    JOIN judging_itemoption o ON o.item_id = i.id
+         AND o.number = 1 + (i.position + (s.ordinal %% 3 = 0)::int) %% 2
+    WHERE s.study_id = %(study)s"""
+COUNTS = """
+    UPDATE judging_item i SET done = v.n, votes_1 = v.first, votes_2 = v.n - v.first
+    FROM (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE o.number = 1) AS first
+          FROM judging_selection v JOIN judging_judgment j ON j.id = v.judgment_ptr_id
+          JOIN judging_slot s ON s.id = j.slot_id
+          JOIN judging_itemoption o ON o.id = v.choice_id
+          WHERE s.study_id = %(study)s GROUP BY 1) v
+    WHERE i.id = v.item_id"""
+DESKS = """
+    INSERT INTO judging_desk (study_id, annotator_id, cursor, done, toured, stop_reason)
+    SELECT study_id, annotator_id, max(position), count(*), '["better"]', ''
+    FROM judging_slot WHERE study_id = %(study)s AND status = 'done' GROUP BY 1, 2"""
+
+
+def judge(study_id: int, people: list[int], judged: int) -> None:
+    """Store the judgments of `people` (ids, one an ordinal) for the first `judged` items."""
+    from django.db import connection
+
+    values = {"study": study_id, "people": people, "judged": judged}
+    with connection.cursor() as cursor:
+        for statement in (SLOTS, JUDGMENTS, SELECTIONS, COUNTS, DESKS):
+            cursor.execute(statement, values)
+        cursor.execute("ANALYZE")
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
+    parser.add_argument("--items", type=int, required=True)
+    parser.add_argument("--overlap", type=int, default=9)
+    parser.add_argument("--items-judged", type=int, required=True)
+    chosen = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
+    import django
+
+    django.setup()
+    from annotation.accounts.models import User
+    from annotation.studies.models import Study
+    from benchmarks.seed import seed
+
+    made = seed(chosen.items, overlap=chosen.overlap, people=chosen.overlap)
+    emails = [person["email"] for person in made["people"]]
+    people = list(User.objects.filter(email__in=emails).order_by("pk").values_list("pk", flat=True))
+    judge(Study.objects.get(slug=made["slug"]).pk, people, chosen.items_judged)
+    json.dump(made, sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()
