@@ -147,8 +147,9 @@ def heading(session: Session, begins: str) -> str:
     words = " ".join(begins.split())
     if len(words) > HEADING:
         words = f"{words[: HEADING - 1].rstrip()}…"
-    more = session.length - 1
-    if session.kind == Kind.CHAT or not words or more < 1:
+    # A hit of a search has neither its beginning nor its length.
+    more = session.length - 1 if words else 0
+    if session.kind == Kind.CHAT or more < 1:
         return words
     return ngettext("%(words)s and %(n)d more", "%(words)s and %(n)d more", more) % {
         "words": words,

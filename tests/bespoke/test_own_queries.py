@@ -4,6 +4,7 @@ import pytest
 
 from annotation.candidates.models import Retrieval
 from annotation.core.errors import Conflict, DomainError
+from annotation.histories.models import Session
 from annotation.queries import author, owner_queries
 from annotation.queries.models import Query
 from tests.bespoke.conftest import answered, ask, keep
@@ -65,6 +66,14 @@ def test_what_is_picked_and_not_saved_yet_stays_picked_while_searching(bespoke, 
     found = login(ann).get(url(bespoke, query.external_id, "sessions/"), asked).content.decode()
     assert f'value="{mine.pk}" checked' in found
     assert found.count('name="grounds"') == 2
+
+
+def test_searches_without_a_title_are_offered_too(bespoke, ann, login):
+    query, mine = owner_queries.begin(bespoke, ann), keep(ann, "", "Which tea house opens at five?")
+    Session.objects.filter(pk=mine.pk).update(kind="search")
+    answer = login(ann).get(url(bespoke, query.external_id, "sessions/"), {"find": "tea house"})
+    assert answer.status_code == 200
+    assert "Searches" in answer.content.decode()
 
 
 def test_without_scripts_looking_for_sessions_finishes_nothing(bespoke, ann, login):
