@@ -21,6 +21,7 @@ from annotation.evaluation.models import Verdict
 from annotation.judging.kinds import codes, config_of_task, kind_of
 from annotation.judging.models import Batch, Item
 from annotation.personas.profile import as_text
+from annotation.personas.schema import without
 from annotation.studies.models import Study
 
 VERSION = "rater/1"
@@ -81,7 +82,8 @@ def units(study, task: str, model: str, asked=None) -> list[Unit]:
 def _unit(item: Item) -> Unit:
     task, about = item.batch.task, []
     if item.persona_version:
-        about.append(("person", as_text(item.persona_version.profile)))
+        shown = without(item.persona_version.profile, config_of_task(task)["hidden"])
+        about.append(("person", as_text(shown)))
     if item.query:
         about.append(("prompt", item.query.text))
     if item.attribute:

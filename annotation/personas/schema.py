@@ -6,6 +6,7 @@ edited as JSON. Splitting and merging an unchanged profile gives the same profil
 
 import copy
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -193,6 +194,15 @@ def _rows(fields, values: dict[str, str]) -> "Rows":
 
 def _filled(rows: "Rows") -> "Rows":
     return [(label, value) for label, value in rows if value not in ("", None, [], {})]
+
+
+def without(profile: dict, hidden: Iterable[str]) -> dict:
+    """``profile`` without the fields ``hidden``, paths such as "Preference.Travel"."""
+    shown = copy.deepcopy(profile)
+    for path in (field.split(".") for field in hidden):
+        if _at(shown, path) is not None:
+            _remove(shown, path)
+    return shown
 
 
 def split(profile: dict) -> tuple[dict[str, str], dict]:

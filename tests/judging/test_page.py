@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.accounts.models import ApiToken
 from annotation.judging.models import (
     Batch,
     Checks,
@@ -52,6 +53,28 @@ def test_a_get_shows_the_persona_the_query_and_every_answer(cast, tea, ann):
     assert "Mina Park" in page
     assert "What should I read about best-q1?" in page
     assert page.count("<strong>one</strong> walk") == 3
+
+
+def test_a_field_that_the_task_hides_is_on_neither_page_nor_api(cast, tea, ann, client):
+    fields = ["Demographics.Age", "Preference", "Nothing.There"]
+    cast.persona(
+        tea,
+        "hides",
+        Demographics={"Age": "AGE-CANARY", "Gender": "GENDER-SHOWN"},
+        Preference={"Social": "SOCIAL-CANARY"},
+    )
+    cast.open(tea, hidden=fields)
+    page = ann.get(URL).content.decode()
+    _, key = ApiToken.issue(cast.person("Ann"), 1)
+    claimed = client.post(
+        "/api/v1/studies/tea/claim/", headers={"Authorization": f"Bearer {key}"}
+    ).json()
+    assert claimed["persona"]["Demographics"] == {"Gender": "GENDER-SHOWN"}
+    assert "hidden" not in claimed["settings"]
+    for text in (page, str(claimed)):
+        assert "GENDER-SHOWN" in text
+        assert "CANARY" not in text
+        assert "Demographics.Age" not in text
 
 
 def test_without_javascript_a_submit_goes_on_by_redirect(cast, tea, ann):

@@ -17,7 +17,7 @@ from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import item_rows
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Item, ItemOption
 from annotation.personas import attributes, curate
 from annotation.personas.models import Attribute, Memory
@@ -118,12 +118,17 @@ def store_task(study, task) -> None:
         # Versions of a task are read together.
         words = f"the study has a task “{task.name}” of the kind {newest.kind}: choose another name"
         raise BundleError([f"study.json: {words}"])
-    if newest is None or any(getattr(newest, name) != value for name, value in fields.items()):
+    if newest is None or any(_stored(newest, name) != value for name, value in fields.items()):
         version = newest.version + 1 if newest else 1
         translations = {"translations": newest.translations} if newest else {}
         TaskDefinition.objects.create(
             study=study, name=task.name, version=version, **translations | fields
         )
+
+
+def _stored(task: TaskDefinition, name: str):
+    """A column of a task; of its settings, also those that came after it was stored."""
+    return config_of_task(task) if name == "config" else getattr(task, name)
 
 
 def _store_personas(study, rows, report, by) -> None:

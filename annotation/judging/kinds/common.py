@@ -15,6 +15,7 @@ MARKS_LIMIT = 50
 # PostgreSQL's text and JSON hold neither.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 CHIPS_LIMIT, CHIP_LIMIT = 20, 60
+HIDDEN_LIMIT, PATH_LIMIT = 50, 200
 TAGS = {
     "uncomfortable": gettext_lazy("Uncomfortable to read"),
     "over-personalised": gettext_lazy("Over-personalised"),
@@ -31,6 +32,8 @@ CONFIG = {
     "tags": True,
     "marks": False,
     "owner_only": False,
+    # Fields of the persona that are not shown, as paths: "Name", "Preference.Travel".
+    "hidden": [],
 }
 
 
@@ -46,6 +49,7 @@ def check_config(kind: str, config: dict, defaults: dict) -> dict:
         if isinstance(default, bool) and not isinstance(full[key], bool):
             raise DomainError(f"{key} must be true or false.", code="config")
     check_texts("chips", full["chips"], CHIPS_LIMIT, CHIP_LIMIT)
+    check_texts("hidden", full["hidden"], HIDDEN_LIMIT, PATH_LIMIT)
     if not isinstance(full["question"], str) or len(full["question"]) > QUESTION_LIMIT:
         raise DomainError(
             f"question must be a text of up to {QUESTION_LIMIT} characters.", code="config"

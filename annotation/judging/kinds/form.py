@@ -59,10 +59,15 @@ class TaskForm(forms.Form):
         label=gettext_lazy("Offer tags for what is wrong"), required=False, initial=True
     )
     marks = forms.BooleanField(label=gettext_lazy("Let people mark passages"), required=False)
+    hidden = Lines(
+        label=gettext_lazy("Fields of the persona that are not shown"),
+        required=False,
+        help_text=gettext_lazy("One a line, such as Demographics.Age or Preference."),
+    )
     guideline = forms.CharField(
         label=gettext_lazy("Guideline (Markdown)"), widget=forms.Textarea, required=False
     )
-    COMMON = ("question", "owner_only", "reason", "chips", "tags", "marks", "guideline")
+    COMMON = ("question", "owner_only", "reason", "chips", "tags", "marks", "hidden", "guideline")
 
     def __init__(self, data=None, *, kind, study, task: TaskDefinition | None = None):
         self.kind, self.study = kind, study

@@ -70,16 +70,18 @@ _SHOW = """
 class Person:
     """The card of whom an item is about: a profile, as its version was stored (JSON).
 
-    ``first`` is the group of the profile (schema.CARD_GROUPS) that the study shows first.
+    ``first`` is the group of the profile (schema.CARD_GROUPS) that the study shows first,
+    ``hidden`` the fields that the task does not show.
     """
 
     stored: str
     first: str
+    hidden: tuple[str, ...] = ()
 
     @cached_property
     def profile(self) -> dict:
         # The database keeps keys in an order of its own.
-        return schema.ordered(json.loads(self.stored))
+        return schema.without(schema.ordered(json.loads(self.stored)), self.hidden)
 
     @property
     def name(self) -> str:
@@ -172,6 +174,8 @@ def show(slot_id, annotator) -> Shown:
     attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
     order = ordering.shown_order(item, ordinal, len(options))
+    settings = config_of(kind, json.loads(config))
+    hidden = tuple(settings.pop("hidden"))  # its very names would tell what there is
     return Shown(
         slot=slot,
         judged=status == "done",
@@ -179,7 +183,7 @@ def show(slot_id, annotator) -> Shown:
         task_id=task_id,
         task=task,
         kind_name=kind,
-        config=config_of(kind, json.loads(config)),
+        config=settings,
         translations=json.loads(translations),
         training=purpose == "training",
         query_id=query_id,
@@ -187,7 +191,7 @@ def show(slot_id, annotator) -> Shown:
         query=query or "",
         need=need or "",
         guide=json.loads(guide) if guide else {},
-        person=Person(profile, card_first) if profile else None,
+        person=Person(profile, card_first, hidden) if profile else None,
         answers=[options[number] for number in order],
         order=order,
         attribute=attribute or "",
