@@ -188,9 +188,13 @@ def summary(places: np.ndarray, score: np.ndarray, about_pairs: dict) -> dict:
 
     table = {}
     for half in HALVES:
-        cells = [CELLS.index((half, tier)) for tier in TIERS]
-        tiers = {tier: of([place]).as_json() for tier, place in zip(TIERS, cells, strict=True)}
-        table[half] = tiers | {"average": of(cells).as_json()}
+        places_of = {name: place for place, (of_half, name) in enumerate(CELLS) if of_half == half}
+        shown = {
+            name: of([at]).as_json()
+            for name, at in places_of.items()
+            if name in TIERS or (cell == at).any()
+        }
+        table[half] = shown | {"average": of(list(places_of.values())).as_json()}
     return {
         "accuracy": table,
         "average": of(range(len(CELLS))).as_json(),

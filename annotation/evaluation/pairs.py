@@ -17,7 +17,10 @@ from annotation.core.errors import DomainError
 # The public copy of the benchmark spells the folder of the specific half otherwise.
 HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
 TIERS = ("easy", "medium", "hard")
-CELLS = tuple((half, tier) for half in HALVES for tier in TIERS)
+# Of releases by another rule than tiers.
+RULES = ("majority", "imported")
+# What is appended later comes last: stored facts hold places in this.
+CELLS = tuple((half, name) for names in (TIERS, RULES) for half in HALVES for name in names)
 LAYOUT = "personafeedback"
 PERSONAS = "persona/all_personas.jsonl"
 MEMORIES = "persona/memories.jsonl"

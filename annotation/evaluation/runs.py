@@ -414,17 +414,18 @@ class Learned:
     Raises DomainError where there is none, or the release lacks what the setting needs.
     """
 
-    def __init__(self, benchmark, model, card: dict, setting: str, limit: int | None):
+    def __init__(self, benchmark, rate: Callable, card: dict, setting: str, limit: int | None):
         drawn = pairs.sample(benchmark.pairs, limit)
         self.asked = training.unseen(benchmark, drawn, card)
         self.left_out = len(drawn) - len(self.asked)
         self.about = training.about_users(benchmark, self.asked, setting)
-        self.model = model
+        # (pairs, what is known of their users) -> rewards of the chosen and of the other answers
+        self.rate = rate
 
 
 def learned_run(run: Run, plan: Learned) -> Run:
     """Close a run of a trained model."""
-    chosen, reject = training.rewards(plan.model, plan.asked, plan.about)
+    chosen, reject = plan.rate(plan.asked, plan.about)
     more = {"unparsed": 0, "position_consistency": None, "left_out": plan.left_out}
     places = [pair.place for pair in plan.asked]
     _finish(run, *choice_result(run, places, choices.of_scores(chosen, reject), more))

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.figures import charts, pictures
 from annotation.core.cells import disarmed
-from annotation.evaluation.pairs import HALVES, TIERS, Pair
+from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
 from annotation.evaluation.prompts import SETTINGS
 
 TOTAL = "Total Avg."
@@ -40,12 +40,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """``heads`` name the columns of values; ``digits`` are those after the point."""
+    """``heads`` name the columns of values, ``first`` that of the rows' names; ``digits`` are
+    those after the point.
+    """
 
     title: str
     heads: list[str]
     rows: list[Row]
     digits: int = 1
+    first: str = _("Model")
 
     def best(self) -> list[float | None]:
         """The highest value of each column, as it is shown."""
@@ -90,11 +93,13 @@ def aspects(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Table:
     """
     rows = []
     for half in HALVES:
-        for name in (*TIERS, "whole"):
+        for name in (*TIERS, *RULES, "whole"):
             some = [p for p in pairs if p.half == half and name in (p.tier, "whole")]
+            if name in RULES and not some:
+                continue
             values = [_higher(some, of) for of in scores.values()]
             rows.append(Row(half, name, values))
-    return Table(_("Accuracy on aspects"), list(scores), rows, digits=2)
+    return Table(_("Accuracy on aspects"), list(scores), rows, digits=2, first=_("Tier"))
 
 
 def _higher(pairs: list[Pair], scores: dict[str, float]) -> float | None:
@@ -118,7 +123,8 @@ def correlations(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Tabl
     values = np.array([*columns, [chosen for _name, chosen in answers]])
     rows = [Row("", name, [_pearson(a, b) for b in values]) for name, a in
             zip(names, values, strict=True)]  # fmt: skip
-    return Table(_("Pearson's correlation of aspects and choice"), names, rows, digits=2)
+    title = _("Pearson's correlation of aspects and choice")
+    return Table(title, names, rows, digits=2, first=_("Aspect"))
 
 
 def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
@@ -183,7 +189,7 @@ def as_latex(table: Table) -> str:
             for value, top in zip(row.values, best, strict=True)
         ]  # fmt: skip
         lines.append(" & ".join([_tex(row.name), *cells]) + " \\\\")
-    heads = " & ".join(["Model", *map(_tex, table.heads)])
+    heads = " & ".join([_tex(table.first), *map(_tex, table.heads)])
     body = "\n".join(lines)
     return (
         f"% {_tex(table.title)}\n\\begin{{tabular}}{{l{'r' * len(table.heads)}}}\n\\toprule\n"

@@ -23,6 +23,7 @@ from annotation.personas.profile import as_text
 
 RESAMPLES = 1000
 LEAST = 10
+HOLD_OUT_SEED = 1
 WHAT = {
     "reward": "Which of two answers to a question a person prefers: Bradley-Terry, linear in "
     "sentence embeddings of persona, question and answer and in the log of the length.",
@@ -59,18 +60,28 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     def predict(train, test):
         return _prefer(learned.fit_reward(chosen[train], reject[train]), chosen[test], reject[test])
 
-    result = _accuracy(learned.out_of_fold(fold, predict), person)
+    result = accuracy_of(learned.out_of_fold(fold, predict), person)
     baselines = {
         name: float(100 * of_scores(*values).mean())
         for name, values in _pair_baselines(pairs, profiles, chosen, reject).items()
     }
     seen = _seen(person, hold_out)
     model = learned.fit_reward(chosen[seen], reject[seen])
-    users = {pair.user_id for pair, there in zip(pairs, seen, strict=True) if there}
-    personas = sorted(persona_digest(benchmark.personas[user]) for user in users
-                      if user in benchmark.personas)  # fmt: skip
+    personas, persons = digests_of(benchmark, pairs, seen), len(set(person[seen]))
     card = _card("reward", "accuracy", len(pairs), fold, result, baselines, benchmark.digest)
-    return Trained(model, card | {"personas": personas, "persons": len(users)})
+    return Trained(model, card | {"personas": personas, "persons": persons})
+
+
+def seen_persons(pairs: list[Pair], hold_out: float) -> np.ndarray:
+    """Which pairs (pairs,) are of persons that a saved model is fitted on."""
+    return _seen(codes_of([pair.user_id for pair in pairs]), hold_out)
+
+
+def digests_of(benchmark: Benchmark, pairs: list[Pair], seen: np.ndarray) -> list[str]:
+    """The personas of the pairs that were ``seen``, as ``unseen`` knows them."""
+    users = {pair.user_id for pair, there in zip(pairs, seen, strict=True) if there}
+    described = users & benchmark.personas.keys()
+    return sorted(persona_digest(benchmark.personas[user]) for user in described)
 
 
 def pair_features(texts: Texts, pairs: list[Pair], answers: list[str], about: list[str]):
@@ -236,7 +247,8 @@ def _prefer(model: learned.Linear, chosen: np.ndarray, reject: np.ndarray) -> np
     return of_scores(model.score(chosen), model.score(reject))
 
 
-def _accuracy(score: np.ndarray, person: np.ndarray) -> tuple:
+def accuracy_of(score: np.ndarray, person: np.ndarray) -> tuple:
+    """Accuracy in per cent with its interval by person."""
     interval = metrics.accuracy(score, person)
     return interval.value, interval.low, interval.high
 
@@ -280,7 +292,7 @@ def _seen(person: np.ndarray, hold_out: float) -> np.ndarray:
     """Rows (rows,) of the persons that the saved model is fitted on."""
     people = int(person.max()) + 1
     left = min(round(hold_out * people), people - 1)
-    drawn = np.random.default_rng(1).permutation(people)[:left]
+    drawn = np.random.default_rng(HOLD_OUT_SEED).permutation(people)[:left]
     return ~np.isin(person, drawn)
 
 

@@ -152,6 +152,34 @@ def test_a_written_release_gives_the_accuracies_computed_by_hand(capsys, folder,
     assert all(("before breakfast" in text) == ("rag" in setting) for text in judged)
 
 
+def test_pairs_by_majority_are_asked_and_stand_under_that_name(
+    capsys, tea, items, vote, built, settings
+):
+    for item, pattern in zip(items(3), ["112", "122", "12"], strict=True):
+        vote(item, pattern)
+    folder = folders.folder_of(built("personafeedback", rule="majority", min_votes=3))
+    rows = [json.loads(line) for line in (folder / "data/specific/majority.jsonl").open()]
+    wins = {row["chosen"]: row["reject"] for row in rows[:1]}
+
+    def answer(request, number):
+        """Right on the first pair, always the first place on the second."""
+        text = prompt_of(request)
+        good = [text.index(chosen) < text.index(reject) for chosen, reject in wins.items()
+                if chosen in text]  # fmt: skip
+        return f"Verdict: {1 if not good or good[0] else 2}"
+
+    with ScriptedEndpoint(answer) as endpoint:
+        settings.ENDPOINTS = [endpoint.config()]
+        call_command("evaluate", "--release", str(folder), "--endpoint", "scripted", "--json")
+    result = json.loads(capsys.readouterr().out)
+    specific = result["accuracy"]["specific"]
+    assert {name: cell["n"] for name, cell in specific.items()} == {
+        "easy": 0, "medium": 0, "hard": 0, "majority": 2, "average": 2
+    }  # fmt: skip
+    assert (specific["majority"]["value"], result["average"]["value"]) == (75.0, 75.0)
+    assert set(result["accuracy"]["general"]) == {"easy", "medium", "hard", "average"}
+
+
 def run(folder, code, tmp_path):
     """The JSON that ``code`` prints last, run in the folder by this Python, without a network."""
     env = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path)}

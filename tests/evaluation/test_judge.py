@@ -98,14 +98,19 @@ def judge(capsys, folder, *more):
     return json.loads(capsys.readouterr().out)
 
 
+def row_of(study):
+    """The row of release 1 of the study, of judged answers."""
+    return Release.objects.create(
+        study=study, version=1, layout="bespoke", format="parquet", salt="0" * 64,
+        as_of=timezone.now(), frozen={"about": {"slug": study.slug}}, status="done",
+    )  # fmt: skip
+
+
 @pytest.fixture
 def published(tea, tmp_path, settings):
     """Release 1 of "tea", of judged answers."""
     settings.DATA = tmp_path / "data"
-    row = Release.objects.create(
-        study=tea, version=1, layout="bespoke", format="parquet", salt="0" * 64,
-        as_of=timezone.now(), frozen={"about": {"slug": "tea"}}, status="done",
-    )  # fmt: skip
+    row = row_of(tea)
     write_manifest(make(folders.folder_of(row)), row)
     return row
 

@@ -1,6 +1,7 @@
 """`manage.py evaluate --release DIR --endpoint NAME --setting persona`"""
 
 import json
+from functools import partial
 from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
@@ -9,9 +10,9 @@ from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
-from annotation.evaluation import learned, runs, scores_file
+from annotation.evaluation import fine_tuning, learned, runs, scores_file, training
 from annotation.evaluation.models import Run
-from annotation.evaluation.pairs import HALVES, TIERS
+from annotation.evaluation.pairs import HALVES, RULES, TIERS
 from annotation.evaluation.prompts import SETTINGS
 
 
@@ -33,7 +34,7 @@ class Command(BaseCommand):
             "--scores", metavar="FILE", type=Path, help="CSV candidate,score of a reward model"
         )
         source.add_argument(
-            "--model", metavar="FILE", type=Path, help="a model that `train reward` made"
+            "--model", metavar="FILE", type=Path, help="a file or folder that `train reward` made"
         )
         parser.add_argument("--setting", choices=SETTINGS, default="persona")
         parser.add_argument("--limit", metavar="N", type=int, help="so many pairs, at random")
@@ -116,8 +117,13 @@ def _scores(release, scores, setting, limit, **options) -> Run:
 
 
 def _learned(release, model, setting, limit, **options) -> Run:
-    benchmark, (fitted, card) = runs.opened(release), learned.load(model, "reward")
-    plan = runs.Learned(benchmark, fitted, card, setting, limit)
+    benchmark = runs.opened(release)
+    if model.is_dir():
+        rate, card = fine_tuning.load(model)
+    else:
+        fitted, card = learned.load(model, "reward")
+        rate = partial(training.rewards, fitted)
+    plan = runs.Learned(benchmark, rate, card, setting, limit)
     fields = _fields(release, setting, limit, model.stem, options)
     run = runs.request(runs.register(benchmark, release), Run.Kind.LEARNED, start=True, **fields)
     return runs.learned_run(run, plan)
@@ -129,7 +135,8 @@ def _words(result: dict) -> str:
         f"pairs; {result['unparsed']:,} verdicts could not be read; by chance 50"
     ]
     for half in HALVES:  # PostgreSQL keeps no order of keys
-        tiers = {tier: result["accuracy"][half][tier] for tier in (*TIERS, "average")}
+        names = (*TIERS, *RULES, "average")
+        tiers = {name: cell for name in names if (cell := result["accuracy"][half].get(name))}
         cells = "  ".join(f"{tier} {_value(cell)}" for tier, cell in tiers.items() if cell["n"])
         lines += [f"{half}: {cells}"] if cells else []
     lines.append(f"at equal length: {_value(result['length_controlled'])}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.core.errors import DomainError
-from annotation.evaluation import learned, runs, training
+from annotation.evaluation import fine_tuning, learned, runs, training
 
 
 def share(text: str) -> float:
@@ -22,7 +22,7 @@ def share(text: str) -> float:
 
 
 class Command(BaseCommand):
-    """Train a judge on a release, without a GPU."""
+    """Train a judge on a release, without a GPU or by fine-tuning a base model."""
 
     help = (
         "Train a reward model on the pairs of a personafeedback release, or a verifier of "
@@ -42,22 +42,49 @@ class Command(BaseCommand):
             metavar="SHARE",
             help="share of persons that the saved model does not see, to be evaluated on them",
         )
+        parser.add_argument(
+            "--base",
+            metavar="MODEL",
+            help="of reward: fine-tune this model (a name on the Hub, or a folder) with "
+            "transformers and trl (extra reward); --out is a folder then",
+        )
+        defaults = fine_tuning.Settings()
+        parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate)
+        parser.add_argument("--batch", type=int, default=defaults.batch, metavar="PAIRS")
+        parser.add_argument("--epochs", type=float, default=defaults.epochs)
+        parser.add_argument("--length", type=int, default=defaults.length, metavar="TOKENS")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args, kind, release, out, hold_out, **options):
         """Train, save with a card, print the result."""
         try:
             source = runs.opened(release) if kind == "reward" else release
-            trained = getattr(training, kind)(source, hold_out)
-            learned.save(out, trained.model, trained.card)
+            if options["base"]:
+                result = _fine_tuned(kind, source, out, hold_out, options)
+                self.stderr.write(f"Written to {out}, with its card {fine_tuning.CARD}")
+            else:
+                trained = getattr(training, kind)(source, hold_out)
+                learned.save(out, trained.model, trained.card)
+                result = trained.card["result"]
+                self.stderr.write(f"Written to {out}, with its card {out.name}.md")
         except DomainError as refusal:
             raise CommandError(refusal.sentence) from refusal
-        result = trained.card["result"]
-        self.stderr.write(f"Written to {out}, with its card {out.name}.md")
         self.stdout.write(json.dumps(result) if options["json"] else _words(result))
 
 
+def _fine_tuned(kind: str, benchmark, out: Path, hold_out: float, options: dict) -> dict:
+    if kind != "reward":
+        raise CommandError("Only reward models are fine-tuned: leave --base out.", returncode=2)
+    names = ("learning_rate", "batch", "epochs", "length")
+    if not all(options[name] > 0 for name in names):
+        raise CommandError("Learning rate, batch, epochs and length are above 0.", returncode=2)
+    settings = fine_tuning.Settings(**{name: options[name] for name in names})
+    return fine_tuning.fine_tune(benchmark, options["base"], out, hold_out, settings)["result"]
+
+
 def _words(result: dict) -> str:
+    if result["value"] is None:
+        return "Nobody was held out: evaluate the model on other persons, or use --hold-out."
     lines = [
         f"{result['metric']} {result['value']:.3f} ({result['low']:.3f}–{result['high']:.3f}) on "
         f"{result['n']:,} rows in {result['folds']} folds by person"
