@@ -46,7 +46,7 @@ chaos: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.chaos --seconds $(SECONDS)
 
 fuzz: $(INSTALLED_DEV)
-	ATTUNE_FUZZ_EXAMPLES=$(EXAMPLES) $(RUN) -m pytest -n 2 --dist worksteal tests/security/test_fuzz.py
+	ATTUNE_FUZZ_EXAMPLES=$(EXAMPLES) $(RUN) -m pytest -n 2 --dist worksteal tests/security/test_fuzz.py tests/security/test_schema_fuzz.py
 
 sbom: $(INSTALLED_DEV)
 	@mkdir -p -m 0700 var

@@ -239,8 +239,8 @@ def _fresh(*methods) -> dict:
 def _own() -> dict:
     """Args of a page of Ann's own query; Bo's, of another study, is unknown to everybody."""
     return {
-        "args": lambda w: {"slug": w.tea.slug, "key": w.mine.own.external_id},
-        "foreign": lambda w: [{"slug": w.tea.slug, "key": w.other.own.external_id}],
+        "args": lambda w: {"slug": w.tea.slug, "key": w.mine.owner_queries.external_id},
+        "foreign": lambda w: [{"slug": w.tea.slug, "key": w.other.owner_queries.external_id}],
     }
 
 
