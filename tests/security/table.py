@@ -971,15 +971,13 @@ TABLE = {
         but={("DELETE", "researcher"): 403},
     ),
     "api-release-download": api(READERS, **_release(), GET=200, HEAD=200),
-    # The endpoint is not configured.
     "api-model-raters": api(
         READERS,
         GET=200,
         HEAD=200,
-        POST=400,
+        POST=202,
         but={("POST", "researcher"): 403},
         data=lambda w: {"task": "best", "endpoint": "none"},
-        inert={"POST"},
     ),
     "api-evaluations": api(
         READERS,
