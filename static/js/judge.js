@@ -48,7 +48,8 @@
   function suggest(ms, working) {
     if (performance.now() - lastSign > REST) work = 0;
     else if (working) work += ms;
-    sessionStorage.setItem("attune:work", String(Math.round(work)));
+    // Nothing is kept after a log-out, which took the person from the page.
+    if (document.body.dataset.person) sessionStorage.setItem("attune:work", String(Math.round(work)));
     const minutes = Number(words.break);
     const quiet = document.getElementById("trouble").hidden && localStorage.getItem(BREAKS) !== "off";
     if (!minutes || work < minutes * 60000 || !quiet || !form()) return;
