@@ -5,8 +5,9 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.evaluation import fine_tuning
+from annotation.evaluation import fine_tuning, pairs, training
 from annotation.evaluation.models import Run
+from tests.evaluation.conftest import write_lines
 from tests.evaluation.test_train import evaluate, make_pairs, train
 
 installed = pytest.mark.skipif(
@@ -81,18 +82,21 @@ def test_a_fine_tuned_model_enters_the_table_on_persons_it_has_not_seen(tmp_path
 
 
 @installed
-@pytest.mark.django_db
 def test_training_changes_what_a_model_prefers(tmp_path, base):
-    """On the pairs that it was trained on, it comes to choose as people did."""
-    folder, out = make_pairs(tmp_path / "r"), tmp_path / "rm"
+    """One word tells all chosen answers from the others: that is soon learned."""
+    folder, out = tmp_path / "words", tmp_path / "rm"
+    for path in (folder / "data").rglob("*.jsonl"):
+        rows = [json.loads(line) for line in path.open()]
+        word = json.loads((folder / "persona/all_personas.jsonl").open().readline())["Name"]
+        marked = [row | {"chosen": f"{word} {row['question']}", "reject": row["question"]}
+                  for row in rows]  # fmt: skip
+        write_lines(path, marked)
     train(
-        "reward", folder, out, "--base", str(base), "--epochs", "8", "--learning-rate", "0.01",
-        "--batch", "16", "--length", "256",
+        "reward", folder, out, "--base", str(base), "--epochs", "3", "--learning-rate", "0.01",
+        "--batch", "8", "--length", "128",
     )  # fmt: skip
     rate, _card = fine_tuning.load(out)
-    from annotation.evaluation import pairs, training
-
     benchmark = pairs.read(folder)
     about = training.about_users(benchmark, benchmark.pairs, "persona")
     chosen, reject = rate(benchmark.pairs, about)
-    assert (chosen > reject).mean() > 0.8
+    assert (chosen > reject).mean() > 0.9
