@@ -114,6 +114,11 @@ def verdicts(world, words):
     return json.dumps({"task": "i-a1", "model": "m", "label": "accepted"}) + "\n"
 
 
+def chats(world, words):
+    turns = [{"role": "user", "content": "Hi", "hashed_ip": "1f"}]
+    return json.dumps({"conversation_hash": "a", "conversation": turns}) + "\n"
+
+
 def battles(world, words):
     sides = {
         f"conversation_{side}": [
@@ -160,6 +165,7 @@ TEXTS = {
     "scores.csv": scores,
     "verdicts.jsonl": verdicts,
     "battles.jsonl": battles,
+    "wildchat.jsonl": chats,
     "pages.jsonl": documents,
     "export.zip": history,
 }
