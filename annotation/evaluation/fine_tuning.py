@@ -100,7 +100,7 @@ def rewards(
 
     model, tokenizer = _opened(str(folder))
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model.to(device).eval()
+    model.to(device).train(mode=False)
     values = []
     for side in ("chosen", "reject"):
         rows = [_prompt(pair, text) + getattr(pair, side) + (tokenizer.eos_token or "")
