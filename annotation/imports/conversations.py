@@ -30,8 +30,9 @@ def store(
     skip_faults: bool = True,
     dry_run: bool = False,
     check: Callable[[int], None] = lambda rows: None,
+    open_items: bool = True,
 ) -> Result:
-    """Store ``rows`` as ``imports.store.store`` does; ``task`` is not asked for.
+    """Store ``rows`` as ``imports.store.store`` does; ``task`` and ``open_items`` change nothing.
 
     A conversation that the study has already is left as it is.
     """
