@@ -46,7 +46,7 @@ class GoldBody(serializers.Serializer):
     text = serializers.CharField(max_length=gold.TEXT_LIMIT, trim_whitespace=False)
 
 
-class ClaimsBody(serializers.Serializer):
+class OwnClaimsBody(serializers.Serializer):
     endpoint = serializers.CharField(default="", allow_blank=True, max_length=60)
     claims = serializers.ListField(
         child=serializers.CharField(max_length=gold.CLAIM_LIMIT),
@@ -59,7 +59,7 @@ class ClaimsBody(serializers.Serializer):
     )
 
 
-class RubricBody(serializers.Serializer):
+class OwnRubricBody(serializers.Serializer):
     endpoint = serializers.CharField(default="", allow_blank=True, max_length=60)
     text = serializers.CharField(
         default="",
@@ -138,10 +138,10 @@ class OwnClaims(StudyView):
         """The claims of your newest gold response, and what you accepted as gold information."""
         return Response(_claims(_owned(request, slug, key), request.user))
 
-    @extend_schema(request=ClaimsBody, responses=OpenApiTypes.OBJECT)
+    @extend_schema(request=OwnClaimsBody, responses=OpenApiTypes.OBJECT)
     def post(self, request, slug, key):
         """Have the newest gold response split into claims by a model, or write them yourself."""
-        query, body = _owned(request, slug, key), ClaimsBody(data=request.data)
+        query, body = _owned(request, slug, key), OwnClaimsBody(data=request.data)
         body.is_valid(raise_exception=True)
         wanted, response = body.validated_data, gold.newest(query)
         if response is None:
@@ -164,10 +164,10 @@ class OwnRubric(StudyView):
         """The newest rubric of your query."""
         return Response(_rubric(_owned(request, slug, key)))
 
-    @extend_schema(request=RubricBody, responses=OpenApiTypes.OBJECT)
+    @extend_schema(request=OwnRubricBody, responses=OpenApiTypes.OBJECT)
     def post(self, request, slug, key):
         """Save a rubric, or have a model write one from your judgments."""
-        query, body = _owned(request, slug, key), RubricBody(data=request.data)
+        query, body = _owned(request, slug, key), OwnRubricBody(data=request.data)
         body.is_valid(raise_exception=True)
         wanted = body.validated_data
         if text := wanted["text"]:

@@ -11,7 +11,7 @@ class CoreConfig(AppConfig):
         worker_init.connect(_compare_files, weak=False)
 
 
-def _compare_files(**kwargs) -> None:
+def _compare_files(**kwargs: object) -> None:
     """A worker that sees other files than the web servers ends at once."""
     from django.db import connection
 

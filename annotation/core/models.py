@@ -24,7 +24,7 @@ class Installation(models.Model):
 
     name = models.CharField(max_length=40)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 

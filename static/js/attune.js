@@ -67,6 +67,16 @@ window.Attune = (function () {
     }
   });
 
+  // What scrolls sideways can be scrolled by keyboard.
+  function edges() {
+    document.querySelectorAll(".text :is(pre, table, math)").forEach((one) => {
+      if (one.scrollWidth > one.clientWidth + 1) one.tabIndex = 0;
+      else one.removeAttribute("tabindex");
+    });
+  }
+  edges();
+  addEventListener("resize", edges);
+
   // A link that calls itself a button answers to the space bar, as buttons do.
   document.addEventListener("keydown", (event) => {
     if (event.key !== " " || !event.target.matches("a[role=button]")) return;
@@ -91,5 +101,5 @@ window.Attune = (function () {
     else fail(event, text);
   });
 
-  return { DRAFTS, person, say, word, post, loginLink };
+  return { DRAFTS, person, say, word, post, loginLink, edges };
 })();

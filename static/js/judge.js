@@ -125,7 +125,7 @@
     const wide = form().classList.toggle("widened");
     form().querySelector("[data-act=widen]").setAttribute("aria-pressed", String(wide));
     if (wide) widen(pane);
-    else edges();
+    else Attune.edges();
   };
 
   function widen(number) {
@@ -135,15 +135,7 @@
       if (n === pane) one.setAttribute("aria-current", "true");
       else one.removeAttribute("aria-current");
     });
-    edges();
-  }
-
-  // What scrolls sideways can be scrolled by keyboard.
-  function edges() {
-    form().querySelectorAll(".text :is(pre, table, math)").forEach((one) => {
-      if (one.scrollWidth > one.clientWidth + 1) one.tabIndex = 0;
-      else one.removeAttribute("tabindex");
-    });
+    Attune.edges();
   }
 
   function button(text, press) {
@@ -295,7 +287,7 @@
   }, true);
 
   document.addEventListener("change", count);
-  addEventListener("resize", () => { if (form()) { clipped(); edges(); } });
+  addEventListener("resize", () => { if (form()) clipped(); });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && form() && form().querySelector(".criteria.open")) act.score();
   });
@@ -338,7 +330,7 @@
     if (form().hasAttribute("data-final")) form().querySelectorAll("input, textarea").forEach((one) => { one.disabled = true; });
     watch();
     clipped();
-    edges();
+    Attune.edges();
     count();
     if (form().elements.reason && form().elements.reason.value) form().classList.add("reasoned");
     document.dispatchEvent(new CustomEvent("attune:shown"));

@@ -247,7 +247,8 @@ def test_checks_are_in_no_list_of_the_api_and_in_no_batch_of_the_tasks_page(cast
     purposes(tea, cast.person("Ann"))
     client = login(cast.person("Carol"))
     assert len(client.get(reverse("api-judgments", args=["tea"])).json()["results"]) == 1
-    assert client.get(reverse("tasks", args=["tea"])).content.decode().count("<tbody><tr>") == 1
+    page = client.get(reverse("tasks", args=["tea"])).content.decode()
+    assert len(re.findall(r"<tbody>\s*<tr>", page)) == 1
 
 
 def test_the_page_of_a_gold_item_is_that_of_work_to_the_byte(cast, tea, login):

@@ -129,13 +129,22 @@ def data_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def up() -> Iterator[Up]:
-    """One start that the tests of a running house share."""
+def installation() -> Iterator[Up]:
+    """One start that the tests of a running installation share."""
     with data_folder() as data:
         run = Up(data).ready()
         yield run
         if run.process.poll() is None:
             run.end()
+
+
+@pytest.fixture
+def up(installation) -> Up:
+    """The running installation, started again where the test before this one ended it."""
+    if installation.process.poll() is not None:
+        installation.__init__(installation.data, installation.port)
+        installation.ready()
+    return installation
 
 
 def test_a_start_prints_the_address_and_a_link_and_everything_serves(up):

@@ -630,10 +630,17 @@ TABLE = {
     "gap-file": page(
         READERS,
         args=lambda w: {**_slug(w), "task": "none", "ending": "csv"},
+        foreign=lambda w: [{**_slug(w), "task": "other", "ending": "csv"}],
         GET=404,
         HEAD=404,
     ),
-    "gap-units": page(READERS, args=lambda w: {**_slug(w), "task": "none"}, GET=404, HEAD=404),
+    "gap-units": page(
+        READERS,
+        args=lambda w: {**_slug(w), "task": "none"},
+        foreign=lambda w: [{**_slug(w), "task": "other"}],
+        GET=404,
+        HEAD=404,
+    ),
     "rater-again": page(MANAGERS, **_thing(run="rated.public_id"), POST=302),
     "audit": page(READERS, GET=200, HEAD=200),
     "audit-open": page(MANAGERS, POST=302, inert={"POST"}),
