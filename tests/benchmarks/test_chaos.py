@@ -106,7 +106,7 @@ def assert_every_candidate_is_written(house):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "answers", "kills"), [(600, 20_000, 300), (3_600, 20_000, 300), (60, 1_000, 15)]
+    ("seconds", "answers", "kills"), [(600, 20_000, 300), (3_600, 20_000, 300), (60, 200, 3)]
 )
 def test_a_run_with_too_little_done_proves_nothing(seconds, answers, kills):
     assert chaos.quota(seconds) == (answers, kills)
