@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.agreement import formulas, item_views, kind_votes, reading, scoring
-from annotation.agreement.figures import pictures, planning, summary
+from annotation.agreement.figures import planning, summary
 from annotation.agreement.figures.dashboard import FIGURES, Board, tier_rows
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.scores import rating_figures
@@ -21,6 +21,7 @@ from annotation.agreement.figures.wording import translated
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.task_votes import CAP
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
+from annotation.core import pictures
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive

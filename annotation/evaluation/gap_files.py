@@ -5,8 +5,8 @@ import io
 
 from django.utils.translation import gettext as _
 
-from annotation.agreement.figures import charts
 from annotation.agreement.statistics.coefficient import Coefficient
+from annotation.core import charts
 from annotation.core.cells import disarmed
 from annotation.evaluation import report
 from annotation.judging.models import Item

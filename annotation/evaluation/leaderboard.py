@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from django.core.cache import cache
 
-from annotation.agreement.figures import charts
+from annotation.core import charts
 from annotation.evaluation import bespoke, metrics, tables
 from annotation.evaluation.models import Benchmark, Run
 from annotation.evaluation.pairs import LAYOUT

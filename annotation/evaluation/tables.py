@@ -9,7 +9,7 @@ import numpy as np
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement.figures import charts, pictures
+from annotation.core import charts, pictures
 from annotation.core.cells import disarmed
 from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
 from annotation.evaluation.prompts import SETTINGS

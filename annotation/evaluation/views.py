@@ -7,9 +7,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.agreement.figures import charts, pictures
 from annotation.agreement.votes.table import VotesError
 from annotation.candidates import endpoints
+from annotation.core import charts, pictures
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets.models import Release

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from annotation.agreement.figures import charts
-from annotation.agreement.figures.charts import Dot
+from annotation.core import charts
+from annotation.core.charts import Dot
 
 SVG = {
     "columns": charts.columns("c", "Days", "What it is.", [("1.5.", 4), ("2.5.", 1)]),
@@ -65,6 +65,36 @@ def test_more_than_eight_columns_have_their_labels_on_two_lines():
 def test_bars_are_as_wide_as_their_values():
     first, second = shapes(SVG["bars"], "rect", "mark")
     assert (first.get("width"), second.get("width")) == ("58%", "29%")
+
+
+def test_long_names_stand_above_their_bars_and_short_ones_beside():
+    short, long = "m" * charts.BESIDE, "m" * (charts.BESIDE + 1)
+    beside = charts.bars("b", "T", "D", [(short, 10)])
+    above = charts.bars("b", "T", "D", [(long, 10), ("bo", 5)])
+    assert [node.get("x") for node in shapes(beside, "rect", "mark")] == ["30%"]
+    first, second = shapes(above, "rect", "mark")
+    assert (first.get("x"), first.get("width"), second.get("width")) == ("0%", "88%", "44%")
+    name, _other = shapes(above, "text", "name")
+    assert float(name.get("y")) < float(first.get("y"))
+    assert "".join(name.itertext()) == long * 2  # once as the name of what is shown
+
+
+def test_letters_of_east_asia_take_the_room_of_two():
+    eight = charts.bars("b", "T", "D", [("가" * 8, 1)])
+    nine = charts.bars("b", "T", "D", [("가" * 9, 1)])
+    assert (shapes(eight, "text", "name"), len(shapes(nine, "text", "name"))) == ([], 1)
+
+
+def test_a_dot_with_a_long_name_lies_below_it():
+    svg = charts.dots("d", "T", "D", [Dot("a model with a very long name", 0.5, 0.4, 0.6)])
+    (dot,), (name,) = shapes(svg, "circle", "mark"), shapes(svg, "text", "name")
+    assert float(dot.get("cy")) > float(name.get("y"))
+
+
+def test_a_marked_bar_differs_by_colour_and_by_a_sign():
+    svg = charts.bars("b", "T", "D", [("ann", 10), ("bo", 5)], marked={"bo"})
+    assert [len(shapes(svg, "rect", kind)) for kind in ("mark", "mark over")] == [1, 1]
+    assert [node.text for node in read(svg).findall("text")] == ["10", "5 ▲"]
 
 
 def test_a_value_that_is_not_there_leaves_a_gap_in_the_line():

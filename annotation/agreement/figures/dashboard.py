@@ -8,14 +8,15 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.agreement.figures import charts, summary
-from annotation.agreement.figures.charts import Dot
+from annotation.agreement.figures import summary
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.statistics import cohen, kappas, rater_signs, side_bias
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.intervals import clopper_pearson
 from annotation.agreement.task_votes import MOST_RATERS, TaskVotes
 from annotation.agreement.tiers.rules import TIERS
+from annotation.core import charts
+from annotation.core.charts import Dot
 
 MOST_POINTS = 20
 TABLE_ROWS = 50

@@ -7,10 +7,11 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
 from annotation.agreement import kind_votes, rankings
-from annotation.agreement.figures import charts, summary
+from annotation.agreement.figures import summary
 from annotation.agreement.figures.dashboard import Board, by_day, sides
 from annotation.agreement.figures.rankings import mean_places, strengths
 from annotation.agreement.figures.scores import spread_figure
+from annotation.core import charts
 from annotation.judging.kinds import config_of_task
 from annotation.judging.models import Score
 

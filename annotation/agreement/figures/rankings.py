@@ -6,12 +6,12 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement import rankings
-from annotation.agreement.figures import charts
-from annotation.agreement.figures.charts import Dot
 from annotation.agreement.figures.dashboard import ranked
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.kendall import mean_over_items
+from annotation.core import charts
+from annotation.core.charts import Dot
 from annotation.judging.models import ItemOption
 
 

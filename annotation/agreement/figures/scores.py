@@ -3,12 +3,12 @@
 from django.utils.translation import gettext as _
 
 from annotation.agreement import scoring
-from annotation.agreement.figures import charts
-from annotation.agreement.figures.charts import Dot
 from annotation.agreement.figures.dashboard import Figure
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.scoring import ALL, CHOICE, POINTS
 from annotation.agreement.tiers.rules import TIERS
+from annotation.core import charts
+from annotation.core.charts import Dot
 
 
 def rating_figures(ratings) -> list[Figure]:

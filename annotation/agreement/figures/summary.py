@@ -6,12 +6,12 @@ from django.template.defaultfilters import floatformat
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.agreement.figures import charts
-from annotation.agreement.figures.charts import Dot
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.formulas import FORMULAS_OF
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers.rules import TIERS
+from annotation.core import charts
+from annotation.core.charts import Dot
 
 # How many coefficients stand at the head of a page.
 FIRST = 3

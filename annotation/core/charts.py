@@ -7,6 +7,8 @@ that follows it on the page. ``axes`` are the titles, with units, of what runs a
 
 import itertools
 import math
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.utils.html import format_html, format_html_join
@@ -20,11 +22,17 @@ VALUES = 12.0
 WIDEST = 9.0
 ROW = 24
 LABEL_LIMIT = 60
+# Letters of a name that fit beside its bar on a phone, and on the line above it where one does not.
+BESIDE, ABOVE = 16, 54
+LINE = 17
 # Lower ends of the shades of the heat map; what is below the first is drawn in a colour of its own.
 SHADES = (0.0, 0.2, 0.4, 0.6, 0.8)
 # Room of an axis title.
 TITLE = 18
 Axes = tuple[str, str]
+# Of a line: (x, value, low, high).
+Point = tuple[float, float | None, float | None, float | None]
+Place = Callable[[float], float]
 UNTITLED = ("", "")
 
 
@@ -86,24 +94,36 @@ def columns(
 
 
 def bars(
-    key: str, title: str, desc: str, rows: list[tuple[str, float]], *, axes: Axes = UNTITLED
+    key: str,
+    title: str,
+    desc: str,
+    rows: list[tuple[str, float]],
+    *,
+    marked: Collection[str] = (),
+    axes: Axes = UNTITLED,
 ) -> SafeString:
-    """Lying bars, one row a label, for ``rows`` of (label, value from 0 on)."""
+    """Lying bars, one row a label, for ``rows`` of (label, value from 0 on).
+
+    Labels that are ``marked`` stand out by colour and by a sign at their value.
+    """
     most = max(max(value for _, value in rows), 1e-12)
-    wide = 100 - NAMES - VALUES
-    parts = [_labels([label for label, _ in rows])]
+    names, left, tall = _beside([label for label, _ in rows])
+    parts, wide = [names], 100 - left - VALUES
     for place, (label, value) in enumerate(rows):
-        top, words = place * ROW + 5, f"{label}: {number(value)}"
-        parts.append(_rect("mark", NAMES, top, wide * value / most, ROW - 9, words))
-        parts.append(_text(100, place * ROW + 16, number(value), "end"))
-    return _svg(key, title, desc, len(rows) * ROW + 4, parts, axes)
+        bottom, words = (place + 1) * tall, f"{label}: {number(value)}"
+        kind, sign = (
+            ("mark over", " \N{BLACK UP-POINTING TRIANGLE}") if label in marked else ("mark", "")
+        )
+        parts.append(_rect(kind, left, bottom - ROW + 5, wide * value / most, ROW - 9, words))
+        parts.append(_text(100, bottom - 8, number(value) + sign, "end"))
+    return _svg(key, title, desc, len(rows) * tall + 4, parts, axes)
 
 
 def band(
     key: str,
     title: str,
     desc: str,
-    points: list[tuple[float, float | None, float | None, float | None]],
+    points: list[Point],
     *,
     axes: Axes = UNTITLED,
 ) -> SafeString:
@@ -112,10 +132,10 @@ def band(
     low, high = min([*values, 0.0]), max([*values, 1.0])
     first, last = points[0][0], points[-1][0]
 
-    def across(x):
+    def across(x: float) -> float:
         return (x - first) / ((last - first) or 1)
 
-    def down(y):
+    def down(y: float) -> float:
         return PLOT * (high - y) / (high - low)
 
     parts = [_grid(ticks(low, high), low, high)]
@@ -142,19 +162,21 @@ def dots(
     values = [x for x in (*values, reference) if x is not None]
     margin = (max(values) - min(values) or 1) * 0.05
     low, high = min(values) - margin, max(values) + margin
-    wide = 100 - NAMES - VALUES
+    names, left, tall = _beside([row.label for row in rows])
+    wide = 100 - left - VALUES
 
-    def across(x):
-        return NAMES + wide * (x - low) / (high - low)
+    def across(x: float) -> float:
+        return left + wide * (x - low) / (high - low)
 
-    height = len(rows) * ROW
-    parts = [_labels([row.label for row in rows])]
+    height = len(rows) * tall
+    parts = [names]
     for tick in ticks(low, high):
         parts.append(_segment("grid", across(tick), 0, across(tick), height))
         parts.append(_text(across(tick), height + 16, f"{tick:g}", "middle"))
     if reference is not None:
         parts.append(_segment("reference", across(reference), 0, across(reference), height))
-    parts += [_dot(row, place * ROW + ROW / 2, across) for place, row in enumerate(rows)]
+    middle = tall - ROW / 2
+    parts += [_dot(row, place * tall + middle, across) for place, row in enumerate(rows)]
     return _svg(key, title, desc, height + 24, parts, axes)
 
 
@@ -243,7 +265,9 @@ def _two(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _svg(key, title, desc, height, parts, axes=UNTITLED) -> SafeString:
+def _svg(
+    key: str, title: str, desc: str, height: float, parts: list[SafeString], axes: Axes = UNTITLED
+) -> SafeString:
     if any(axes):
         inner = format_html('<g transform="translate(0 {})">{}</g>', TITLE, _all(parts))
         height += 2 * TITLE
@@ -264,36 +288,38 @@ def _svg(key, title, desc, height, parts, axes=UNTITLED) -> SafeString:
     )
 
 
-def _all(parts) -> SafeString:
+def _all(parts: Iterable[SafeString]) -> SafeString:
     return format_html_join("", "{}", ((part,) for part in parts))
 
 
-def _n(value) -> str:
+def _n(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _text(x, y, words, anchor, kind="") -> SafeString:
+def _text(x: float, y: float, words: str, anchor: str, kind: str = "") -> SafeString:
     line = '<text x="{}%" y="{}" text-anchor="{}" class="{}">{}</text>'
     return format_html(line, _n(x), _n(y), anchor, kind, words)
 
 
-def _rect(kind, x, y, width, height, words="") -> SafeString:
+def _rect(
+    kind: str, x: float, y: float, width: float, height: float, words: str = ""
+) -> SafeString:
     line = '<rect class="{}" x="{}%" y="{}" width="{}%" height="{}">{}</rect>'
     named = format_html("<title>{}</title>", words) if words else ""
     return format_html(line, kind, _n(x), _n(y), _n(width), _n(height), named)
 
 
-def _segment(kind, x1, y1, x2, y2) -> SafeString:
+def _segment(kind: str, x1: float, y1: float, x2: float, y2: float) -> SafeString:
     line = '<line class="{}" x1="{}%" y1="{}" x2="{}%" y2="{}"/>'
     return format_html(line, kind, _n(x1), _n(y1), _n(x2), _n(y2))
 
 
-def _point(x, y, words) -> SafeString:
+def _point(x: float, y: float, words: str) -> SafeString:
     line = '<circle class="mark" cx="{}%" cy="{}" r="3.5"><title>{}</title></circle>'
     return format_html(line, _n(x), _n(y), words)
 
 
-def _grid(values, low, high) -> SafeString:
+def _grid(values: list[float], low: float, high: float) -> SafeString:
     """Horizontal lines with their numbers in the left gutter."""
     parts = []
     for value in values:
@@ -303,7 +329,7 @@ def _grid(values, low, high) -> SafeString:
     return _all(parts)
 
 
-def _labels(names, tall=ROW) -> SafeString:
+def _labels(names: list[str], tall: int = ROW) -> SafeString:
     """Names of rows, cut at the gutter's edge by an image of their own."""
     rows = (
         (_n(place * tall + tall / 2 + 4), name, name[:LABEL_LIMIT])
@@ -314,15 +340,33 @@ def _labels(names, tall=ROW) -> SafeString:
     return format_html(line, _n(NAMES - 1), len(names) * tall, texts)
 
 
-def _runs(points):
+def _beside(names: list[str]) -> tuple[SafeString, float, int]:
+    """Names of rows, where their bars begin (per cent), and how tall a row is (pixels).
+
+    Names stand beside their bars where all of them fit on a phone, and else above them.
+    """
+    if all(_letters(name) <= BESIDE for name in names):
+        return _labels(names), NAMES, ROW
+    tall = ROW + LINE
+    rows = ((place * tall + LINE - 3, name, name[:ABOVE]) for place, name in enumerate(names))
+    line = '<text x="0" y="{}" class="name"><title>{}</title>{}</text>'
+    return format_html_join("", line, rows), 0.0, tall
+
+
+def _letters(name: str) -> int:
+    """The width of a name in Latin letters: those of East Asia take two."""
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in name)
+
+
+def _runs(points: list[Point]) -> Iterator[list[Point]]:
     """Stretches of points that have a value."""
     for has_value, run in itertools.groupby(points, key=lambda point: point[1] is not None):
         if has_value:
             yield list(run)
 
 
-def _area(run, across, down) -> SafeString:
-    inside = [(x, low, high) for x, _, low, high in run if low is not None]
+def _area(run: list[Point], across: Place, down: Place) -> SafeString:
+    inside = [(x, low, high) for x, _, low, high in run if low is not None and high is not None]
     upper = [(across(x), down(high)) for x, _, high in inside]
     lower = [(across(x), down(low)) for x, low, _ in reversed(inside)]
     corners = " ".join(f"{_n(1000 * x)},{_n(y)}" for x, y in upper + lower)
@@ -334,8 +378,10 @@ def _area(run, across, down) -> SafeString:
     return format_html(line, _n(GUTTER), TOP, _n(100 - GUTTER), PLOT, PLOT, corners)
 
 
-def _line(run, across, down) -> SafeString:
-    places = [(GUTTER + (100 - GUTTER) * across(x), TOP + down(y)) for x, y, *_ in run]
+def _line(run: list[Point], across: Place, down: Place) -> SafeString:
+    places = [
+        (GUTTER + (100 - GUTTER) * across(x), TOP + down(y)) for x, y, *_ in run if y is not None
+    ]
     parts = [_segment("line", *start, *end) for start, end in itertools.pairwise(places)]
     parts += [
         _point(*place, f"{number(point[0])}: {number(point[1])}")
@@ -344,7 +390,7 @@ def _line(run, across, down) -> SafeString:
     return _all(parts)
 
 
-def _dot(row, y, across) -> SafeString:
+def _dot(row: Dot, y: float, across: Place) -> SafeString:
     parts = []
     if row.band:
         left, right = (across(edge) for edge in row.band)
@@ -358,11 +404,11 @@ def _dot(row, y, across) -> SafeString:
     return _all(parts)
 
 
-def _legend(top) -> SafeString:
+def _legend(top: float) -> SafeString:
     return _key([("heat-below", "< 0"), *((shade(edge), f"≥ {edge:g}") for edge in SHADES)], top)
 
 
-def _key(entries, top) -> SafeString:
+def _key(entries: list[tuple[str, str]], top: float) -> SafeString:
     """What the shades ``entries`` (class, words) mean, in one row."""
     wide = (100 - NAMES) / len(entries)
     parts = []

@@ -20,7 +20,7 @@ LETTERS = 120
 STYLE = (
     'text{font:12px "DejaVu Sans","Liberation Sans",Arial,"Noto Sans",sans-serif;fill:#444}'
     ".axis,.caption{fill:#111}.on-dark{fill:#fff}.on-light{fill:#111}.chart{overflow:visible}"
-    ".mark{fill:#205493}.line{stroke:#205493;stroke-width:2}.grid{stroke:#ddd}"
+    ".mark{fill:#205493}.over{fill:#b3541e}.line{stroke:#205493;stroke-width:2}.grid{stroke:#ddd}"
     ".reference{stroke:#333;stroke-dasharray:4 3}.band{fill:#205493;fill-opacity:.2}"
     ".heat-none{fill:none;stroke:#ccc}.heat-below{fill:#d9a38f}.heat-0{fill:#e9eef4}"
     ".heat-1{fill:#c7d4e4}.heat-2{fill:#a1b7d0}.heat-3{fill:#587fae}.heat-4{fill:#205493}"
@@ -30,7 +30,7 @@ STYLE = (
 def svg(chart: str, caption: str) -> SafeString:
     """A chart of ``charts`` as a document of its own, on white, its caption below it."""
     lines = _lines(caption)
-    tall = float(re.search(r' height="([\d.]+)"', chart)[1])
+    tall = float(re.findall(r' height="([\d.]+)"', chart)[0])
     height = tall + LINE * (len(lines) + 1) + 2 * MARGIN
     places = ((MARGIN, MARGIN + tall + LINE * n, line) for n, line in enumerate(lines, start=2))
     text = format_html_join("", '<text class="caption" x="{}" y="{}">{}</text>', places)
