@@ -19,6 +19,11 @@ CALL = re.compile(
     r"\b(?P<name>n?gettext|_)\(\s*(?P<one>u?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"))"
 )
 PLACEHOLDER = re.compile(r"%\([a-z_]+\)[sd]|\{[a-z_]+\}")
+# A sign of half width beside a Chinese one, and the forms that Korean pages do without.
+HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:!?]|[,;:!?][\u4e00-\u9fff]")
+STIFF = re.compile(r"십시오|니까\?")
+# Not sentences: the values of the filter yesno, which commas divide.
+VALUES = re.compile("yes,.*")
 
 
 def of_python(path: Path) -> set[str]:
@@ -90,3 +95,33 @@ def test_a_catalogue_is_compiled_as_it_is_written_and_only_when_it_changed(local
     assert {entry.msgid: said(entry) for entry in compiled} == {
         entry.msgid: said(entry) for entry in catalogue(locale) if not entry.obsolete
     }
+
+
+@pytest.mark.parametrize(("locale", "unwanted"), [("zh_Hans", HALF_WIDTH), ("ko", STIFF)])
+def test_chinese_has_signs_of_full_width_and_korean_asks_politely_and_plainly(locale, unwanted):
+    wrong = [
+        text
+        for entry in catalogue(locale)
+        if not VALUES.fullmatch(entry.msgid)
+        for text in said(entry)
+        if unwanted.search(text)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("locale", "erase", "delete"),
+    [("zh_Hans", "抹除", "删除"), ("ko", "지[우워웠운울움웁]", "삭제")],
+)
+def test_erasing_and_deleting_are_two_words_and_each_is_the_same_everywhere(locale, erase, delete):
+    erased = re.compile(r"\beras(e|es|ed|ing)\b", re.IGNORECASE)
+    deleted = re.compile(r"\bdelet(e|es|ed|ing)\b", re.IGNORECASE)
+    words = {True: erase, False: delete}
+    wrong = [
+        text
+        for entry in catalogue(locale)
+        if bool(erased.search(entry.msgid)) != bool(deleted.search(entry.msgid))
+        for text in said(entry)
+        if not re.search(words[bool(erased.search(entry.msgid))], text)
+    ]
+    assert wrong == []
