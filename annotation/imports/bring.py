@@ -98,8 +98,18 @@ def bring(
         dry_run=dry_run,
         check=check,
     )
-    unknown = [] if mapping.has("conversation") else mappings.unknown(mapping, result.columns)
-    return Brought(result.counts, result.faults.rows, result.faults.count, unknown)
+    return Brought(
+        result.counts,
+        result.faults.rows,
+        result.faults.count,
+        _unknown(mapping, result.columns, table),
+    )
+
+
+def _unknown(mapping: Mapping, columns: list[str], table: Table) -> list[str]:
+    if mapping.has("conversation"):
+        return []
+    return mappings.unknown(mapping, columns, [row for _line, row in tables.sample(table, SAMPLE)])
 
 
 def bring_bundle(study: Study | None, table: Table, *, by=None) -> tuple[str, Brought]:

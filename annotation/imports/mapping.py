@@ -73,6 +73,7 @@ _BY_NAME = {
     for target, names in _NAMES.items()
     for name in (*names.split(), re.sub("[^a-z0-9]", "", target))
 } | {target: target for target in TARGETS if target != "conversation"}  # more often a question
+TYPES = ("specific", "spedific", "general")  # the published PersonaFeedback has both spellings
 LENGTHS = {"label": 60, "worker": 90, "id": 200}
 
 
@@ -185,15 +186,31 @@ def propose(rows: Iterable[dict]) -> Mapping | None:
                 places[place] = value
     columns: dict[str, tuple[str, ...]] = {}
     # Whole columns first; what is inside a column where no column has the name.
-    for place in sorted(places, key=lambda place: place.count(".") + place.count("[")):
+    for place in sorted(places, key=_rank):
         target = _target(place, places[place])
         if target and target not in columns:
             columns[target] = (place,)
+        elif target == "persona" and _is_id(columns["persona"][0]):
+            columns.setdefault("id", columns["persona"])
+            columns["persona"] = (place,)
     _tidy(columns, places)
     try:
         return checked(Mapping(columns))
     except MappingError:
         return None
+
+
+def _rank(place: str) -> int:
+    return place.count(".") + place.count("[")
+
+
+def _is_id(place: str) -> bool:
+    return place.lower().endswith("id")
+
+
+def has_type(value) -> bool:
+    """Whether a cell holds a type of question."""
+    return str(value).strip().lower() in TYPES
 
 
 def _target(place: str, value) -> str | None:
@@ -207,6 +224,8 @@ def _target(place: str, value) -> str | None:
     if "[" in place:
         return None
     target = _BY_NAME.get(name)
+    if target == "type" and not has_type(value):
+        return None
     limit = LENGTHS.get(target or "")
     if limit and not isinstance(value, int | float) and len(str(value)) > limit:
         return None
@@ -254,13 +273,15 @@ def text_of(turn: dict) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def unknown(mapping: Mapping, columns: Iterable[str]) -> list[str]:
-    """The columns of a file that the mapping leaves out, in order."""
+def unknown(mapping: Mapping, columns: Iterable[str], sample: Iterable[dict] = ()) -> list[str]:
+    """What the mapping leaves out: whole columns in order, then places inside columns of sample."""
     columns = list(columns)
-    if any("" in names for names in mapping.columns.values()):
+    read = [name for names in mapping.columns.values() for name in names]
+    if "" in read:
         return []
-    used = {paths.column_of(name, columns) for names in mapping.columns.values() for name in names}
-    return [name for name in columns if name not in used]
+    used = {paths.column_of(name, columns) for name in read}
+    inside = dict.fromkeys(place for row in sample for place in paths.unread(row, read))
+    return [*(name for name in columns if name not in used), *inside]
 
 
 def suggestion(column: str) -> str | None:

@@ -82,3 +82,13 @@ def leaves(record: dict, limit: int = 200) -> dict[str, object]:
         elif name:
             offer(value, str(name))
     return places
+
+
+def unread(record: dict, read: list[str]) -> list[str]:
+    """Places beside those that ``read`` takes of each object in a list: ``answers[].score``."""
+    lists = {name.partition("[]")[0] for name in read if "[]." in name}
+    return [
+        place
+        for place in leaves(record)
+        if "[]." in place and place.partition("[]")[0] in lists and place not in read
+    ]

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.imports import paths
-from annotation.imports.mapping import Mapping, MappingError, checked
+from annotation.imports.mapping import Mapping, MappingError, checked, has_type
 
 Columns = str | list[str]
 
@@ -196,6 +196,10 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
                     ),
                 }
             )
+    if "type" in columns and not any(
+        has_type(paths.value_at(row, columns["type"][0])) for row in rows
+    ):
+        del columns["type"]  # a column of that name means other things elsewhere
     if recipe.criteria and not {"score", "label"} & columns.keys():
         columns["score"] = tuple(_numbers(rows, columns))
     return checked(Mapping({key: names for key, names in columns.items() if names}, recipe.values))

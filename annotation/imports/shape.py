@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.core.errors import DomainError
 from annotation.histories.formats.corpora import CorpusRow, row_of
 from annotation.imports import paths
-from annotation.imports.mapping import Mapping, is_messages, role_of, text_of
+from annotation.imports.mapping import TYPES, Mapping, is_messages, role_of, text_of
 
 ID_LIMIT, ITEM_LIMIT, WORKER_LIMIT = 100, 200, 90
 ANSWERS_LIMIT, CRITERIA_LIMIT, CRITERION_LIMIT = 8, 12, 60
@@ -167,6 +167,8 @@ class _Reading:
             raise RowError(_("the persona is missing"))
         has_no_text = not self.mapping.has("prompt", "memory", "attribute")
         row.persona, row.profile = _persona(value, self.name if has_no_text else "")
+        if row.profile is None and self.mapping.columns.keys() <= {"persona", "id"}:
+            raise RowError(_("the persona has an id and no description: map its text, too"))
         if self.mapping.has("memory"):
             row.memory = clean(self.cell("memory") or "", "memory").strip()
         if self.mapping.has("attribute"):
@@ -179,8 +181,7 @@ class _Reading:
         for target in ("scenario", "language"):
             setattr(row, target, self.short(target))
         row.need = clean(self.cell("need") or "", "need")
-        kind = self.short("type").lower()
-        row.type = kind if kind in ("specific", "general") else "specific"
+        row.type = self.type()
         name = self.name
         if self.mapping.has("prompt"):
             row.prompt = self.prompt()
@@ -190,6 +191,12 @@ class _Reading:
             row.query = name if alone else digest("q", row.persona, row.prompt, row.need)
         elif name and self.mapping.has("answer", "answer_a", "label", "score"):
             row.query = name
+
+    def type(self) -> str:
+        text = self.short("type").lower() or "specific"
+        if text not in TYPES:
+            raise RowError(_("the type of a question is “specific” or “general”"))
+        return text.replace("spedific", "specific")
 
     def prompt(self) -> str:
         parts = []

@@ -126,7 +126,7 @@ def _map(request, study, row):
             return _start(request, study, row, form.cleaned_data)
     context |= {"form": form, "words": words, "preview": _preview(sample, mapping)}
     columns = bring.columns_of(records)
-    unknown = mappings.unknown(mapping, columns) if mapping else []
+    unknown = mappings.unknown(mapping, columns, records) if mapping else []
     context["unknown"] = [(name, mappings.suggestion(name)) for name in unknown]
     return render(request, "imports/map.html", context, status=400 if form.errors else 200)
 

@@ -199,6 +199,48 @@ def test_columns_are_recognised_by_their_names_and_a_near_name_is_asked_about(br
     assert labels("mine") == [(Item.objects.get().external_id, "choice", "y")]
 
 
+def test_a_value_inside_a_column_that_is_not_read_is_named(bring):
+    answers = [
+        {"id": "A", "system": "m1", "text": "Yes.", "human_score": 84.5},
+        {"id": "B", "system": "m2", "text": "No.", "human_score": 62},
+    ]
+    report = bring([{"source": "Is it?", "candidates": answers}], name="mine.jsonl")
+    assert counts(report) == [0, 1, 2, 1, 0, 0, 0]
+    assert report["unknown_columns"] == ["candidates[].human_score"]
+
+
+def test_an_unmapped_persona_takes_its_text_and_keeps_its_id(bring):
+    rows = [{"persona_id": "p-1", "statements": ["I bake.", "I knit."]}]
+    report = bring(rows, "--study", "people", name="mine.jsonl")
+    assert (counts(report)[0], report["unknown_columns"]) == (1, [])
+    persona = Persona.objects.get()
+    assert persona.external_id == "p-1"
+    assert persona.versions.get().profile == {"Statements": ["I bake.", "I knit."]}
+
+
+def test_a_persona_without_a_description_is_refused(bring):
+    with pytest.raises(CommandError, match="no description"):
+        bring("persona_id\np-1\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"), [("General", "general"), ("spedific", "specific"), ("", "specific")]
+)
+def test_a_type_of_question_is_read(bring, value, kept):
+    bring(f"prompt,type\nWhy?,{value}\nHow?,general\n")
+    assert Query.objects.get(text="Why?").type == kept
+
+
+def test_a_wrong_type_of_question_is_a_faulty_line(bring):
+    report = bring("prompt,type\nWhy?,specific\nHow?,spezific\n")
+    assert [entry["line"] for entry in report["rejected"]] == [3]
+
+
+def test_a_column_called_type_with_other_values_is_not_read(bring):
+    report = bring("prompt,type\nWhy?,open\n", "--recipe", "prompts")
+    assert (counts(report)[1], report["unknown_columns"]) == (1, ["type"])
+
+
 def test_votes_come_after_their_items_in_a_second_file(bring):
     bring("id,prompt,answer\ni1,p,a\ni2,p2,a2\n", "--recipe", "answers", "--study", "tea")
     votes = "id,annotator,label\ni1,x,Yes\ni1,y,No\ni2,x,Unsure\ni9,x,No\n"
