@@ -4,6 +4,7 @@ Everything happens in one transaction, so that a study has all of a file or noth
 file's own or are computed from the texts: the same file again changes nothing.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -230,7 +231,11 @@ class _Storing:
                ORDER BY min(line)"""
         )
         for chunk in chunks(rows, CHUNK):
-            records = [{"id": name, "profile": card or {"Name": name}} for name, card in chunk]
+            # Django's cursors give jsonb as text.
+            records = [
+                {"id": name, "profile": json.loads(profile) if profile else {"Name": name}}
+                for name, profile in chunk
+            ]
             curate.save_all(self.study, records, by=self.by)
 
     def memories(self) -> None:
