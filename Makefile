@@ -16,7 +16,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock require
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test bench chaos drill fuzz lint lint-types locks machines mutants proofs short-proofs sbom clean dev
+.PHONY: help up test bench blindness chaos drill fuzz lint lint-types locks machines mutants proofs short-proofs sbom xss clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -27,6 +27,8 @@ help:
 	@echo "make proofs  what takes long: each test file alone, three studies, mutants, drill, fuzz, the kill run"
 	@echo "make short-proofs  some minutes of each: drill, fuzz, kill run, the mutants of one module"
 	@echo "make fuzz    send broken requests to every route (EXAMPLES=1020 to each)"
+	@echo "make xss     put 700 hostile texts into every field and open every page in Chromium"
+	@echo "make blindness  look for the origin of answers in 2,000 judging pages, with classifiers"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
 	@echo "make lint    ruff, the import contracts, the templates' format and mypy"
 	@echo "make dev     only install what the four above need"
@@ -47,6 +49,12 @@ chaos: $(INSTALLED_DEV)
 
 fuzz: $(INSTALLED_DEV)
 	ATTUNE_FUZZ_EXAMPLES=$(EXAMPLES) $(RUN) -m pytest -n 2 --dist worksteal tests/security/test_fuzz.py tests/security/test_schema_fuzz.py
+
+xss: $(INSTALLED_DEV) $(CHROMIUM)
+	ATTUNE_XSS_TEXTS=700 $(RUN) -m pytest tests/browser/test_hostile_text.py
+
+blindness: $(INSTALLED_DEV)
+	ATTUNE_BLIND_PAGES=2000 $(RUN) -m pytest tests/security/test_blindness_learned.py
 
 sbom: $(INSTALLED_DEV)
 	@mkdir -p -m 0700 var
@@ -79,7 +87,7 @@ machines: $(INSTALLED_DEV)
 proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	for file in $$(git ls-files 'tests/**/test_*.py'); do $(RUN) -m pytest "$$file" || exit 1; done
 	demo/three_studies.sh
-	$(MAKE) mutants drill fuzz chaos machines
+	$(MAKE) mutants drill fuzz xss blindness chaos machines
 
 short-proofs: $(INSTALLED_DEV)
 	$(MAKE) drill
