@@ -30,16 +30,26 @@ class KindVotes(reading.StudyVotes):
 def study_votes(slug: str, task: str = "") -> reading.StudyVotes:
     """The votes of a study's task of any kind; see ``reading.study_votes``.
 
-    ``task`` may be ``NAME:CRITERION`` of a feedback task. Raises VotesError as that does, and where
+    ``task`` may be ``NAME:CRITERION`` of a feedback task; without one, a study whose votes are all
+    of these kinds has its first task with votes. Raises VotesError as that does, and where
     a feedback task's criterion is missing or unknown.
     """
     name, _, criterion = task.partition(":")
+    name = name or _default(slug)
     study = Study.objects.filter(slug=slug, tasks__name=name).first() if name else None
     definition = study and study.tasks.filter(name=name).order_by("-version").first()
     kind = definition and kind_of(definition.kind)
     if kind is None or kind.COUNTED or kind.LEVEL == "none":
         return reading.study_votes(slug, task)
     return read(study, definition, criterion)
+
+
+def _default(slug: str) -> str:
+    """The first task of these kinds with votes, where no counted task of the study has any."""
+    study = Study.objects.filter(slug=slug).first()
+    if study is None or reading.items(study).filter(given__gt=0).exists():
+        return ""
+    return next((definition.name for definition in newest(study)), "")
 
 
 def newest(study, task: str = "", withdrawn: list[int] | None = None) -> list:
@@ -117,6 +127,8 @@ def read(study, definition, criterion: str = "") -> KindVotes:
     config, kind = config_of_task(definition), kind_of(definition.kind)
     if kind.SHAPE == "ranks":
         raise VotesError("Rankings have no single labels: their agreement is on the results page.")
+    if kind.SHAPE == "scores" and not criterion and len(config["criteria"]) == 1:
+        criterion = config["criteria"][0]
     if kind.SHAPE == "scores" and criterion not in config["criteria"]:
         names = ", ".join(f"{definition.name}:{name}" for name in config["criteria"])
         raise VotesError(f"Scores are compared one criterion at a time: name one of {names}.")

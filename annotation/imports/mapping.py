@@ -161,6 +161,8 @@ def checked(mapping: Mapping) -> Mapping:
                 "or an id and votes."
             )
         )
+    if mapping.has("label") and mapping.has("score"):
+        raise MappingError(_("A line is imported as a label or as scores: map one of them."))
     if mapping.has("label", "score") and not _answered(mapping):
         raise MappingError(_("Judgments need their answers or the id of an item."))
     return mapping

@@ -200,6 +200,8 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
         has_type(paths.value_at(row, columns["type"][0])) for row in rows
     ):
         del columns["type"]  # a column of that name means other things elsewhere
+    if "score" in columns:
+        columns.pop("label", None)
     if recipe.criteria and not {"score", "label"} & columns.keys():
         columns["score"] = tuple(_numbers(rows, columns))
     return checked(Mapping({key: names for key, names in columns.items() if names}, recipe.values))

@@ -295,6 +295,8 @@ class _Reading:
             raise RowError(_("the annotator's name is longer than %d characters") % WORKER_LIMIT)
         if self.mapping.has("score"):
             scores = self.scores(row)
+            if not scores and self.mapping.refers:
+                raise RowError(_("the score is missing"))
             name = worker or self.mapping.columns["score"][0]
             return [Vote(name, scores=scores, **common)] if scores else []
         columns = self.mapping.columns["label"]
@@ -338,7 +340,11 @@ class _Reading:
         if isinstance(value, dict):
             for key, entry in value.items():
                 # {"grammar": 3} or {"bart": {"grammar": 3}}
-                if isinstance(entry, dict) and key in names:
+                if isinstance(entry, dict):
+                    if key not in names:
+                        raise RowError(
+                            _("the scores of “%s” belong to no answer of this line") % key[:60]
+                        )
                     for criterion, number in entry.items():
                         if not isinstance(number, list | dict):
                             self.add(scores, names.index(key) + 1, criterion, number)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from annotation.agreement import recompute
 from annotation.agreement.models import AgreementResult
@@ -40,6 +40,43 @@ def test_yes_unsure_and_no_are_three_points(bring):  # noqa: F811
     report = bring(text, *more, "--map=label=is_safe", "--study", "tea")
     assert counts(report) == [0, 1, 1, 1, 3, 0, 3]
     assert list(Score.objects.order_by("pk").values_list("score", flat=True)) == [3, 2, 1]
+
+
+ANSWERS = "id,prompt,answer\ni,p,a\nj,q,b\n"
+
+
+def test_a_line_without_a_score_of_an_item_is_a_faulty_line(bring):  # noqa: F811
+    bring(ANSWERS, "--recipe", "answers", "--study", "tea")
+    text = "id,annotator,quality\ni,x,4\nj,x,\n"
+    report = bring(text, "--recipe", "ratings", "--study", "tea", name="scores.csv")
+    assert report["rejected"] == [{"line": 3, "reason": "the score is missing"}]
+
+
+def test_scores_of_an_answer_that_the_line_does_not_hold_are_refused(bring):  # noqa: F811
+    bring(ANSWERS, "--recipe", "answers", "--study", "tea")
+    rows = [{"id": "i", "annotator": "x", "ratings": {"bart": {"overall": 40}}}]
+    with pytest.raises(CommandError, match="the scores of “bart” belong to no answer of this line"):
+        bring(rows, "--recipe", "ratings", "--study", "tea", name="scores.jsonl")
+
+
+def test_a_label_and_a_score_are_not_mapped_together(bring):  # noqa: F811
+    columns = ("id=id", "worker=annotator", "label=label", "score=score")
+    with pytest.raises(CommandError, match="map one of them"):
+        bring("id,annotator,label,score\ni,x,yes,4\n", *(f"--map={pair}" for pair in columns))
+
+
+def test_the_recipe_of_ratings_reads_scores_and_names_the_label_it_leaves(bring):  # noqa: F811
+    bring(ANSWERS, "--recipe", "answers", "--study", "tea")
+    text = "id,annotator,label,score\ni,x,yes,4\n"
+    report = bring(text, "--recipe", "ratings", "--study", "tea", name="scores.csv")
+    assert (report["scores"], report["unknown_columns"]) == (1, ["label"])
+
+
+def test_a_study_of_one_criterion_needs_no_name_for_its_agreement(bring, capsys):  # noqa: F811
+    text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,4\n"
+    bring(text, "--recipe", "ratings", "--study", "tea")
+    call_command("agreement", "tea", "--json", "--bootstrap", "0")
+    assert json.loads(capsys.readouterr().out)["percent_agreement"]["value"] == 1.0
 
 
 @pytest.mark.skipif(not DICES.exists(), reason="the excerpt of DICES-990 is not on this machine")
