@@ -2,6 +2,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from annotation.judging.kinds import KINDS
+from annotation.judging.kinds.body import whole
 from annotation.studies.models import Study
 
 KIND_NAMES = list(KINDS)
@@ -76,7 +77,7 @@ class SlotSerializer(serializers.Serializer):
         return [{"value": n, "label": name} for n, name in enumerate(names, start=1)]
 
 
-BODIES = [kind.Body for kind in KINDS.values()]
+BODIES = [whole(kind.Body) for kind in KINDS.values()]
 
 
 class TrainingSerializer(serializers.Serializer):

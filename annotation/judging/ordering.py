@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 # Rows of a Latin square: over its rows every answer stands once in every place. Three answers have
 # two squares; alternating them lets every answer follow every other one.
-_SQUARES = {
+_SQUARES: dict[int, list[list[tuple[int, ...]]]] = {
     2: [[(1, 2), (2, 1)]],
     3: [[(1, 2, 3), (2, 3, 1), (3, 1, 2)], [(1, 3, 2), (3, 2, 1), (2, 1, 3)]],
 }
@@ -56,7 +56,8 @@ def pairs(
     rng = _rng(seed)
     rng.shuffle(every)
     # The stored order must not follow the order of generation either.
-    return [tuple(rng.sample(pair, 2)) for pair in every[:count]]
+    drawn = (rng.sample(pair, 2) for pair in every[:count])
+    return [(first, second) for first, second in drawn]
 
 
 def triple(candidates: Sequence[str], texts: Sequence[str], seed: str) -> tuple[str, ...] | None:

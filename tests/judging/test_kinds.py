@@ -15,7 +15,7 @@ from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
 
 # What the interface has no default for.
-OF_ITS_OWN = ("plan", "labels", "read", "typed", "answers", "of_label", "label_words")
+OF_ITS_OWN = ("plan", "labels", "answer", "Body", "typed", "answers", "of_label", "label_words")
 # A gold response has no row in a bundle: its claims are judged in tests/judging/test_desk.py.
 IN_BUNDLES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
 
@@ -104,7 +104,7 @@ def test_what_no_file_can_hold_of_a_kind_is_refused(code):
         except DomainError as refusal:
             assert refusal.sentence
         else:
-            assert body.keys() <= KINDS[code].Body().fields.keys()
+            assert body.keys() <= KINDS[code].Body.model_fields.keys()
     else:
         with pytest.raises(DomainError, match="judgments of this kind cannot be imported"):
             KINDS[code].imported_body(judgment)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.core import records
 from annotation.core.errors import DomainError
-from annotation.judging.kinds.common import REASON_LIMIT
+from annotation.judging.kinds.body import REASON_LIMIT
 from annotation.judging.work.submit import read_seconds
 
 REQUIRED = ("task", "worker", "label")

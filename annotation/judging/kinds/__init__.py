@@ -16,6 +16,7 @@ from annotation.judging.kinds.preference.kind import PreferenceKind
 from annotation.judging.kinds.ranking.kind import RankingKind
 from annotation.judging.kinds.relevance.kind import RelevanceKind
 from annotation.judging.kinds.selection.kind import SelectionKind
+from annotation.studies.models import TaskDefinition
 
 KINDS: dict[str, Kind] = {
     kind.CODE: kind
@@ -44,12 +45,12 @@ def config_of(name: str, stored: dict) -> dict:
     return common.CONFIG | kind_of(name).DEFAULTS | stored
 
 
-def config_of_task(task) -> dict:
+def config_of_task(task: TaskDefinition) -> dict:
     """``config_of`` a TaskDefinition."""
     return config_of(task.kind, task.config)
 
 
-def codes(**properties) -> list[str]:
+def codes(**properties: Any) -> list[str]:
     """The names of the kinds with these ``properties``, as ``codes(SHAPE="label")``."""
     return [
         code

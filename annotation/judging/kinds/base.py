@@ -10,7 +10,7 @@ is what people agree on or not: a text where SHAPE is "label", else a dictionary
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 from django.db import connection
 from django.db.models import Expression, F, Model, TextField, Value
@@ -24,9 +24,18 @@ from annotation.judging.kinds.body import Body
 from annotation.judging.kinds.form import TaskForm
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
+from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.judging.tables import Item, Judgment
+from annotation.studies.models import Study, TaskDefinition
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 Label = str | dict[str, Any]
+# The answer of a kind, its body in the API, and its label.
+A = TypeVar("A", bound="Answer")
+B = TypeVar("B", bound=Body)
+L = TypeVar("L", bound=Label)
 
 
 @dataclass(frozen=True)
@@ -48,17 +57,17 @@ class Answer(Protocol):
     def detail(self) -> str: ...
 
 
-class Kind(Protocol):
+class Kind(Protocol[A, B, L]):
     """One kind of judgment; see the module."""
 
     # Name in the database, in bundles and in the API; the templates are named like it.
     CODE: ClassVar[str]
     # What annotators do, in words, and what the page asks them.
-    NAME: ClassVar[str]
-    QUESTION: ClassVar[str]
+    NAME: ClassVar["StrOrPromise"]
+    QUESTION: ClassVar["StrOrPromise"]
     MODEL: ClassVar[type[Judgment]]
     Form: ClassVar[type[TaskForm]]
-    Body: ClassVar[type[Body]]
+    Body: type[B]
     # What its items must have: of "query", "options", "attribute", "gold".
     ASKS: ClassVar[tuple[str, ...]]
     DEFAULTS: ClassVar[dict[str, Any]] = {}
@@ -83,11 +92,13 @@ class Kind(Protocol):
     def tour(self) -> str:
         return f"judging/tours/{self.CODE}.html"
 
-    def check_config(self, config: dict) -> dict:
+    def check_config(self, config: Config) -> dict:
         """Return ``config`` with its defaults; DomainError names what is wrong with it."""
         return common.check_config(self.CODE, config, self.DEFAULTS)
 
-    def form(self, data=None, *, study, task=None) -> TaskForm:
+    def form(
+        self, data: Data | None = None, *, study: Study, task: TaskDefinition | None = None
+    ) -> TaskForm:
         """The form that defines a task of this kind, or the next version of ``task``."""
         return self.Form(data, kind=self, study=study, task=task)
 
@@ -112,51 +123,61 @@ class Kind(Protocol):
         """The API's body that stands for ``judgment``; DomainError where it has none."""
         raise DomainError(_("judgments of this kind cannot be imported"))
 
-    def options_range(self, config: dict) -> tuple[int, int]:
+    def options_range(self, config: Config) -> tuple[int, int]:
         """The least and the greatest number of answers that an item shows."""
         return (0, 0) if "options" not in self.ASKS else (config["options"], config["options"])
 
-    def together(self, config: dict) -> bool:
+    def together(self, config: Config) -> bool:
         """Whether all items of one query are judged on one screen, an answer each.
 
         The fields of such an answer are named after it: ``NAME-SLOT``.
         """
         return False
 
-    def plan(self, study, task, scope: Scope = EVERYTHING) -> Iterator[dict]:
+    def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         """Rows (for ``batches.open.add_items``) of the items in ``scope`` that ``task`` lacks."""
         ...
 
-    def lacking(self, study, task, scope: Scope = EVERYTHING) -> Lacking | None:
+    def lacking(
+        self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING
+    ) -> Lacking | None:
         """What keeps further items from being planned; None where nothing does."""
         return None
 
-    def labels(self, config: dict) -> list[str]:
+    def labels(self, config: Config) -> list[str]:
         """Every label of an answer; of scores or parts, every value of one part."""
         ...
 
-    def expected(self, value, row: dict, config: dict) -> Label:
+    def expected(self, value: Any, row: dict, config: Config) -> L:
         """The label that ``expected`` of a bundle's check stands for; DomainError for no label."""
-        return expect(value, {label: label for label in self.labels(config)})
+        return cast(L, expect(value, {label: label for label in self.labels(config)}))
 
     # An answer, from the page to the database
 
-    def read(self, data, held) -> Answer:
+    def read(self, data: Data, held: Held) -> A:
         """The answer of a form or an API body to the slot ``held`` (work.submit.Held).
 
         Raises DomainError with a sentence for the annotator.
         """
+        return self.answer(self.Body.read(self.fields_sent(data, held), held), held)
+
+    def fields_sent(self, data: Data, held: Held) -> Data:
+        """``data`` under the names of Body, where a form's fields are named otherwise."""
+        return data
+
+    def answer(self, body: B, held: Held) -> A:
+        """The answer that a Body holds; DomainError has a sentence for the annotator."""
         ...
 
-    def columns(self, answer, held) -> dict[str, Any]:
+    def columns(self, answer: A, held: Held) -> dict[str, Any]:
         """The columns of MODEL's row apart from those of every judgment."""
         return {}
 
-    def parts(self, answer, held, judgment: int) -> list[Model]:
+    def parts(self, answer: A, held: Held, judgment: int) -> Sequence[Model]:
         """Rows beside the one of MODEL, all of one table, not stored yet."""
         return []
 
-    def store(self, answer, held, **common) -> Judgment:
+    def store(self, answer: A, held: Held, **common: Any) -> Judgment:
         """Add the judgment; part of the caller's transaction."""
         judgment = self.MODEL(**self.columns(answer, held), **common)
         sql.insert(judgment)
@@ -165,7 +186,7 @@ class Kind(Protocol):
             type(parts[0])._base_manager.bulk_create(parts)
         return judgment
 
-    def store_many(self, rows: Sequence[tuple[Any, Any, dict]]) -> None:
+    def store_many(self, rows: Sequence[tuple[A, Held, dict[str, Any]]]) -> None:
         """``store`` of each (answer, held, common) of ``rows``, in three statements."""
         judgments = Judgment.objects.bulk_create(Judgment(**common) for _, _, common in rows)
         children, parts = [], []
@@ -183,15 +204,15 @@ class Kind(Protocol):
         if parts:
             type(parts[0])._base_manager.bulk_create(parts, batch_size=5_000)
 
-    def typed(self, answer, shown) -> dict[str, list[str]]:
+    def typed(self, answer: A, shown: Ordered) -> dict[str, list[str]]:
         """The form's fields that would give this answer again."""
         ...
 
-    def context(self, shown, typed) -> dict:
+    def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         """The template's variables apart from the shown item."""
         return {}
 
-    def scale(self, config: dict) -> list[str]:
+    def scale(self, config: Config) -> list[str]:
         """The names of the points of a scale, from 1; [] where there is none."""
         return []
 
@@ -202,11 +223,11 @@ class Kind(Protocol):
         """The name under which a Judgment reaches its row of MODEL."""
         return str(self.MODEL._meta.model_name)
 
-    def answers(self, judgments: Collection[int]) -> dict[int, Any]:
+    def answers(self, judgments: Collection[int]) -> dict[int, A]:
         """{judgment's id: its answer}, in as few statements as there are tables."""
         ...
 
-    def answer_of(self, judgment: Judgment) -> Any:
+    def answer_of(self, judgment: Judgment) -> A:
         """The answer that one stored judgment holds."""
         return self.answers([judgment.pk])[judgment.pk]
 
@@ -221,69 +242,69 @@ class Kind(Protocol):
         """``detail`` of an answer as text in SQL; of the same kinds as ``label_column``."""
         return Value("", output_field=TextField())
 
-    def choice_column(self, config: dict, path: str = "") -> Expression | F:
+    def choice_column(self, config: Config, path: str = "") -> Expression | F:
         """``choice`` of the label in SQL, as ``label_column``."""
         return self.label_column(path)
 
     # What answers mean
 
-    def of_label(self, label: Label) -> Any:
+    def of_label(self, label: L) -> A:
         """The answer that a bare label stands for (a ruling, what a check expects)."""
         ...
 
-    def as_shown(self, answer, order, config: dict) -> Any:
+    def as_shown(self, answer: A, order: Sequence[int], config: Config) -> A:
         """The answer with places as shown (``order``: canonical numbers) instead of numbers."""
         return answer
 
-    def choice(self, label: Label, config: dict) -> Label:
+    def choice(self, label: L, config: Config) -> L:
         """The label without its degree: on a scale from one option to another, the side."""
         return label
 
-    def choices(self, config: dict) -> list[str]:
+    def choices(self, config: Config) -> list[str]:
         """Every value of ``choice``."""
         return self.labels(config)
 
-    def agrees(self, label: Label, expected: Label, config: dict) -> bool:
+    def agrees(self, label: L, expected: L, config: Config) -> bool:
         """Whether an answer counts as the expected one: by default, the same choice."""
         return self.choice(label, config) == self.choice(expected, config)
 
-    def label_words(self, label: Label, config: dict) -> str:
+    def label_words(self, label: str, config: Config) -> str:
         """One label in words; options are called "Answer 1", "Answer 2", ..."""
         ...
 
-    def words(self, answer, config: dict) -> list[str]:
+    def words(self, answer: A, config: Config) -> list[str]:
         """An answer in words, a line or more."""
-        return [self.label_words(answer.label, config)]
+        return [self.label_words(str(answer.label), config)]
 
-    def remarks(self, answer, config: dict) -> list[str]:
+    def remarks(self, answer: A, config: Config) -> list[str]:
         """What was written about parts of the answer, a line each."""
         return []
 
     # A form that asks for a label (rulings and checks)
 
-    def fields(self, item: Item, config: dict) -> list[Field]:
+    def fields(self, item: Item, config: Config) -> list[Field]:
         """What a form must ask to get a label of ``item``."""
         return [Field("", _("Label"), self.label_choices(config))]
 
-    def label_choices(self, config: dict) -> list[tuple[str, str]]:
+    def label_choices(self, config: Config) -> list[tuple[str, str]]:
         return [(label, self.label_words(label, config)) for label in self.labels(config)]
 
-    def label_of(self, parts: dict[str, str]) -> Label:
+    def label_of(self, parts: dict[str, str]) -> L:
         """The label that a form's values by part give; DomainError where they give none."""
-        return parts.get("", parts)
+        return cast(L, parts.get("", parts))
 
     # Exports: releases, the API, a person's own data
 
-    def label_json(self, label: Label, ids: dict[int, str]) -> Label:
+    def label_json(self, label: L, ids: dict[int, str]) -> Label:
         """A label with options under ``ids`` ({canonical number: id})."""
         return label
 
-    def answer_json(self, answer, ids: dict[int, str]) -> Label:
+    def answer_json(self, answer: A, ids: dict[int, str]) -> Label:
         """An answer with options under ``ids``: its label, or of several parts all of them."""
-        return self.label_json(answer.label, ids)
+        return self.label_json(cast(L, answer.label), ids)
 
 
-def expect(value, labels: dict[str, str]) -> str:
+def expect(value: Any, labels: dict[str, str]) -> str:
     """The label of ``value``, one of ``labels``; DomainError lists those that there are."""
     name = str(value) if type(value) is int else value
     if not isinstance(name, str) or name not in labels:
@@ -295,8 +316,8 @@ def listed(names: Collection[str]) -> str:
     return ", ".join(f"“{name}”" for name in names)
 
 
-def answer_name(number: int | None) -> str:
-    """An option in words, by its number or place; None where the place is unknown."""
+def answer_name(number: int) -> str:
+    """An option in words, by its number or place; 0 where the place is unknown."""
     return _("Answer %(n)d") % {"n": number} if number else _("One of the answers")
 
 

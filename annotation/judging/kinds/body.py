@@ -1,22 +1,227 @@
-"""The part of the API's body that every kind has; it documents, ``Kind.read`` checks."""
+"""Bodies of the API, by which forms are read too: the one place for what a valid answer is.
 
-from rest_framework import serializers
+A kind's ``Body`` has what this kind alone asks for, ``CommonBody`` what all of them take. Rules may
+ask the task's settings and the item's options through the validation's context.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+)
+from pydantic_core import core_schema, from_json
+
+from annotation.core.errors import DomainError
+from annotation.judging.kinds import common
+from annotation.judging.kinds.slots import Data, Held
+
+REASON_LIMIT = 5_000
+MARKS_LIMIT = 50
+# PostgreSQL's text and JSON hold neither.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class Mark(serializers.Serializer):
-    option = serializers.CharField(help_text="An option's id.")
-    start = serializers.IntegerField(help_text="In characters of the option's text.")
-    end = serializers.IntegerField()
-    text = serializers.CharField()
-    sign = serializers.ChoiceField(choices=["+", "-"])
-    comment = serializers.CharField(required=False)
+@dataclass(frozen=True)
+class OneOf:
+    """A text that is one of ``values``."""
+
+    values: Sequence[str]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        return core_schema.literal_schema(list(self.values))
 
 
-class Body(serializers.Serializer):
+def asked(sentence: Any) -> WrapValidator:
+    """Whatever is wrong with the field, ``sentence`` says what to do, with words of the context."""
+
+    def check(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        try:
+            return handler(value)
+        except ValueError:
+            words = str(sentence) % context_of(info)
+            raise DomainError(words, code=info.field_name or "") from None
+
+    return WrapValidator(check)
+
+
+def context_of(info: ValidationInfo) -> dict[str, Any]:
+    """``config`` of the task and ``options`` of the item, with the words of sentences."""
+    return info.context or {}
+
+
+def written(setting: str, least: str = "") -> BeforeValidator:
+    """A text that the task's ``setting`` makes required, optional or off.
+
+    ``least`` is the setting with its fewest characters where it is required.
+    """
+
+    def check(value: Any, info: ValidationInfo) -> str:
+        config = context_of(info)["config"]
+        return text_of(value, config[setting], config[least] if least else 0)
+
+    return BeforeValidator(check)
+
+
+def text_of(value: Any, rule: str, least: int = 0) -> str:
+    """``value`` as text; DomainError where ``rule`` is "required" and it is missing or short."""
+    if value is not None and not isinstance(value, str):
+        raise DomainError(_("The reason must be text."), code="reason")
+    text = (value or "").strip()
+    if UNSTORABLE.search(text):
+        raise DomainError(_("The reason holds a character that cannot be stored."), code="reason")
+    if rule == "required" and not text:
+        raise DomainError(_("Say in a few words why you chose this answer."), code="reason")
+    if len(text) < least and rule == "required":
+        raise DomainError(
+            _("Please write at least %(n)d characters of feedback.") % {"n": least}, code="reason"
+        )
+    if len(text) > REASON_LIMIT:
+        raise DomainError(
+            _("The reason may have %(n)d characters.") % {"n": REASON_LIMIT}, code="reason"
+        )
+    return "" if rule == "off" else text
+
+
+def names(field: str, setting: str = "") -> BeforeValidator:
+    """A list of names that the task's ``setting`` lists, without a setting the tags; each once."""
+
+    def check(values: Any, info: ValidationInfo) -> list[str]:
+        return subset(
+            values, context_of(info)["config"][setting] if setting else common.TAGS, field
+        )
+
+    return BeforeValidator(check)
+
+
+def subset(values: Any, allowed: Collection[str], field: str) -> list[str]:
+    """The values in order, each once; DomainError for one that is not ``allowed``."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise DomainError(f"{field} must be a list of names.".capitalize(), code=field)
+    for value in sorted(set(values) - set(allowed)):
+        raise DomainError(
+            f"There is no “{value[:40]}” among the {field}. Known: {', '.join(sorted(allowed))}.",
+            code=field,
+        )
+    return sorted(set(values))
+
+
+def number(value: Any) -> Any:
+    """The digits of a form as a number; anything else as it is."""
+    digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 4
+    return int(value) if digits else value
+
+
+def _on_scale(value: int, info: ValidationInfo) -> int:
+    if value > context_of(info)["config"]["points"]:
+        raise ValueError
+    return value
+
+
+# A place on the task's scale, in a form as digits.
+Point = Annotated[int, Field(ge=1), AfterValidator(_on_scale), BeforeValidator(number)]
+
+
+class Body(BaseModel):
+    """Fields of an answer; what else was sent is left alone."""
+
+    model_config = ConfigDict(strict=True)
+
+    @classmethod
+    def read(cls, data: Data, held: Held, **words: Any) -> Self:
+        """The fields of ``data``, a form or an API body, to the slot ``held`` (work.submit.Held).
+
+        ``words`` complete the sentences. Raises DomainError with a sentence for the annotator.
+        """
+        values = {}
+        for name, field in cls.model_fields.items():
+            many = isinstance(data, QueryDict) and field.annotation == list[str]
+            value = common.values_of(data, name) if many else data.get(name)
+            # Where nothing is needed, null is nothing.
+            if value is not None or field.is_required():
+                values[name] = value
+        context = {"config": held.config, "options": held.options, **words}
+        return cls.model_validate(values, context=context)
+
+
+def _storable(text: str) -> str:
+    if UNSTORABLE.search(text):
+        raise ValueError
+    return text
+
+
+class Mark(Body):
+    option: str = Field(description="An option's id.")
+    start: int = Field(ge=0, description="In characters of the option's text.")
+    end: int = Field(le=1_000_000)
+    text: Annotated[str, Field(max_length=2_000), AfterValidator(_storable)]
+    sign: Literal["+", "-"]
+    comment: Annotated[str, Field(max_length=1_000), AfterValidator(_storable)] = ""
+
+
+def _from_json(value: Any) -> Any:
+    """The marks of a form, which are JSON text; nothing is no marks."""
+    return from_json(value) if isinstance(value, str) and value else value or []
+
+
+def _placed(marks: list[Mark], info: ValidationInfo) -> list[Mark]:
+    """The marks, if the task asks for them and each is a passage of one of the item's answers."""
+    ids = {option.candidate for option in context_of(info)["options"]}
+    fit = all(mark.option in ids and mark.start < mark.end for mark in marks)
+    if not fit or (marks and not context_of(info)["config"]["marks"]):
+        raise ValueError
+    return marks
+
+
+class CommonBody(Body):
     """What the body of every kind may have."""
 
-    reason = serializers.CharField(required=False)
-    flags = serializers.ListField(child=serializers.CharField(), required=False)
-    chips = serializers.ListField(child=serializers.CharField(), required=False)
-    marks = Mark(many=True, required=False)
-    seconds = serializers.FloatField(required=False, help_text="Active time.")
+    reason: Annotated[str, written("reason")] = Field("", validate_default=True)
+    flags: Annotated[list[str], names("flags")] = []
+    chips: Annotated[list[str], names("chips", "chips")] = []
+    marks: Annotated[
+        list[Mark],
+        Field(max_length=MARKS_LIMIT),
+        AfterValidator(_placed),
+        BeforeValidator(_from_json),
+        asked(gettext_lazy("The marked passages cannot be read.")),
+    ] = []
+    # Read by the submit: it is no part of what is judged.
+    seconds: SkipValidation[float | None] = Field(None, description="Active time.")
+
+
+def entry(fields: Any, *keys: str) -> dict:
+    """What ``fields`` hold under one key after another; {} where that is nothing with fields."""
+    for key in keys:
+        fields = fields.get(key) if isinstance(fields, dict) else None
+    return fields if isinstance(fields, dict) else {}
+
+
+def common_columns(data: Data, held: Held) -> dict[str, Any]:
+    """Reason, flags, chips and marks of a form or an API body, as they are stored."""
+    body = CommonBody.read(data, held)
+    numbers = {option.candidate: option.number for option in held.options}
+    marks = [
+        mark.model_dump() | {"option": numbers[mark.option], "comment": mark.comment.strip()}
+        for mark in body.marks
+    ]
+    return {"reason": body.reason, "flags": body.flags, "chips": body.chips, "marks": marks}
+
+
+def whole(body: type[Body]) -> type[BaseModel]:
+    """The body in the API of a kind with this ``Body``."""
+    return create_model(body.__name__, __base__=(body, CommonBody))

@@ -1,11 +1,15 @@
 """The form that defines a task; each kind adds the fields of its own settings, named like them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django import forms
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
@@ -23,11 +27,11 @@ class Lines(forms.CharField):
 
     widget = forms.Textarea(attrs={"rows": 4})
 
-    def prepare_value(self, value):
+    def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
 
-    def to_python(self, value) -> list[str]:
-        lines = (line.strip() for line in super().to_python(value).splitlines())
+    def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
+        lines = (line.strip() for line in (super().to_python(value) or "").splitlines())
         return [line for line in lines if line]
 
 
@@ -69,7 +73,14 @@ class TaskForm(forms.Form):
     )
     COMMON = ("question", "owner_only", "reason", "chips", "tags", "marks", "hidden", "guideline")
 
-    def __init__(self, data=None, *, kind, study, task: TaskDefinition | None = None):
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        kind: Any,
+        study: Study,
+        task: TaskDefinition | None = None,
+    ) -> None:
         self.kind, self.study = kind, study
         initial = None
         if task:
@@ -93,8 +104,8 @@ class TaskForm(forms.Form):
     def common(self) -> list:
         return [self[name] for name in self.COMMON if name in self.fields]
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
         if self.errors:
             return data
         self.newest = self.study.tasks.filter(name=data["name"]).order_by("-version").first()
@@ -111,7 +122,7 @@ class TaskForm(forms.Form):
             self.add_error(None, refusal.sentence)
         return data
 
-    def save(self, by) -> TaskDefinition:
+    def save(self, by: User) -> TaskDefinition:
         """Store the task, or the next version of it."""
         with transaction.atomic():
             # Two saves under one name would take the same version.

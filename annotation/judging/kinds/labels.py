@@ -1,13 +1,17 @@
 """Labels of an item: in words, and asked for by a form (rulings, what a check expects)."""
 
+from collections.abc import Sequence
+
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.base import Field, Label
+from annotation.judging.kinds.slots import Data
+from annotation.judging.tables import Item
 
 
-def words(item, label: Label | None, order=None) -> list[str]:
+def words(item: Item, label: Label | None, order: Sequence[int] | None = None) -> list[str]:
     """A label in words, a line or more; ``item`` comes with its batch's task.
 
     Answers are named by their places in ``order`` (canonical numbers as shown), or without it by
@@ -21,13 +25,13 @@ def words(item, label: Label | None, order=None) -> list[str]:
     return kind.words(kind.as_shown(answer, order, config) if order else answer, config)
 
 
-def fields(item) -> list[Field]:
+def fields(item: Item) -> list[Field]:
     """What a form must ask to get a label of ``item``."""
     task = item.batch.task
     return kind_of(task.kind).fields(item, config_of_task(task))
 
 
-def read(item, data) -> Label:
+def read(item: Item, data: Data) -> Label:
     """The label that a form's data give; DomainError where something is missing or unknown."""
     parts = {}
     for field in fields(item):

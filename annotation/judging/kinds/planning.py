@@ -1,7 +1,7 @@
 """Which items a task does not have yet; kinds make their rows from these."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
@@ -11,6 +11,7 @@ from annotation.judging import ordering
 from annotation.judging.tables import Item, ItemOption
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldResponse, Query
+from annotation.studies.models import Study, TaskDefinition
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Lacking:
 
 
 EVERYTHING = Scope()
-NAME_LIMIT = Item._meta.get_field("external_id").max_length
+NAME_LIMIT: int = Item._meta.get_field("external_id").max_length or 0
 
 
-def compared(study, task, scope) -> Iterator[dict]:
+def compared(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
     """Pairs or triples of a query's answers; ``again``, pairs that no item shows yet."""
     shown = _shown(study, task, scope)
     for query, candidates in answered(study, task, scope):
@@ -59,7 +60,7 @@ def compared(study, task, scope) -> Iterator[dict]:
             yield row(task, query, number, options)
 
 
-def grouped(study, task, scope) -> Iterator[dict]:
+def grouped(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
     """A query's answers, ``options`` of them at a time, in a seeded order; the last are fewer.
 
     ``again``, those that are in no item yet.
@@ -74,7 +75,7 @@ def grouped(study, task, scope) -> Iterator[dict]:
             yield row(task, query, number, options)
 
 
-def attributes(study, task, scope) -> Iterator[dict]:
+def attributes(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
     """Every attribute."""
     judged = Item.objects.filter(study=study, batch__task__name=task.name).exclude(attribute=None)
     new = Attribute.objects.filter(persona__study=study, persona__dropped_at=None)
@@ -87,7 +88,7 @@ def attributes(study, task, scope) -> Iterator[dict]:
         yield {"external_id": name, "attribute": attribute, "query": None}
 
 
-def attributes_by_query(study, task, scope) -> Iterator[dict]:
+def attributes_by_query(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
     """Every attribute of a person with every prompt of that person's."""
     items = Item.objects.filter(study=study, batch__task__name=task.name)
     planned = set(items.values_list("attribute_id", "query_id"))
@@ -102,7 +103,7 @@ def attributes_by_query(study, task, scope) -> Iterator[dict]:
                 yield {"external_id": name, "attribute": attribute, "query": query}
 
 
-def gold_responses(study, task, scope) -> Iterator[dict]:
+def gold_responses(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
     """The newest gold response of each query, once it has been split into claims."""
     newest = (
         GoldResponse.objects.filter(query__in=current(study, scope))
@@ -116,7 +117,7 @@ def gold_responses(study, task, scope) -> Iterator[dict]:
             yield {"external_id": name, "query": gold.query, "gold": gold}
 
 
-def row(task, query, number: int, options) -> dict:
+def row(task: TaskDefinition, query: Query, number: int, options: Iterable[int]) -> dict:
     """An item that shows ``options`` (candidates' ids), the ``number``-th of its query."""
     return {
         "external_id": item_name(task.name, query.external_id, f"v{query.version}-{number}"),
@@ -133,7 +134,9 @@ def item_name(*parts: str) -> str:
     return f"{name[: NAME_LIMIT - 17]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
-def answered(study, task, scope) -> list[tuple[Query, list[Candidate]]]:
+def answered(
+    study: Study, task: TaskDefinition, scope: Scope
+) -> list[tuple[Query, list[Candidate]]]:
     """Queries without an item in this task, ``again`` all of them, each with its answers."""
     queries = current(study, scope)
     if not scope.again:
@@ -148,7 +151,7 @@ def answered(study, task, scope) -> list[tuple[Query, list[Candidate]]]:
     return [(query, by_query.get(query.pk, [])) for query in queries]
 
 
-def _shown(study, task, scope: Scope) -> dict[int, list[set]]:
+def _shown(study: Study, task: TaskDefinition, scope: Scope) -> dict[int, list[set]]:
     """{query's id: the answers of each of its items in this task}, as far as ``again`` asks."""
     if not scope.again:
         return {}
@@ -159,7 +162,7 @@ def _shown(study, task, scope: Scope) -> dict[int, list[set]]:
     return {query: list(sets.values()) for query, sets in items.items()}
 
 
-def current(study, scope: Scope) -> QuerySet[Query]:
+def current(study: Study, scope: Scope) -> QuerySet[Query]:
     """The queries in ``scope`` that people judge, in their newest versions."""
     # Training personas train models: nothing that people judge is about them.
     queries = Query.objects.filter(study=study, replaced_at=None)
@@ -174,7 +177,9 @@ def current(study, scope: Scope) -> QuerySet[Query]:
     return queries.order_by("pk")
 
 
-def _sets_of(query, candidates, task, shown=()) -> list[tuple]:
+def _sets_of(
+    query: Query, candidates: list[Candidate], task: TaskDefinition, shown: Collection[set] = ()
+) -> list[tuple]:
     """The sets of answers that the next items of ``query`` show; never a pair that is ``shown``."""
     seed = f"{task.name}/{query.pk}"
     if task.config["options"] == 2:
@@ -187,7 +192,7 @@ def _sets_of(query, candidates, task, shown=()) -> list[tuple]:
     return []
 
 
-def _sets(candidates) -> list[list]:
+def _sets(candidates: list[Candidate]) -> list[list]:
     """Answers of one endpoint and model, an answer a strategy; the most complete set first."""
     if len(candidates) == 3 and len({candidate.endpoint for candidate in candidates}) == 1:
         return [candidates]
@@ -200,5 +205,5 @@ def _sets(candidates) -> list[list]:
     return sorted(answers, key=len, reverse=True)
 
 
-def _ids_and_texts(candidates) -> tuple[list, list]:
+def _ids_and_texts(candidates: list[Candidate]) -> tuple[list, list]:
     return [answer.pk for answer in candidates], [answer.text for answer in candidates]

@@ -16,6 +16,7 @@ from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import Kind, common, config_of, kind_of
+from annotation.judging.kinds.body import common_columns
 from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue, screens
 
@@ -275,7 +276,7 @@ def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgme
         replaces=replaces,
         revision=replaces.revision + 1 if replaces else 1,
         circumstances=common.circumstances(data) | common.flagged(data, held.shown),
-        **common.read(data, held.config, held.options),
+        **common_columns(data, held),
     )
     if held.counts and replaces:
         label = held.kind.answer_of(replaces).label

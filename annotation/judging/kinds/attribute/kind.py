@@ -1,19 +1,23 @@
 """Does an attribute hold that a model extracted from a conversation?"""
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from django.db.models import F
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core import sql
-from annotation.judging.kinds import base, common, planning
-from annotation.judging.kinds.attribute.form import AttributeBody
+from annotation.judging.kinds import base, planning
+from annotation.judging.kinds.attribute.form import AttributeBody, Cause, Verdict
 from annotation.judging.kinds.attribute.tables import AttributeVerdict
 from annotation.judging.kinds.form import TaskForm
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.planning import EVERYTHING, Scope
+from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
+from annotation.studies.models import Study, TaskDefinition
 
-Verdict, Cause = AttributeVerdict.Verdict, AttributeVerdict.Cause
 # Words of other tools.
 IMPORTED = {
     "yes": Verdict.ACCEPTED,
@@ -41,7 +45,7 @@ class Answer:
         return self.cause
 
 
-class AttributeKind(base.Kind):
+class AttributeKind(base.Kind[Answer, AttributeBody, str]):
     CODE = "attribute"
     NAME = gettext_lazy("judge extracted attributes")
     QUESTION = gettext_lazy("Does the conversation show that this is true of the person?")
@@ -50,40 +54,34 @@ class AttributeKind(base.Kind):
     Body = AttributeBody
     ASKS = ("attribute",)
 
-    def imported_config(self, file):
+    def imported_config(self, file: ImportedFile) -> Config | None:
         return {} if file.has("attribute") and not file.has("prompt") else None
 
-    def imported_body(self, judgment):
+    def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         label = judgment.label.lower()
         verdict = IMPORTED.get(label, label)
         return {"verdict": verdict, "cause": Cause.OTHER if verdict != Verdict.ACCEPTED else ""}
 
-    def plan(self, study, task, scope=planning.EVERYTHING):
+    def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.attributes(study, task, scope)
 
-    def labels(self, config: dict) -> list[str]:
+    def labels(self, config: Config) -> list[str]:
         return list(Verdict.values)
 
-    def read(self, data, held) -> Answer:
-        """``verdict`` and, for one that is not "accepted", ``cause``."""
-        sentence = _("Choose a verdict first.")
-        verdict = common.choice_of(data, "verdict", Verdict.values, sentence)
-        if verdict == Verdict.ACCEPTED:
-            return Answer(verdict)
-        sentence = _("Say what is wrong with the attribute.")
-        return Answer(verdict, common.choice_of(data, "cause", Cause.values, sentence))
+    def answer(self, body: AttributeBody, held: Held) -> Answer:
+        return Answer(body.verdict, body.cause)
 
-    def columns(self, answer: Answer, held) -> dict:
+    def columns(self, answer: Answer, held: Held) -> dict:
         return {"verdict": answer.verdict, "cause": answer.cause}
 
-    def typed(self, answer: Answer, shown) -> dict:
+    def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         return {"verdict": [answer.verdict], "cause": [answer.cause]}
 
-    def context(self, shown, typed) -> dict:
+    def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         chats = [_folded(messages) for messages in shown.evidence]
         return {"verdicts": Verdict.choices, "causes": Cause.choices, "chats": chats}
 
-    def answers(self, judgments) -> dict[int, Answer]:
+    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
         rows = AttributeVerdict.objects.filter(sql.among("pk", judgments))
         return {pk: Answer(*row) for pk, *row in rows.values_list("pk", "verdict", "cause")}
 
@@ -96,10 +94,10 @@ class AttributeKind(base.Kind):
     def of_label(self, label: str) -> Answer:
         return Answer(label)
 
-    def label_words(self, label: str, config: dict) -> str:
+    def label_words(self, label: str, config: Config) -> str:
         return str(Verdict(label).label)
 
-    def words(self, answer: Answer, config: dict) -> list[str]:
+    def words(self, answer: Answer, config: Config) -> list[str]:
         cause = f": {Cause(answer.cause).label}" if answer.cause else ""
         return [f"{self.label_words(answer.verdict, config)}{cause}"]
 

@@ -1,21 +1,25 @@
 """Keep, edit or drop each atomic claim of a gold response; what is left is the gold information."""
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core import sql
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import base, common, planning
-from annotation.judging.kinds.claims.form import ClaimsBody
+from annotation.judging.kinds import base, body, planning
+from annotation.judging.kinds.claims.form import ClaimBody, ClaimsBody, Verdict
 from annotation.judging.kinds.claims.tables import ClaimReview, ClaimVerdict
 from annotation.judging.kinds.form import TaskForm
+from annotation.judging.kinds.planning import EVERYTHING, Scope
+from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
+from annotation.judging.tables import Item
 from annotation.queries import grounding
 from annotation.queries.models import GoldClaim
-
-Verdict = ClaimVerdict.Verdict
+from annotation.studies.models import Study, TaskDefinition
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Answer:
         return {str(part.pk): part.verdict for part in self.parts}
 
 
-class ClaimsKind(base.Kind):
+class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
     CODE = "claims"
     NAME = gettext_lazy("check the claims of a gold response")
     QUESTION = gettext_lazy("Which claims belong to a right answer?")
@@ -54,35 +58,48 @@ class ClaimsKind(base.Kind):
     LEVEL = "none"
     SHAPE = "parts"
 
-    def plan(self, study, task, scope=planning.EVERYTHING):
+    def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.gold_responses(study, task, scope)
 
-    def labels(self, config: dict) -> list[str]:
+    def labels(self, config: Config) -> list[str]:
         return list(Verdict.values)
 
-    def expected(self, value, row: dict, config: dict):
+    def expected(self, value: Any, row: dict, config: Config) -> dict[str, str]:
         raise DomainError("a check of claims cannot come with a bundle")
 
-    def read(self, data, held) -> Answer:
-        """``claim-ID`` and ``text-ID`` of a form, or ``claims`` of an API body:
-        {claim id: {"verdict": keep|edit|drop, "text"}}.
-        """
-        claims = GoldClaim.objects.filter(response=held.gold).order_by("number")
-        return Answer(tuple(_part(data, claim, n) for n, claim in enumerate(claims, start=1)))
+    def fields_sent(self, data: Data, held: Held) -> Data:
+        """A form has ``claim-ID`` and ``text-ID``."""
+        if "claims" in data:
+            return data
+        claims = [name.removeprefix("claim-") for name in data if name.startswith("claim-")]
+        return {
+            "claims": {
+                claim: {"verdict": data[f"claim-{claim}"], "text": data.get(f"text-{claim}")}
+                for claim in claims
+            }
+        }
 
-    def parts(self, answer: Answer, held, judgment: int) -> list[ClaimVerdict]:
+    def answer(self, sent: ClaimsBody, held: Held) -> Answer:
+        claims = GoldClaim.objects.filter(response=held.gold).order_by("number")
+        parts = []
+        for n, claim in enumerate(claims.values_list("pk", flat=True), start=1):
+            part = ClaimBody.read(body.entry(sent.claims, str(claim)), held, n=n)
+            parts.append(Part(claim, part.verdict, part.text))
+        return Answer(tuple(parts))
+
+    def parts(self, answer: Answer, held: Held, judgment: int) -> list[ClaimVerdict]:
         return [
             ClaimVerdict(review_id=judgment, claim_id=part.pk, verdict=part.verdict, text=part.text)
             for part in answer.parts
         ]
 
-    def typed(self, answer: Answer, shown) -> dict:
+    def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         fields = {}
         for part in answer.parts:
             fields |= {f"claim-{part.pk}": [part.verdict], f"text-{part.pk}": [part.text]}
         return fields
 
-    def context(self, shown, typed) -> dict:
+    def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         response = shown.gold or ""
         claims = [
             {
@@ -97,7 +114,7 @@ class ClaimsKind(base.Kind):
         ungrounded = sum(1 for claim in claims if claim["missing"])
         return {"claims": claims, "verdicts": Verdict.choices, "ungrounded": ungrounded}
 
-    def answers(self, judgments) -> dict[int, Answer]:
+    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
         rows = ClaimVerdict.objects.filter(sql.among("review", judgments)).order_by(
             "review", "claim__number"
         )
@@ -112,27 +129,27 @@ class ClaimsKind(base.Kind):
         pairs = sorted(label.items(), key=lambda pair: int(pair[0]))
         return Answer(tuple(Part(int(claim), verdict) for claim, verdict in pairs))
 
-    def label_words(self, label: str, config: dict) -> str:
+    def label_words(self, label: str, config: Config) -> str:
         return str(Verdict(label).label)
 
-    def words(self, answer: Answer, config: dict) -> list[str]:
+    def words(self, answer: Answer, config: Config) -> list[str]:
         return [
             f"{_name(n)}: {Verdict(part.verdict).label}"
             for n, part in enumerate(answer.parts, start=1)
         ]
 
-    def remarks(self, answer: Answer, config: dict) -> list[str]:
+    def remarks(self, answer: Answer, config: Config) -> list[str]:
         parts = enumerate(answer.parts, start=1)
         return [f"{_name(n)}: {part.text}" for n, part in parts if part.text]
 
-    def fields(self, item, config: dict) -> list[base.Field]:
-        claims = item.gold.claims.order_by("number") if item.gold_id else []
+    def fields(self, item: Item, config: Config) -> list[base.Field]:
+        claims = item.gold.claims.order_by("number") if item.gold else []
         choices = self.label_choices(config)
         return [
             base.Field(str(claim.pk), _name(n), choices) for n, claim in enumerate(claims, start=1)
         ]
 
-    def label_json(self, label: dict, ids: dict[int, str]) -> dict:
+    def label_json(self, label: dict[str, str], ids: dict[int, str]) -> dict:
         """{the claim's number: verdict}."""
         numbers = dict(GoldClaim.objects.filter(pk__in=label).values_list("pk", "number"))
         return {str(numbers[int(claim)]): verdict for claim, verdict in label.items()}
@@ -147,24 +164,3 @@ class ClaimsKind(base.Kind):
 
 def _name(n: int) -> str:
     return _("Claim %(n)d") % {"n": n}
-
-
-def _part(data, claim: GoldClaim, n: int) -> Part:
-    fields = _fields(data, claim.pk)
-    sentence = _("Decide on claim %(n)d.") % {"n": n}
-    verdict = common.choice_of(fields, "verdict", Verdict.values, sentence)
-    if verdict != Verdict.EDIT:
-        return Part(claim.pk, verdict)
-    text = common.text_of(fields, "text", "optional")
-    if not text:
-        raise DomainError(_("Write the new text of claim %(n)d.") % {"n": n}, code="text")
-    return Part(claim.pk, verdict, text)
-
-
-def _fields(data, claim: int) -> dict:
-    """What was sent of one claim, as in the body of the API."""
-    if "claims" not in data:
-        return {"verdict": data.get(f"claim-{claim}"), "text": data.get(f"text-{claim}")}
-    claims = data["claims"]
-    fields = claims.get(str(claim)) if isinstance(claims, dict) else None
-    return fields if isinstance(fields, dict) else {}

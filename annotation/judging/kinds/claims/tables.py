@@ -26,5 +26,5 @@ class ClaimVerdict(models.Model):
             models.UniqueConstraint(fields=["review", "claim"], name="one_verdict_a_claim")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.claim}: {self.verdict}"

@@ -1,6 +1,8 @@
+from typing import Annotated, Any
+
 from django import forms
 from django.utils.translation import gettext_lazy, gettext_noop
-from rest_framework import serializers
+from pydantic import BeforeValidator, Field, SkipValidation, ValidationInfo
 
 from annotation.judging.kinds import body
 from annotation.judging.kinds.form import ASKED, Lines, TaskForm
@@ -59,14 +61,26 @@ class FeedbackForm(TaskForm):
         return self.cleaned_data["points"] or POINTS
 
 
-class ScoreBody(serializers.Serializer):
-    score = serializers.IntegerField(min_value=1, max_value=POINTS_LIMIT)
-    feedback = serializers.CharField(required=False)
-    chips = serializers.ListField(child=serializers.CharField(), required=False)
+def _feedback(value: Any, info: ValidationInfo) -> str:
+    """Nothing has a sentence of its own, which names what feedback is missing on."""
+    config = body.context_of(info)["config"]
+    if value in (None, "") and config["feedback"] == "required":
+        raise ValueError
+    return body.text_of(value, config["feedback"], config["least"])
+
+
+class ScoreBody(body.Body):
+    score: Annotated[body.Point, body.asked(gettext_lazy("Score “%(criterion)s” of answer %(n)d."))]
+    feedback: Annotated[
+        str,
+        BeforeValidator(_feedback),
+        body.asked(gettext_lazy("Write feedback on “%(criterion)s” of answer %(n)d.")),
+    ] = Field("", validate_default=True)
+    chips: Annotated[list[str], body.names("chips", "feedback_chips")] = []
 
 
 class FeedbackBody(body.Body):
-    answers = serializers.DictField(
-        child=serializers.DictField(child=ScoreBody()),
-        help_text="{option's id: {criterion: score}}, every option and criterion.",
+    # Each score is read with its answer and criterion, for the sentences.
+    answers: SkipValidation[dict[str, dict[str, ScoreBody]]] = Field(
+        description="{option's id: {criterion: score}}, every option and criterion."
     )

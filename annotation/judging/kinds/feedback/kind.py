@@ -1,15 +1,17 @@
 """Scores on a task's criteria, each with diagnostic feedback, for every answer."""
 
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core import sql
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds import base, body, common, planning
 from annotation.judging.kinds.feedback.form import (
     CRITERIA,
     OPTIONS_LIMIT,
@@ -17,8 +19,14 @@ from annotation.judging.kinds.feedback.form import (
     POINTS_LIMIT,
     FeedbackBody,
     FeedbackForm,
+    ScoreBody,
 )
 from annotation.judging.kinds.feedback.tables import Feedback, Score
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.planning import EVERYTHING, Scope
+from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
+from annotation.judging.tables import Item
+from annotation.studies.models import Study, TaskDefinition
 
 CRITERIA_LIMIT = 12
 # Words of other tools as places on a scale: 0 is its first point and 1 its last.
@@ -27,9 +35,9 @@ WORDS = {"no": 0.0, "unsure": 0.5, "maybe": 0.5, "neutral": 0.5, "yes": 1.0}
 
 @dataclass(frozen=True)
 class Part:
-    """The score of one criterion of one answer, by the answer's number (None: missing)."""
+    """The score of one criterion of one answer, by the answer's number (0: unknown)."""
 
-    number: int | None
+    number: int
     criterion: str
     score: int
     text: str = ""
@@ -49,7 +57,7 @@ class Answer:
         return {f"{part.number}/{part.criterion}": part.score for part in self.scores}
 
 
-class FeedbackKind(base.Kind):
+class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
     CODE = "feedback"
     NAME = gettext_lazy("score answers on criteria, with feedback")
     QUESTION = gettext_lazy("How well does this answer serve you?")
@@ -68,7 +76,7 @@ class FeedbackKind(base.Kind):
     LEVEL = "ordinal"
     SHAPE = "scores"
 
-    def imported_config(self, file):
+    def imported_config(self, file: ImportedFile) -> Config | None:
         if file.has("attribute") or not (file.has("score") or file.size == 1):
             return None
         if not file.has("score") and not file.has("label"):
@@ -82,7 +90,7 @@ class FeedbackKind(base.Kind):
             "feedback": "optional",
         }
 
-    def imported_body(self, judgment):
+    def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         criteria, scores = judgment.config["criteria"], judgment.scores
         points = judgment.config["points"]
         if not scores:
@@ -103,7 +111,7 @@ class FeedbackKind(base.Kind):
             answers[answer][criterion] = {"score": int(number), "feedback": ""}
         return {"answers": answers}
 
-    def check_config(self, config: dict) -> dict:
+    def check_config(self, config: Config) -> dict:
         """``criteria`` names, scored from 1 to ``points`` (2 to 9); ``options`` how many answers
         stand side by side (1 to 5; 1 is one at a time); ``least`` how many characters the feedback
         of a criterion has at least; ``feedback`` whether it is required, optional or off;
@@ -122,20 +130,20 @@ class FeedbackKind(base.Kind):
         common.check_whole("least", full["least"], 1, 1000)
         return full
 
-    def published_config(self, texts, attribute):
+    def published_config(self, texts: Callable[[str], list[str]], attribute: bool) -> Config:
         return {"criteria": texts("criteria"), "options": len(texts("candidates"))}
 
-    def options_range(self, config: dict) -> tuple[int, int]:
+    def options_range(self, config: Config) -> tuple[int, int]:
         """The last answers of a query may be fewer than stand side by side."""
         return 1, config["options"]
 
-    def plan(self, study, task, scope=planning.EVERYTHING):
+    def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.grouped(study, task, scope)
 
-    def labels(self, config: dict) -> list[str]:
+    def labels(self, config: Config) -> list[str]:
         return [str(n) for n in _scale(config)]
 
-    def expected(self, value, row: dict, config: dict) -> dict:
+    def expected(self, value: Any, row: dict, config: Config) -> dict:
         """{"NUMBER/CRITERION": score} with the candidate's place in the row, from 1."""
         places = range(1, len(row["candidates"]) + 1)
         names = [f"{place}/{name}" for place in places for name in config["criteria"]]
@@ -147,22 +155,33 @@ class FeedbackKind(base.Kind):
             raise DomainError(f"“expected” must have {words}")
         return value
 
-    def read(self, data, held) -> Answer:
-        """The scores of a form, or ``answers`` of an API body.
-
-        A form's fields are ``score-O-C``, ``text-O-C`` and ``chips-O-C`` with O the place of the
-        answer as shown and C that of the criterion, both from 1. An API body has ``answers``:
-        {candidate id: {criterion: {"score", "feedback", "chips"}}}.
+    def fields_sent(self, data: Data, held: Held) -> Data:
+        """A form has ``score-O-C``, ``text-O-C`` and ``chips-O-C``: O is the place of the answer
+        as shown, C that of the criterion, both from 1.
         """
-        candidates = {option.number: option.candidate for option in held.options}
-        scores = []
-        for place, number in enumerate(held.shown, start=1):
+        if "answers" in data:
+            return data
+        answers: dict[str, dict] = defaultdict(dict)
+        for place, _number, candidate in _shown(held):
             for n, criterion in enumerate(held.config["criteria"], start=1):
-                fields = _fields(data, candidates[number], criterion, f"{place}-{n}")
-                scores.append(_part(fields, number, criterion, place, held.config))
-        return Answer(tuple(scores))
+                answers[candidate][criterion] = {
+                    "score": data.get(f"score-{place}-{n}"),
+                    "feedback": data.get(f"text-{place}-{n}"),
+                    "chips": common.values_of(data, f"chips-{place}-{n}"),
+                }
+        return {"answers": answers}
 
-    def parts(self, answer: Answer, held, judgment: int) -> list[Score]:
+    def answer(self, sent: FeedbackBody, held: Held) -> Answer:
+        parts = []
+        for place, number, candidate in _shown(held):
+            for criterion in held.config["criteria"]:
+                fields = body.entry(sent.answers, candidate, criterion)
+                score = ScoreBody.read(fields, held, n=place, criterion=_(criterion))
+                chips = tuple(score.chips)
+                parts.append(Part(number, criterion, score.score, score.feedback, chips))
+        return Answer(tuple(parts))
+
+    def parts(self, answer: Answer, held: Held, judgment: int) -> list[Score]:
         rows = {option.number: option.pk for option in held.options}
         return [
             Score(
@@ -176,7 +195,7 @@ class FeedbackKind(base.Kind):
             for part in answer.scores
         ]
 
-    def typed(self, answer: Answer, shown) -> dict:
+    def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         criterion = {name: n for n, name in enumerate(shown.config["criteria"], start=1)}
         fields = {}
         for part in self.as_shown(answer, shown.order, shown.config).scores:
@@ -186,7 +205,7 @@ class FeedbackKind(base.Kind):
             fields[f"chips-{name}"] = list(part.chips)
         return fields
 
-    def context(self, shown, typed) -> dict:
+    def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         """For each answer as shown, its criteria with what has been typed."""
         forms = []
         for place, (id, text) in enumerate(shown.answers, start=1):
@@ -197,36 +216,35 @@ class FeedbackKind(base.Kind):
             forms.append({"place": place, "id": id, "text": text, "criteria": rows})
         return {"forms": forms, "scale": _scale(shown.config)}
 
-    def scale(self, config: dict) -> list[str]:
+    def scale(self, config: Config) -> list[str]:
         return self.labels(config)
 
-    def answers(self, judgments) -> dict[int, Answer]:
+    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
         rows = Score.objects.filter(sql.among("feedback", judgments)).order_by("feedback", "pk")
-        columns = ("option__number", "criterion", "score", "text", "chips")
+        columns = ("feedback", "option__number", "criterion", "score", "text", "chips")
         parts = defaultdict(list)
-        for feedback, *row, chips in rows.values_list("feedback", *columns):
-            parts[feedback].append(Part(*row, tuple(chips)))
+        for feedback, number, criterion, score, text, chips in rows.values_list(*columns):
+            parts[feedback].append(Part(number, criterion, score, text, tuple(chips)))
         return {pk: Answer(tuple(parts[pk])) for pk in judgments}
 
     def of_label(self, label: dict[str, int]) -> Answer:
-        parts = ((*name.split("/", 1), score) for name, score in label.items())
-        return Answer(tuple(Part(int(number), name, score) for number, name, score in parts))
+        return Answer(tuple(Part(*_split(name), score) for name, score in label.items()))
 
-    def as_shown(self, answer: Answer, order, config: dict) -> Answer:
+    def as_shown(self, answer: Answer, order: Sequence[int], config: Config) -> Answer:
         places = {number: place for place, number in enumerate(order, start=1)}
-        shown = [replace(part, number=places.get(part.number)) for part in answer.scores]
-        return Answer(tuple(sorted(shown, key=lambda part: part.number or 0)))
+        shown = [replace(part, number=places.get(part.number, 0)) for part in answer.scores]
+        return Answer(tuple(sorted(shown, key=lambda part: part.number)))
 
-    def agrees(self, label: dict, expected: dict, config: dict) -> bool:
+    def agrees(self, label: dict[str, int], expected: dict[str, int], config: Config) -> bool:
         """Each expected score within 1."""
         return all(name in label and abs(label[name] - n) <= 1 for name, n in expected.items())
 
-    def label_words(self, label: str, config: dict) -> str:
+    def label_words(self, label: str, config: Config) -> str:
         return label
 
-    def words(self, answer: Answer, config: dict) -> list[str]:
+    def words(self, answer: Answer, config: Config) -> list[str]:
         """A line an answer, in order of their numbers; a single one is not named."""
-        ordered = sorted(answer.scores, key=lambda part: part.number or 0)
+        ordered = sorted(answer.scores, key=lambda part: part.number)
         lines = {
             number: ", ".join(f"{_(part.criterion)} {part.score}" for part in parts)
             for number, parts in groupby(ordered, key=lambda part: part.number)
@@ -235,9 +253,9 @@ class FeedbackKind(base.Kind):
             return list(lines.values())
         return [f"{base.answer_name(number)}: {line}" for number, line in lines.items()]
 
-    def remarks(self, answer: Answer, config: dict) -> list[str]:
+    def remarks(self, answer: Answer, config: Config) -> list[str]:
         lines = []
-        for part in sorted(answer.scores, key=lambda part: part.number or 0):
+        for part in sorted(answer.scores, key=lambda part: part.number):
             name = base.answer_name(part.number)
             about = _(part.criterion)
             about = about if config["options"] == 1 else f"{name}, {about}"
@@ -245,7 +263,7 @@ class FeedbackKind(base.Kind):
                 lines.append(f"{about}: {written}")
         return lines
 
-    def fields(self, item, config: dict) -> list[base.Field]:
+    def fields(self, item: Item, config: Config) -> list[base.Field]:
         numbers = [option.number for option in item.options.all()]
         choices = self.label_choices(config)
         return [
@@ -257,10 +275,10 @@ class FeedbackKind(base.Kind):
     def label_of(self, parts: dict[str, str]) -> dict[str, int]:
         return {part: int(score) for part, score in parts.items()}
 
-    def label_json(self, label: dict, ids: dict[int, str]) -> dict:
+    def label_json(self, label: dict[str, int], ids: dict[int, str]) -> dict:
         """{"ID/CRITERION": score}."""
-        split = ((*name.split("/", 1), score) for name, score in label.items())
-        return {f"{ids[int(number)]}/{name}": score for number, name, score in split}
+        parts = self.of_label(label).scores
+        return {f"{ids[part.number]}/{part.criterion}": part.score for part in parts}
 
     def answer_json(self, answer: Answer, ids: dict[int, str]) -> dict:
         """{id: {criterion: {"score", "feedback", "chips"}}}."""
@@ -271,7 +289,13 @@ class FeedbackKind(base.Kind):
         return dict(scores)
 
 
-def _points(file) -> int:
+def _split(name: str) -> tuple[int, str]:
+    """A part of a label as the answer's number and the criterion."""
+    number, criterion = name.split("/", 1)
+    return int(number), criterion
+
+
+def _points(file: ImportedFile) -> int:
     """Points of a scale that a file's scores fit on, at least the usual; 3 for yes and no."""
     words = {label.lower() for label in file.labels}
     if words and words <= WORDS.keys():
@@ -289,11 +313,11 @@ def _point(label: str, points: int) -> str:
     return str(int(point)) if point.is_integer() else label
 
 
-def _scale(config: dict) -> range:
+def _scale(config: Config) -> range:
     return range(1, config["points"] + 1)
 
 
-def _row(shown, typed, name: str, criterion: str) -> dict:
+def _row(shown: Shown, typed: Data, name: str, criterion: str) -> dict:
     ticked = typed.getlist(f"chips-{name}") if hasattr(typed, "getlist") else []
     return {
         "field": name,
@@ -305,30 +329,7 @@ def _row(shown, typed, name: str, criterion: str) -> dict:
     }
 
 
-def _fields(data, candidate: str, criterion: str, name: str) -> dict:
-    """What was sent of one criterion, as in the body of the API."""
-    if "answers" not in data:
-        return {
-            "score": data.get(f"score-{name}"),
-            "feedback": data.get(f"text-{name}"),
-            "chips": common.values_of(data, f"chips-{name}"),
-        }
-    fields = data["answers"]
-    for key in (candidate, criterion):
-        fields = fields.get(key) if isinstance(fields, dict) else None
-    return fields if isinstance(fields, dict) else {}
-
-
-def _part(fields: dict, number: int, criterion: str, place: int, config: dict) -> Part:
-    named = {"n": place, "criterion": _(criterion)}
-    sentence = _("Score “%(criterion)s” of answer %(n)d.") % named
-    score = common.whole_of(fields.get("score"), 1, config["points"], sentence, "score")
-    try:
-        text = common.text_of(fields, "feedback", config["feedback"], config["least"])
-    except DomainError as error:
-        if not fields.get("feedback"):
-            sentence = _("Write feedback on “%(criterion)s” of answer %(n)d.") % named
-            raise DomainError(sentence, code="feedback") from error
-        raise
-    chips = common.subset(fields.get("chips") or [], config["feedback_chips"], "chips")
-    return Part(number, criterion, score, text, tuple(chips))
+def _shown(held: Held) -> list[tuple[int, int, str]]:
+    """(place, number, candidate) of each answer as shown."""
+    candidates = {option.number: option.candidate for option in held.options}
+    return [(place, n, candidates[n]) for place, n in enumerate(held.shown, start=1)]

@@ -24,5 +24,5 @@ class Score(models.Model):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.criterion}: {self.score}"

@@ -1,6 +1,8 @@
+from typing import Annotated
+
 from django import forms
 from django.utils.translation import gettext_lazy
-from rest_framework import serializers
+from pydantic import Field
 
 from annotation.judging.kinds import body
 from annotation.judging.kinds.form import TaskForm
@@ -24,6 +26,6 @@ class PreferenceForm(TaskForm):
 
 
 class PreferenceBody(body.Body):
-    value = serializers.IntegerField(
-        help_text="A value of the slot's scale: 1 is the option shown first much better."
+    value: Annotated[body.Point, body.asked(gettext_lazy("Choose a place on the scale first."))] = (
+        Field(description="A value of the slot's scale: 1 is the option shown first much better.")
     )

@@ -1,17 +1,23 @@
 """How much better one of two answers is, on a scale with a middle of no preference."""
 
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Case, Value, When
+from django.db.models import Case, Expression, Value, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.kinds.preference import personalised
 from annotation.judging.kinds.preference.form import PreferenceBody, PreferenceForm
 from annotation.judging.kinds.preference.tables import Preference
+from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
+from annotation.studies.models import Study, TaskDefinition
 
 # From the answer shown first to the one shown second.
 NAMES = {
@@ -46,7 +52,7 @@ class Answer:
         return str(self.value)
 
 
-class PreferenceKind(base.Kind):
+class PreferenceKind(base.Kind[Answer, PreferenceBody, str]):
     CODE = "preference"
     NAME = gettext_lazy("rate two answers on a scale")
     QUESTION = gettext_lazy("Which answer is better for this person?")
@@ -57,14 +63,14 @@ class PreferenceKind(base.Kind):
     DEFAULTS = {"options": 2, "points": 5, "pairs_per_query": 1, "attribute": False}
     LEVEL = "ordinal"
 
-    def imported_config(self, file):
+    def imported_config(self, file: ImportedFile) -> Config | None:
         compares = file.size == 2 and file.rated == 1 and len(file.criteria) == 1
         if file.has("attribute") or not file.has("score") or not compares:
             return None
         points = 7 if max(-file.low, file.high - 4) > 2 else 5
         return {"reason": "optional", "points": points}
 
-    def imported_body(self, judgment):
+    def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         stated = next(iter(judgment.scores.values()), judgment.label)
         wrong = DomainError(_("“%s” is no place on the scale") % str(stated)[:60])
         points = judgment.config["points"]
@@ -78,7 +84,7 @@ class PreferenceKind(base.Kind):
             raise wrong
         return {"value": value}
 
-    def check_config(self, config: dict) -> dict:
+    def check_config(self, config: Config) -> dict:
         """``points`` 5 or 7, ``pairs_per_query`` as in a selection, ``attribute`` whether items
         name the attribute by which one of the answers was personalised.
         """
@@ -90,48 +96,48 @@ class PreferenceKind(base.Kind):
         common.check_whole("pairs_per_query", full["pairs_per_query"], 1, 100)
         return full
 
-    def published_config(self, texts, attribute):
+    def published_config(self, texts: Callable[[str], list[str]], attribute: bool) -> Config:
         return {"points": len(texts("labels")), "attribute": attribute}
 
-    def plan(self, study, task, scope=planning.EVERYTHING):
+    def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         if task.config.get("attribute"):
             return personalised.plan(study, task, scope)
         return planning.compared(study, task, scope)
 
-    def lacking(self, study, task, scope=planning.EVERYTHING):
+    def lacking(
+        self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING
+    ) -> Lacking | None:
         """Of a task with attributes: which answers are missing, or that nothing is relevant yet."""
         return personalised.lacking(study, task, scope) if task.config.get("attribute") else None
 
-    def labels(self, config: dict) -> list[str]:
+    def labels(self, config: Config) -> list[str]:
         return [str(n) for n in range(1, config["points"] + 1)]
 
-    def read(self, data, held) -> Answer:
-        """``value``, which counts from the answer shown first; the stored one from option 1."""
-        points, sentence = held.config["points"], _("Choose a place on the scale first.")
-        value = common.whole_of(data.get("value"), 1, points, sentence, "value")
-        return self.as_shown(Answer(value), held.shown, held.config)
+    def answer(self, body: PreferenceBody, held: Held) -> Answer:
+        """The body counts from the answer shown first, the stored value from option 1."""
+        return self.as_shown(Answer(body.value), held.shown, held.config)
 
-    def columns(self, answer: Answer, held) -> dict:
+    def columns(self, answer: Answer, held: Held) -> dict:
         return {"value": answer.value}
 
-    def typed(self, answer: Answer, shown) -> dict:
+    def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         return {"value": [self.as_shown(answer, shown.order, shown.config).label]}
 
-    def context(self, shown, typed) -> dict:
+    def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         chosen, names = typed.get("value"), self.scale(shown.config)
         return {"scale": [(n, name, str(n) == chosen) for n, name in enumerate(names, start=1)]}
 
-    def scale(self, config: dict) -> list[str]:
+    def scale(self, config: Config) -> list[str]:
         return [str(name) for name in NAMES[config["points"]]]
 
-    def answers(self, judgments) -> dict[int, Answer]:
+    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
         rows = Preference.objects.filter(sql.among("pk", judgments)).values_list("pk", "value")
         return {pk: Answer(value) for pk, value in rows}
 
-    def label_column(self, path: str = ""):
+    def label_column(self, path: str = "") -> Expression:
         return base.as_text(f"{path}preference__value")
 
-    def choice_column(self, config: dict, path: str = "") -> Case:
+    def choice_column(self, config: Config, path: str = "") -> Case:
         value, middle = f"{path}preference__value", _middle(config)
         return Case(
             When(**{f"{value}__lt": middle}, then=Value("1")),
@@ -142,20 +148,20 @@ class PreferenceKind(base.Kind):
     def of_label(self, label: str) -> Answer:
         return Answer(int(label))
 
-    def as_shown(self, answer: Answer, order, config: dict) -> Answer:
+    def as_shown(self, answer: Answer, order: Sequence[int], config: Config) -> Answer:
         """The same function turns the scale in either direction."""
         return Answer(config["points"] + 1 - answer.value) if tuple(order) == (2, 1) else answer
 
-    def choice(self, label: str, config: dict) -> str:
+    def choice(self, label: str, config: Config) -> str:
         value, middle = int(label), _middle(config)
         return "1" if value < middle else "2" if value > middle else "tie"
 
-    def choices(self, config: dict) -> list[str]:
+    def choices(self, config: Config) -> list[str]:
         return ["1", "2", "tie"]
 
-    def label_words(self, label: str, config: dict) -> str:
+    def label_words(self, label: str, config: Config) -> str:
         return self.scale(config)[int(label) - 1]
 
 
-def _middle(config: dict) -> int:
+def _middle(config: Config) -> int:
     return (config["points"] + 1) // 2

@@ -2,7 +2,7 @@
 prompt, the generic answer against an answer that was written from the attribute.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Count, F, Q
@@ -17,6 +17,7 @@ from annotation.judging.kinds.relevance.tables import Relevance
 from annotation.judging.tables import Batch, Item
 from annotation.personas.models import Attribute
 from annotation.queries.models import Query
+from annotation.studies.models import Study, TaskDefinition
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class _Unit:
     personalised: Candidate | None
 
 
-def relevant(study) -> set[tuple[int, int]]:
+def relevant(study: Study) -> set[tuple[int, int]]:
     """(query, attribute) ids that more than half of the people asked held relevant.
 
     Counted against all judgments that are wanted: later ones cannot turn such a majority.
@@ -47,7 +48,7 @@ def relevant(study) -> set[tuple[int, int]]:
     }
 
 
-def plan(study, task, scope) -> Iterator[dict]:
+def plan(study: Study, task: TaskDefinition, scope: planning.Scope) -> Iterator[dict]:
     """An item for each relevant attribute that has both answers and no item in the task yet."""
     for unit in _units(study, task, scope):
         if unit.generic and unit.personalised:
@@ -63,7 +64,7 @@ def plan(study, task, scope) -> Iterator[dict]:
             }
 
 
-def lacking(study, task, scope) -> planning.Lacking | None:
+def lacking(study: Study, task: TaskDefinition, scope: planning.Scope) -> planning.Lacking | None:
     """Which answers are missing, or that no attribute is held relevant yet; None where all is."""
     units = _units(study, task, scope)
     pairs = [(unit.query, unit.attribute) for unit in units if unit.personalised is None]
@@ -95,7 +96,7 @@ def _nothing_relevant() -> str:
     )
 
 
-def _units(study, task, scope) -> list[_Unit]:
+def _units(study: Study, task: TaskDefinition, scope: planning.Scope) -> list[_Unit]:
     """The relevant attributes of the queries in ``scope`` without an item in the task."""
     wanted = relevant(study)
     items = Item.objects.filter(study=study, batch__task__name=task.name)
@@ -112,7 +113,7 @@ def _units(study, task, scope) -> list[_Unit]:
     ]
 
 
-def _answers(queries, scope) -> tuple[dict, dict]:
+def _answers(queries: Collection[int], scope: planning.Scope) -> tuple[dict, dict]:
     """The first generic answer by query, and the first from one attribute by both."""
     shown = Candidate.objects.filter(
         query__in=queries, status="done", review__in=("", "accepted")

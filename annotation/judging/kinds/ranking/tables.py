@@ -19,5 +19,5 @@ class RankedOption(models.Model):
             models.UniqueConstraint(fields=["ranking", "option"], name="one_place_an_option")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.option}: {self.place}"

@@ -1,6 +1,8 @@
+from typing import Annotated, Any, Literal
+
 from django import forms
 from django.utils.translation import gettext_lazy
-from rest_framework import serializers
+from pydantic import BeforeValidator, Field
 
 from annotation.judging.kinds import body
 from annotation.judging.kinds.form import TaskForm
@@ -15,7 +17,13 @@ class RelevanceForm(TaskForm):
     )
 
 
+def _word(value: Any) -> Any:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+
+
 class RelevanceBody(body.Body):
-    relevant = serializers.ChoiceField(
-        choices=["yes", "no"], help_text="`true` and `false` are taken too."
-    )
+    relevant: Annotated[
+        Literal["yes", "no"],
+        BeforeValidator(_word),
+        body.asked(gettext_lazy("Choose yes or no first.")),
+    ] = Field(description="`true` and `false` are taken too.")

@@ -1,6 +1,8 @@
 """Should an attribute of the person change the response to a prompt in any way?"""
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Case, Value, When
 from django.utils.translation import gettext as _
@@ -8,9 +10,13 @@ from django.utils.translation import gettext_lazy
 
 from annotation.core import sql
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import base, common, planning
+from annotation.judging.kinds import base, planning
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.relevance.form import RelevanceBody, RelevanceForm
 from annotation.judging.kinds.relevance.tables import Relevance
+from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
+from annotation.studies.models import Study, TaskDefinition
 
 # Words of other tools.
 IMPORTED = {"true": "yes", "1": "yes", "false": "no", "0": "no"}
@@ -28,7 +34,7 @@ class Answer:
         return "yes" if self.relevant else "no"
 
 
-class RelevanceKind(base.Kind):
+class RelevanceKind(base.Kind[Answer, RelevanceBody, str]):
     CODE = "relevance"
     NAME = gettext_lazy("judge the relevance of attributes")
     QUESTION = gettext_lazy("Should this attribute change the response in any way?")
@@ -38,7 +44,7 @@ class RelevanceKind(base.Kind):
     ASKS = ("query", "attribute")
     DEFAULTS = {"together": False}
 
-    def check_config(self, config: dict) -> dict:
+    def check_config(self, config: Config) -> dict:
         """``together``: all attributes of a prompt on one screen, with one reason at most."""
         full = super().check_config(config)
         if full["together"] and full["reason"] == "required":
@@ -48,41 +54,36 @@ class RelevanceKind(base.Kind):
             )
         return full
 
-    def together(self, config: dict) -> bool:
+    def together(self, config: Config) -> bool:
         return config["together"]
 
-    def imported_config(self, file):
+    def imported_config(self, file: ImportedFile) -> Config | None:
         return {} if file.has("attribute", "prompt") else None
 
-    def imported_body(self, judgment):
+    def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         label = judgment.label.lower()
         return {"relevant": IMPORTED.get(label, label)}
 
-    def plan(self, study, task, scope=planning.EVERYTHING):
+    def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.attributes_by_query(study, task, scope)
 
-    def labels(self, config: dict) -> list[str]:
+    def labels(self, config: Config) -> list[str]:
         return ["yes", "no"]
 
-    def read(self, data, held) -> Answer:
-        """``relevant``: ``yes`` or ``no``, or of an API body also true or false."""
-        value = data.get("relevant")
-        if isinstance(value, bool):
-            return Answer(value)
-        sentence = _("Choose yes or no first.")
-        return Answer(common.choice_of(data, "relevant", ("yes", "no"), sentence) == "yes")
+    def answer(self, body: RelevanceBody, held: Held) -> Answer:
+        return Answer(body.relevant == "yes")
 
-    def columns(self, answer: Answer, held) -> dict:
+    def columns(self, answer: Answer, held: Held) -> dict:
         return {"relevant": answer.relevant}
 
-    def typed(self, answer: Answer, shown) -> dict:
+    def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         return {"relevant": [answer.label]}
 
-    def context(self, shown, typed) -> dict:
+    def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         rows = [(slot, words, typed.get(f"relevant-{slot}", "")) for slot, words in shown.rows]
         return {"rows": rows}
 
-    def answers(self, judgments) -> dict[int, Answer]:
+    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
         rows = Relevance.objects.filter(sql.among("pk", judgments)).values_list("pk", "relevant")
         return {pk: Answer(relevant) for pk, relevant in rows}
 
@@ -93,5 +94,5 @@ class RelevanceKind(base.Kind):
     def of_label(self, label: str) -> Answer:
         return Answer(label == "yes")
 
-    def label_words(self, label: str, config: dict) -> str:
+    def label_words(self, label: str, config: Config) -> str:
         return _("Yes, it should") if label == "yes" else _("No, it should not")

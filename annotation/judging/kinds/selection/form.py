@@ -1,10 +1,14 @@
+from typing import Annotated, Any
+
 from django import forms
 from django.utils.translation import gettext_lazy
-from rest_framework import serializers
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from annotation.judging.kinds import body
 from annotation.judging.kinds.form import TaskForm
 from annotation.judging.kinds.selection.tables import Selection
+
+SPECIAL = ("tie", "none")
 
 
 class SelectionForm(TaskForm):
@@ -21,6 +25,32 @@ class SelectionForm(TaskForm):
     )
 
 
+def _offered(choice: str, info: ValidationInfo) -> str:
+    options = {option.candidate for option in body.context_of(info)["options"]}
+    if choice not in options and not _special(choice, info):
+        raise ValueError
+    return choice
+
+
+def _special(choice: str, info: ValidationInfo) -> bool:
+    return choice in SPECIAL and body.context_of(info)["config"][choice]
+
+
+def _strength(value: Any, info: ValidationInfo) -> Any:
+    """Of an option that was chosen, and where the task asks for it; "" is no strength."""
+    chosen = not _special(info.data["choice"], info)
+    return value or None if chosen and body.context_of(info)["config"].get("strength") else ""
+
+
 class SelectionBody(body.Body):
-    choice = serializers.CharField(help_text="An option's id, `tie` or `none`.")
-    strength = serializers.ChoiceField(choices=Selection.Strength.values, required=False)
+    choice: Annotated[
+        str,
+        AfterValidator(_offered),
+        body.asked(gettext_lazy("Choose one of the answers first.")),
+    ] = Field(description="An option's id, `tie` or `none`.")
+    strength: Annotated[
+        str,
+        body.OneOf(["", *Selection.Strength.values]),
+        BeforeValidator(_strength),
+        body.asked(gettext_lazy("Say how much better it is.")),
+    ] = Field("", validate_default=True)

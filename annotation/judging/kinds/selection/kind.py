@@ -1,6 +1,8 @@
 """Choose the best of two or three answers; where the task allows, a tie or none of them."""
 
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db.models import F, TextField
 from django.db.models.functions import Coalesce
@@ -10,18 +12,20 @@ from django.utils.translation import gettext_lazy
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
-from annotation.judging.kinds.selection.form import SelectionBody, SelectionForm
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.planning import EVERYTHING, Scope
+from annotation.judging.kinds.selection.form import SPECIAL, SelectionBody, SelectionForm
 from annotation.judging.kinds.selection.tables import Selection
-
-SPECIAL = ("tie", "none")
+from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
+from annotation.studies.models import Study, TaskDefinition
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An outcome and, where it is a choice, the option's number (None: missing)."""
+    """An outcome and, where it is a choice, the option's number (0: unknown)."""
 
     outcome: str
-    number: int | None = None
+    number: int = 0
     strength: str = ""
 
     @property
@@ -34,7 +38,7 @@ class Answer:
         return self.strength
 
 
-class SelectionKind(base.Kind):
+class SelectionKind(base.Kind[Answer, SelectionBody, str]):
     CODE = "selection"
     NAME = gettext_lazy("choose the best answer")
     QUESTION = gettext_lazy("Which answer fits this person best and helps most?")
@@ -45,7 +49,7 @@ class SelectionKind(base.Kind):
     DEFAULTS = {"options": 2, "tie": False, "none": False, "strength": False, "pairs_per_query": 1}
     COUNTED = True
 
-    def check_config(self, config: dict) -> dict:
+    def check_config(self, config: Config) -> dict:
         """``options`` 2 or 3, ``tie``, ``none`` and ``strength`` booleans, ``pairs_per_query`` how
         many pairs of a query's answers a batch of pairs draws, and what every kind has.
         """
@@ -55,64 +59,53 @@ class SelectionKind(base.Kind):
         common.check_whole("pairs_per_query", full["pairs_per_query"], 1, 100)
         return full
 
-    def published_config(self, texts, attribute):
+    def published_config(self, texts: Callable[[str], list[str]], attribute: bool) -> Config:
         options, labels = len(texts("candidates")), texts("labels")
         return {"options": options} | {name: name in labels for name in SPECIAL}
 
-    def imported_config(self, file):
+    def imported_config(self, file: ImportedFile) -> Config | None:
         if file.has("attribute") or file.has("score") or file.orders or file.size not in (2, 3):
             return None
         special = {name: name in file.labels for name in SPECIAL}
         return {"reason": "optional", "options": file.size} | special
 
-    def imported_body(self, judgment):
+    def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         return {"choice": judgment.choice(judgment.label)}
 
-    def plan(self, study, task, scope=planning.EVERYTHING):
+    def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.compared(study, task, scope)
 
-    def labels(self, config: dict) -> list[str]:
+    def labels(self, config: Config) -> list[str]:
         numbers = [str(number) for number in range(1, config["options"] + 1)]
         return numbers + [name for name in SPECIAL if config[name]]
 
-    def expected(self, value, row: dict, config: dict) -> str:
+    def expected(self, value: Any, row: dict, config: Config) -> str:
         """A candidate's id, ``tie`` or ``none``."""
         labels = {id: str(n) for n, id in enumerate(row["candidates"], start=1)}
         return base.expect(value, labels | {name: name for name in SPECIAL if config[name]})
 
-    def read(self, data, held) -> Answer:
-        """``choice``: the candidate of an option, or ``tie`` or ``none`` where the task allows it;
-        and ``strength``.
-        """
+    def answer(self, body: SelectionBody, held: Held) -> Answer:
         numbers = {option.candidate: option.number for option in held.options}
-        allowed = [name for name in SPECIAL if held.config[name]]
-        sentence = _("Choose one of the answers first.")
-        choice = common.choice_of(data, "choice", {*numbers, *allowed}, sentence)
-        if choice in allowed:
-            return Answer(choice)
-        strength = ""
-        if held.config.get("strength"):
-            sentence = _("Say how much better it is.")
-            strength = common.choice_of(data, "strength", Selection.Strength.values, sentence)
-        return Answer("choice", numbers[choice], strength)
+        number = numbers.get(body.choice, 0)
+        return Answer("choice" if number else body.choice, number, body.strength)
 
-    def columns(self, answer: Answer, held) -> dict:
+    def columns(self, answer: Answer, held: Held) -> dict:
         rows = {option.number: option.pk for option in held.options}
         choice = rows.get(answer.number)
         return {"outcome": answer.outcome, "choice_id": choice, "strength": answer.strength}
 
-    def typed(self, answer: Answer, shown) -> dict:
+    def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         ids = dict(zip(shown.order, (id for id, _text in shown.answers), strict=True))
         chosen = ids[answer.number] if answer.number else answer.outcome
         return {"choice": [chosen], "strength": [answer.strength]}
 
-    def context(self, shown, typed) -> dict:
+    def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         return {"strengths": Selection.Strength.choices if shown.config.get("strength") else []}
 
-    def answers(self, judgments) -> dict[int, Answer]:
+    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
         rows = Selection.objects.filter(sql.among("pk", judgments))
         columns = rows.values_list("pk", "outcome", "choice__number", "strength")
-        return {pk: Answer(*columns) for pk, *columns in columns}
+        return {pk: Answer(name, number or 0, strength) for pk, name, number, strength in columns}
 
     def label_column(self, path: str = "") -> Coalesce:
         return Coalesce(
@@ -127,17 +120,17 @@ class SelectionKind(base.Kind):
     def of_label(self, label: str) -> Answer:
         return Answer("choice", int(label)) if label.isdigit() else Answer(label)
 
-    def as_shown(self, answer: Answer, order, config: dict) -> Answer:
+    def as_shown(self, answer: Answer, order: Sequence[int], config: Config) -> Answer:
         if not answer.number:
             return answer
-        place = order.index(answer.number) + 1 if answer.number in order else None
+        place = order.index(answer.number) + 1 if answer.number in order else 0
         return replace(answer, number=place)
 
-    def label_words(self, label: str, config: dict) -> str:
+    def label_words(self, label: str, config: Config) -> str:
         special = {"tie": _("Equally good"), "none": _("None meets the need")}
-        return special.get(label) or base.answer_name(int(label) if label.isdigit() else None)
+        return special.get(label) or base.answer_name(int(label) if label.isdigit() else 0)
 
-    def words(self, answer: Answer, config: dict) -> list[str]:
+    def words(self, answer: Answer, config: Config) -> list[str]:
         words = self.label_words(answer.label, config)
         if not answer.strength:
             return [words]

@@ -1,0 +1,147 @@
+"""Forms and bodies of the API are read by the same rules (``kinds.body``); no database is asked."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from django.http import QueryDict
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.errors import DomainError
+from annotation.judging.kinds import KINDS, config_of
+from annotation.judging.kinds.body import common_columns
+
+IN_BODIES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
+OPTIONS = [SimpleNamespace(pk=n, number=n, candidate=id) for n, id in enumerate("abc", start=1)]
+SETTINGS = {
+    "selection": {"options": 3, "tie": True, "strength": True},
+    "feedback": {"options": 3, "criteria": ["Tone"], "least": 3},
+    "ranking": {"options": 3},
+}
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6)
+    | st.sampled_from(["a", "b", "yes", "accepted", "edit", "much", "Tone", "\x00", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["a", "b", "c", "Tone", "score", "chips"]), inner),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def held(code, **settings):
+    config = config_of(code, SETTINGS.get(code, {}) | settings)
+    options = OPTIONS[: config.get("options", 2)]
+    return SimpleNamespace(config=config, options=options, shown=[2, 1, 3][: len(options)])
+
+
+def form(**fields) -> QueryDict:
+    data = QueryDict(mutable=True)
+    for name, value in fields.items():
+        data.setlist(name.replace("_", "-"), value if isinstance(value, list) else [value])
+    return data
+
+
+SAME = [
+    ("selection", form(choice="b", strength="much"), {"choice": "b", "strength": "much"}),
+    ("selection", form(choice="tie", strength="much"), {"choice": "tie"}),
+    ("preference", form(value="5"), {"value": 5}),
+    ("attribute", form(verdict="accepted", cause="other"), {"verdict": "accepted"}),
+    ("relevance", form(relevant="no"), {"relevant": False}),
+    ("ranking", form(place_1="3", place_2="1", place_3="2"), {"ranking": ["a", "c", "b"]}),
+    (
+        "feedback",
+        form(score_1_1="1", text_1_1="dull", score_2_1="2", text_2_1="flat", score_3_1="3",
+             text_3_1="fine"),
+        {"answers": {id: {"Tone": {"score": n, "feedback": words}}
+                     for id, n, words in (("b", 1, "dull"), ("a", 2, "flat"), ("c", 3, "fine"))}},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "data", "body"), SAME)
+def test_a_form_and_a_body_of_the_api_give_the_same_answer(code, data, body):
+    assert KINDS[code].read(data, held(code)) == KINDS[code].read(body, held(code))
+
+
+REFUSED = [
+    ("selection", {"choice": "none", "strength": "much"}, "Choose one of the answers first."),
+    ("selection", {"choice": 3}, "Choose one of the answers first."),
+    ("selection", {"choice": "a"}, "Say how much better it is."),
+    ("selection", {"choice": "a", "strength": "very"}, "Say how much better it is."),
+    ("preference", {"value": 6}, "Choose a place on the scale first."),
+    ("preference", {"value": True}, "Choose a place on the scale first."),
+    ("preference", {"value": 0}, "Choose a place on the scale first."),
+    ("attribute", {"verdict": "rejected", "cause": ""}, "Say what is wrong with the attribute."),
+    ("relevance", {"relevant": "perhaps"}, "Choose yes or no first."),
+    ("ranking", {"ranking": ["a", ["b", "c"]]}, "Give every answer a place of its own."),
+    ("ranking", {"ranking": ["a", "b"]}, "List every answer once, the best first."),
+    ("ranking", form(place_1="4"), "Give answer 1 a place from 1 to 3."),
+    ("feedback", {"answers": {"b": {"Tone": {"score": 6}}}}, "Score “Tone” of answer 1."),
+    (
+        "feedback",
+        {"answers": {"b": {"Tone": {"score": 2}}}},
+        "Write feedback on “Tone” of answer 1.",
+    ),
+    (
+        "feedback",
+        {"answers": {"b": {"Tone": {"score": 2, "feedback": "so"}}}},
+        "Please write at least 3 characters of feedback.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "data", "sentence"), REFUSED)
+def test_what_is_wrong_is_told_in_one_sentence(code, data, sentence):
+    with pytest.raises(DomainError) as refusal:
+        KINDS[code].read(data, held(code))
+    assert refusal.value.sentence == sentence
+
+
+MARK = {"option": "b", "start": 0, "end": 4, "text": "Walk", "sign": "+", "comment": " good "}
+
+
+def test_reason_flags_chips_and_marks_are_read_alike_and_marks_name_options_by_number():
+    slot = held("selection", reason="required", chips=["short", "kind"], marks=True)
+    body = {"reason": " Yes. ", "flags": ["unsafe"], "chips": ["kind", "short"], "marks": [MARK]}
+    columns = common_columns(body, slot)
+    assert columns == {
+        "reason": "Yes.",
+        "flags": ["unsafe"],
+        "chips": ["kind", "short"],
+        "marks": [MARK | {"option": 2, "comment": "good"}],
+    }
+    assert common_columns(form(**body | {"marks": json.dumps([MARK])}), slot) == columns
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({}, "Say in a few words why you chose this answer."),
+        ({"reason": "x" * 5_001}, "The reason may have 5000 characters."),
+        ({"reason": "a\x00"}, "The reason holds a character that cannot be stored."),
+        ({"reason": 3}, "The reason must be text."),
+        ({"reason": "x", "chips": "kind"}, "Chips must be a list of names."),
+        ({"reason": "x", "flags": ["odd"]}, "There is no “odd” among the flags."),
+        ({"reason": "x", "marks": [MARK | {"end": 0}]}, "The marked passages cannot be read."),
+        ({"reason": "x", "marks": [MARK] * 51}, "The marked passages cannot be read."),
+        ({"reason": "x", "marks": "[" * 300}, "The marked passages cannot be read."),
+        ({"reason": "x", "marks": [MARK | {"text": "\ud800"}]}, "The marked passages cannot"),
+    ],
+)
+def test_what_is_wrong_beside_the_answer_is_told_too(body, sentence):
+    with pytest.raises(DomainError, match=f"^{sentence}"):
+        common_columns(body, held("selection", reason="required", chips=["kind"], marks=True))
+
+
+@pytest.mark.parametrize("code", IN_BODIES)
+@given(data=st.data())
+def test_any_json_is_an_answer_or_a_refusal_with_a_sentence(code, data):
+    fields = {**KINDS[code].Body.model_fields, "reason": 0, "marks": 0, "chips": 0, "flags": 0}
+    body = {name: data.draw(json_values) for name in fields}
+    slot = held(code, marks=True, chips=["a"])
+    try:
+        answer = KINDS[code].read(body, slot)
+        assert answer.label == KINDS[code].of_label(answer.label).label
+        common_columns(body, slot)
+    except DomainError as refusal:
+        assert refusal.sentence.strip() and refusal.code
