@@ -26,7 +26,8 @@ from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch, Item
 from annotation.studies import members
 from annotation.studies.access import MANAGERS, READERS, may_create, study_for
-from annotation.studies.bundle import OVERLAP_LIMIT, Task
+from annotation.studies.bundle import Task
+from annotation.studies.bundle_rows import OVERLAP_LIMIT
 from annotation.studies.models import Invitation, Role, Study
 
 ADMINISTRATORS = (Role.ADMINISTRATOR,)

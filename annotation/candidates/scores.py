@@ -9,11 +9,11 @@ from annotation.candidates.models import AspectScore
 from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
-from annotation.studies.bundle import SCORE
+from annotation.studies.bundle_rows import Score
 from annotation.studies.models import Study
 
 CHUNK = 2_000
-REQUIRED = [name for name, field in SCORE.items() if field.required]
+REQUIRED = [name for name, field in Score.model_fields.items() if field.is_required()]
 
 
 class ScoresFileError(DomainError):
@@ -46,7 +46,7 @@ def import_scores(study, path, progress: Callable = silent) -> dict:
 
 
 def store(study, rows: Iterable[tuple[int, dict]]) -> list[tuple[int, str]]:
-    """Add the scores of ``rows`` (line, row of bundle.SCORE); line and reason of each refused one.
+    """Add the scores of ``rows`` (line, bundle_rows.Score); line and reason of each refused one.
 
     A score that the study has already, with the same value, is passed over.
     """
@@ -72,7 +72,7 @@ def store(study, rows: Iterable[tuple[int, dict]]) -> list[tuple[int, str]]:
 
 
 def read(path) -> Iterator[tuple[int, dict | str]]:
-    """Line and row of bundle.SCORE of each record of a scores file, or the reason it is none.
+    """Line and row of bundle_rows.Score of each record of a scores file, or the reason it is none.
 
     The first character tells JSON lines from CSV. Raises ScoresFileError where the file cannot be
     read, is empty or lacks a column.
@@ -98,7 +98,7 @@ def _number(text: str) -> float | str:
 
 
 def _check_header(header: list[str]) -> None:
-    for name in SCORE:
+    for name in Score.model_fields:
         if header.count(name) > 1:
             raise ValueError(f"two columns are called {name}")
         if name in REQUIRED and name not in header:
@@ -106,16 +106,14 @@ def _check_header(header: list[str]) -> None:
 
 
 def _checked(record: dict) -> dict | str:
-    """The record read by bundle.SCORE, or why it is no score."""
-    row = {}
-    for name, field in SCORE.items():
-        value = record.get(name)
+    """The record as a row of scores, or why it is none."""
+    score = record.get("score")
+    if isinstance(score, str):
+        record = record | {"score": _number(score)}
+    for name in Score.model_fields:
         try:
-            if value is None and field.required:
-                return f"“{name}” is missing"
-            value = _number(value) if name == "score" and isinstance(value, str) else value
-            records.check_json(value)
-            row[name] = field.default if value is None else field.read(value)
+            records.check_json(record.get(name))
         except ValueError as error:
             return f"“{name}” {error}"
-    return row
+    row, faults = Score.read(record)
+    return next((f"“{name}” {words}" for name, words in faults.items()), row)

@@ -8,7 +8,8 @@ from annotation.core import audit
 from annotation.evaluation.models import Verdict
 from annotation.judging.kinds import config_of, kind_of
 from annotation.judging.models import Batch, Item
-from annotation.studies.bundle import BundleError, Report, read_verdicts
+from annotation.studies.bundle import BundleError, Report, read_rows
+from annotation.studies.bundle_rows import Verdict as VerdictRow
 from annotation.studies.models import Study
 
 KINDS = ("attribute", "relevance", "preference")
@@ -25,7 +26,7 @@ def import_verdicts(study, path, *, by=None) -> dict:
     path = Path(path)
     try:
         with path.open("rb") as stream:
-            rows = read_verdicts(stream, path.name)
+            rows = read_rows(stream, path.name, VerdictRow)
     except OSError as error:
         words = (error.strerror or "it cannot be read").lower()
         raise BundleError([f"{path}: {words}"]) from error

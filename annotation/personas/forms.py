@@ -6,12 +6,9 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.records import check_json
 from annotation.personas import conversations, schema
 from annotation.personas.curate import ROUNDS
-from annotation.studies.bundle import (
-    BundleError,
-    identifier,
-    read_attributes,
-    read_personas,
-)
+from annotation.studies.bundle import BundleError, read_rows
+from annotation.studies.bundle_rows import Attribute, Persona, Row, check_id
+from annotation.studies.models import Study
 
 UPLOAD_LIMIT = 20 * 1024 * 1024
 TEXT_LIMIT = 20_000
@@ -52,7 +49,7 @@ class PersonaForm(forms.Form):
 
     def clean_external_id(self):
         try:
-            return identifier(100)(self.cleaned_data["external_id"])
+            return check_id(self.cleaned_data["external_id"])
         except ValueError as error:
             raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
 
@@ -104,9 +101,9 @@ class UploadForm(forms.Form):
 
     file = forms.FileField(label=_("JSON-lines file"))
     faults: list[str] = []
-
-    def read(self, file) -> list[dict]:
-        return read_personas(file, file.name)
+    row_type: type[Row] = Persona
+    # The study whose personas the rows name.
+    study: Study | None = None
 
     def clean_file(self):
         file = self.cleaned_data["file"]
@@ -114,24 +111,24 @@ class UploadForm(forms.Form):
             raise forms.ValidationError(
                 _("The file is larger than 20 MB: import it as a study bundle on the server.")
             )
+        personas = self.study and set(self.study.personas.values_list("external_id", flat=True))
         try:
-            return self.read(file)
+            rows = read_rows(file, file.name, self.row_type, personas)
         except BundleError as refusal:
             self.faults = refusal.faults
             raise forms.ValidationError(_("Nothing was imported.")) from refusal
+        return [row for _line, row in rows]
 
 
 class AttributesForm(UploadForm):
     """A JSON-lines file of attributes, of personas that the study has."""
 
+    row_type = Attribute
+
     def __init__(self, *args, study, **kwargs):
         self.study = study
         # The page has another upload.
         super().__init__(*args, prefix="attributes", **kwargs)
-
-    def read(self, file) -> list[dict]:
-        personas = set(self.study.personas.values_list("external_id", flat=True))
-        return read_attributes(file, file.name, personas)
 
 
 class FiltersForm(forms.Form):

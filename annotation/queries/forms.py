@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.personas.forms import TEXT_LIMIT, UploadForm
 from annotation.queries.models import Query
 from annotation.queries.scenarios import SCENARIOS
-from annotation.studies.bundle import identifier, read_queries
+from annotation.studies import bundle_rows
 
 
 class QueryForm(forms.Form):
@@ -50,7 +50,7 @@ class QueryForm(forms.Form):
 
     def clean_external_id(self):
         try:
-            return identifier(100)(self.cleaned_data["external_id"])
+            return bundle_rows.check_id(self.cleaned_data["external_id"])
         except ValueError as error:
             raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
 
@@ -69,10 +69,8 @@ class QueryForm(forms.Form):
 class QueriesUpload(UploadForm):
     """A queries.jsonl whose personas are the study's."""
 
+    row_type = bundle_rows.Query
+
     def __init__(self, *args, study):
         super().__init__(*args)
         self.study = study
-
-    def read(self, file):
-        personas = set(self.study.personas.values_list("external_id", flat=True))
-        return read_queries(file, file.name, personas)

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.core.records import LINE_LIMIT
+from annotation.studies import bundle_rows
+from annotation.studies.bundle_rows import Row, shown
 
 SHOWN_FAULTS = 20
-OVERLAP_LIMIT = 1000
-DEFAULT_OVERLAP = 9
-NUMBER_LIMIT = 1e100
 
 _SLUG = re.compile(r"[-a-zA-Z0-9_]{1,60}")
-_LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}")
 
 
 class BundleError(DomainError):
@@ -51,252 +51,13 @@ class Report:
     def unknown(self, name: str, place: str, key: str) -> None:
         """Note a key that the format does not have, once a file."""
         if len(self.warnings) < SHOWN_FAULTS:
-            words = f"{place}: the key {_shown(key)} is not part of the format; it is left out"
+            words = f"{place}: the key {shown(key)} is not part of the format; it is left out"
             self.warnings.setdefault((name, key), words)
 
     def finish(self) -> None:
         """Raise BundleError where there was a fault."""
         if self.faults:
             raise BundleError(self.faults)
-
-
-# --- What a field may hold: functions that return the value or raise ValueError with words -------
-
-
-def text(limit: int = LINE_LIMIT, *, empty: bool = False) -> Callable:
-    """Text of up to ``limit`` characters."""
-
-    def read(value):
-        if not isinstance(value, str):
-            raise ValueError("must be text")
-        if not empty and not value.strip():
-            raise ValueError("is empty")
-        if len(value) > limit:
-            raise ValueError(f"is longer than {limit:,} characters")
-        return value
-
-    return read
-
-
-def identifier(limit: int, *forbidden: str) -> Callable:
-    """An id: printable text without blanks around it, and none of the ``forbidden`` words."""
-    as_text = text(limit)
-
-    def read(value):
-        value = as_text(value)
-        if not value.isprintable() or value != value.strip():
-            raise ValueError("must be printable and without blanks around it")
-        if value in forbidden:
-            raise ValueError(f"cannot be {_shown(value)}: that word is an answer of its own")
-        return value
-
-    return read
-
-
-def one_of(*words: str) -> Callable:
-    """One of these words."""
-
-    def read(value):
-        if value not in words:
-            raise ValueError(f"must be {' or '.join(words)}")
-        return value
-
-    return read
-
-
-def whole(low: int, high: int) -> Callable:
-    """A whole number of this range, both ends included."""
-
-    def read(value):
-        if type(value) is not int or not low <= value <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        return value
-
-    return read
-
-
-def number(value) -> float:
-    """A number; squares of larger ones would leave what floating point holds."""
-    if type(value) not in (int, float):
-        raise ValueError("must be a number")
-    if not abs(value) <= NUMBER_LIMIT:
-        raise ValueError("is no number of this size")
-    return float(value)
-
-
-def texts(limit: int) -> Callable:
-    """A list of text."""
-    read_entry = text(limit)
-
-    def read(value):
-        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-            raise ValueError("must be a list of text")
-        return [read_entry(entry) for entry in value]
-
-    return read
-
-
-def by_language(read_text: Callable) -> Callable:
-    """What ``read_text`` reads, or an object of it by language code: {"en": "…", "ko": "…"}."""
-
-    def read(value):
-        if not isinstance(value, dict):
-            return read_text(value)
-        if not value:
-            raise ValueError("is empty")
-        translations = {}
-        for code, entry in value.items():
-            if not _LANGUAGE.fullmatch(code):
-                raise ValueError(f"names {_shown(code)}, which is no language code")
-            try:
-                translations[code] = read_text(entry)
-            except ValueError as error:
-                raise ValueError(f"in {_shown(code)} {error}") from None
-        return translations
-
-    return read
-
-
-def profile(value) -> dict:
-    """A persona's profile: a JSON object with at least one key."""
-    if not isinstance(value, dict) or not value:
-        raise ValueError("must be an object with at least one key")
-    return value
-
-
-def share(value) -> float:
-    """A number from 0 to 1."""
-    if not 0 <= number(value) <= 1:
-        raise ValueError("must be a number from 0 to 1")
-    return float(value)
-
-
-def conversations(value) -> list[list[dict]]:
-    """Conversations, each a list of messages {"role": "user"|"assistant", "text", "spans"?}."""
-    if not isinstance(value, list) or not all(isinstance(turns, list) for turns in value):
-        raise ValueError("must be a list of conversations, each a list of messages")
-    return [[_message(turn) for turn in turns] for turns in value]
-
-
-def _message(turn) -> dict:
-    if not isinstance(turn, dict) or not isinstance(turn.get("text"), str):
-        raise ValueError("must have messages of a role and a text")
-    if turn.get("role") not in ("user", "assistant"):
-        raise ValueError("has a message whose role is neither user nor assistant")
-    message = {"role": turn["role"], "text": turn["text"]}
-    return message | ({"spans": _spans(turn["spans"], turn["text"])} if turn.get("spans") else {})
-
-
-def _spans(value, words: str) -> list[list[int]]:
-    """The passages of a message that an attribute rests on, in its characters."""
-    fits = isinstance(value, list) and all(
-        isinstance(span, list)
-        and len(span) == 2
-        and all(type(place) is int for place in span)
-        and 0 <= span[0] < span[1] <= len(words)
-        for span in value
-    )
-    if not fits:
-        raise ValueError("has spans that are no list of [start, end] within the message's text")
-    return sorted(value)
-
-
-def label(value) -> str:
-    """A label: text, or a whole number that stands for its digits."""
-    return text(20)(str(value) if type(value) is int else value)
-
-
-def anything(value):
-    """Any JSON value."""
-    return value
-
-
-def objects(value) -> list[dict]:
-    """A list of JSON objects."""
-    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise ValueError("must be a list of objects")
-    return value
-
-
-@dataclass(frozen=True)
-class Field:
-    """How one key is read; ``default`` stands where it is absent or null."""
-
-    read: Callable
-    default: object = None
-    required: bool = False
-
-
-def _required(read: Callable) -> Field:
-    return Field(read, required=True)
-
-
-STUDY = {
-    "slug": _required(text(60)),
-    "title": _required(by_language(text(200))),
-    "description": Field(by_language(text(empty=True)), ""),
-    "guideline": Field(by_language(text(empty=True)), ""),
-    "consent": Field(by_language(text(empty=True)), ""),
-    "languages": Field(texts(35), []),
-    "tasks": Field(objects, []),
-}
-TASK = {
-    "name": _required(text(60)),
-    "kind": _required(text(20)),
-    "overlap": Field(whole(1, OVERLAP_LIMIT), DEFAULT_OVERLAP),
-    "guideline": Field(by_language(text(empty=True)), ""),
-}
-PERSONA = {"id": _required(identifier(100)), "profile": _required(profile)}
-MEMORY = {"persona": _required(text(100)), "text": _required(text())}
-QUERY = {
-    "id": _required(identifier(100)),
-    "persona": Field(text(100)),
-    "text": _required(text()),
-    "need": Field(text(empty=True), ""),
-    "type": Field(one_of("specific", "general"), "specific"),
-    "scenario": Field(text(100, empty=True), ""),
-}
-CANDIDATE = {
-    # A vote's label is a candidate's id, or one of these two words.
-    "id": _required(identifier(100, "tie", "none")),
-    "query": _required(text(100)),
-    "text": _required(text()),
-    "model": Field(text(200, empty=True), ""),
-    "strategy": Field(text(40, empty=True), ""),
-    "urls": Field(texts(4000), []),
-}
-SCORE = {
-    "candidate": _required(text(100)),
-    "aspect": _required(identifier(60)),
-    "score": _required(number),
-    "source": Field(text(60, empty=True), ""),
-}
-ATTRIBUTE = {
-    "id": _required(identifier(100)),
-    "persona": _required(text(100)),
-    "text": _required(text()),
-    "confidence": Field(share),
-    "model": Field(text(200, empty=True), ""),
-    "conversations": Field(conversations, []),
-}
-# A model's verdict on an item: evaluation.verdicts.
-VERDICT = {
-    "task": _required(text(200)),
-    "model": _required(identifier(200)),
-    "label": _required(label),
-}
-# The task's kind checks the item's other fields: see ``check_item``.
-ITEM = {
-    "id": _required(identifier(200)),
-    "task": _required(text(60)),
-    "query": Field(text(100)),
-    "attribute": Field(text(100)),
-    "candidates": Field(texts(100), []),
-    "overlap": Field(whole(1, OVERLAP_LIMIT)),
-    "purpose": Field(one_of("work", "training", "gold"), "work"),
-    "expected": Field(anything),
-    "explanation": Field(text(empty=True), ""),
-}
 
 
 @dataclass(frozen=True)
@@ -328,18 +89,18 @@ class Bundle:
 
     def rows(self, name: str) -> Iterator[tuple[int, dict]]:
         """Line and record of every row of ``name`` ("personas", "memories", …), in order."""
-        file, fields = _FILES[name]
-        yield from _rows_of(self.folder, file, fields, Report())
+        file, row_type = _FILES[name]
+        yield from _rows_of(self.folder, file, row_type, Report())
 
 
-_FILES = {
-    "personas": ("personas.jsonl", PERSONA),
-    "memories": ("memories.jsonl", MEMORY),
-    "queries": ("queries.jsonl", QUERY),
-    "candidates": ("candidates.jsonl", CANDIDATE),
-    "scores": ("scores.jsonl", SCORE),
-    "attributes": ("attributes.jsonl", ATTRIBUTE),
-    "items": ("items.jsonl", ITEM),
+_FILES: dict[str, tuple[str, type[Row]]] = {
+    "personas": ("personas.jsonl", bundle_rows.Persona),
+    "memories": ("memories.jsonl", bundle_rows.Memory),
+    "queries": ("queries.jsonl", bundle_rows.Query),
+    "candidates": ("candidates.jsonl", bundle_rows.Candidate),
+    "scores": ("scores.jsonl", bundle_rows.Score),
+    "attributes": ("attributes.jsonl", bundle_rows.Attribute),
+    "items": ("items.jsonl", bundle_rows.Item),
 }
 
 
@@ -368,51 +129,33 @@ def check_rows(name: str, values: dict[int, object], report: Report) -> list[tup
 
     What is wrong goes to ``report``, at the place "row N"; references are not looked at.
     """
-    _file, fields = _FILES[name]
+    _file, row_type = _FILES[name]
     rows = []
     for number, value in values.items():
         place = f"row {number}"
         if not isinstance(value, dict):
             report.fault(place, "must be a JSON object")
-        elif record := _record(value, fields, name, lambda key, place=place: place, report):
+        elif record := _record(value, row_type, name, lambda key, place=place: place, report):
             rows.append((number, record))
     return rows
 
 
-def read_personas(stream, name: str) -> list[dict]:
-    """Records of an uploaded personas file (binary ``stream``); BundleError with its faults."""
-    report = Report()
-    rows = _read_list(stream, name, PERSONA, report)
-    report.finish()
-    return [record for _, record in rows]
+def read_rows(stream, name: str, row_type: type[Row], personas=None) -> list[tuple[int, dict]]:
+    """Line and record of every row of an uploaded file (binary ``stream``).
 
-
-def read_attributes(stream, name: str, personas) -> list[dict]:
-    """Records of an uploaded attributes file; ``personas`` are the ids that it may name."""
-    report = Report()
-    rows = _read_list(stream, name, ATTRIBUTE, report)
-    for line, record in rows:
-        _check_reference(record["persona"], personas, "persona", f"{name}, line {line}", report)
-    report.finish()
-    return [record for _, record in rows]
-
-
-def read_verdicts(stream, name: str) -> list[tuple[int, dict]]:
-    """Line and record of every verdict of a file (binary ``stream``); BundleError with faults."""
-    report = Report()
-    rows = list(_records(stream, name, VERDICT, report))
+    ``personas`` are the ids that rows may name, None any. Raises BundleError with the faults.
+    """
+    report, rows = Report(), []
+    ids: dict[str, int] = {}
+    for line, record in _records(stream, name, row_type, report):
+        if "id" in record:
+            _once(record["id"], line, ids, name, report)
+        if personas is not None:
+            place = f"{name}, line {line}"
+            _check_reference(record["persona"], personas, "persona", place, report)
+        rows.append((line, record))
     report.finish()
     return rows
-
-
-def read_queries(stream, name: str, personas) -> list[dict]:
-    """Records of an uploaded queries file; ``personas`` are the ids that it may name."""
-    report = Report()
-    rows = _read_list(stream, name, QUERY, report)
-    for line, record in rows:
-        _check_reference(record["persona"], personas, "persona", f"{name}, line {line}", report)
-    report.finish()
-    return [record for _, record in rows]
 
 
 # --- study.json ----------------------------------------------------------------------------------
@@ -436,7 +179,7 @@ def _read_study(folder, report, check_slug, check_task) -> tuple[dict, list[Task
         before = raw[: max(at, 0)].count(b"\n")
         return f"study.json, line {before + 1}"
 
-    study = _record(value, STUDY, "study.json", place, report)
+    study = _record(value, bundle_rows.Study, "study.json", place, report)
     if study is None:
         raise BundleError(report.faults)
     _asked(check_slug, study["slug"], place=place("slug"), report=report)
@@ -471,7 +214,7 @@ def _split(value, name, languages, place, report) -> tuple[str, dict[str, str]]:
         return value, {}
     for code in value:
         if languages and code not in languages:
-            words = f"{_shown(name)} is in {_shown(code)}, which “languages” does not name"
+            words = f"{shown(name)} is in {shown(code)}, which “languages” does not name"
             report.fault(place, words)
     first = next((code for code in languages if code in value), next(iter(value)))
     return value[first], {code: other for code, other in value.items() if code != first and other}
@@ -492,16 +235,20 @@ def _read_task(definition, guideline, languages, tasks, place, report, check_tas
     def here(key):
         return place(named if isinstance(named, str) else "tasks")
 
-    common = {key: value for key, value in definition.items() if key in TASK}
-    task = _record(common, TASK, "study.json", here, report)
+    common = {
+        key: value for key, value in definition.items() if key in bundle_rows.Task.model_fields
+    }
+    task = _record(common, bundle_rows.Task, "study.json", here, report)
     if task is None:
         return
-    where = f"{here('name')}: task {_shown(task['name'])}"
+    where = f"{here('name')}: task {shown(task['name'])}"
     if not _SLUG.fullmatch(task["name"]):
         report.fault(where, "the name may have letters, digits, hyphens and underscores")
     elif task["name"] in tasks:
         report.fault(where, "the name is used twice")
-    config = {key: value for key, value in definition.items() if key not in TASK}
+    config = {
+        key: value for key, value in definition.items() if key not in bundle_rows.Task.model_fields
+    }
     translations = _task_texts(task, config, guideline, languages, where, report)
     config = _asked(check_task, task["kind"], config, place=where, report=report)
     tasks[task["name"]] = Task(**task, config=config or {}, translations=translations)
@@ -517,9 +264,9 @@ def _task_texts(task, config, guideline, languages, place, report) -> dict:
     )
     if isinstance(config.get("question"), dict):
         try:
-            asked = by_language(text(5_000))(config["question"])
-        except ValueError as error:
-            report.fault(place, f"“question” {error}")
+            asked = bundle_rows.QUESTION.validate_python(config["question"])
+        except ValidationError as error:
+            report.fault(place, f"“question” {bundle_rows.words_of(error)['']}")
             return {}
         config["question"], others["question"] = _split(asked, "question", languages, place, report)
     return _by_language(others, "guideline", "question")
@@ -552,11 +299,11 @@ def _check_rows(bundle: Bundle, report: Report, check_item: Callable) -> None:
     answered = {}
     tasks = _Ids((task.name, task) for task in bundle.tasks)
     tasks.complete = not report.faults
-    for name, (file, fields) in _FILES.items():
+    for name, (file, row_type) in _FILES.items():
         before = len(report.faults)
         bundle.counts[name] = 0
         ids[name].missing = "" if (bundle.folder / file).exists() else file
-        for line, row in _rows_of(bundle.folder, file, fields, report):
+        for line, row in _rows_of(bundle.folder, file, row_type, report):
             bundle.counts[name] += 1
             place = f"{file}, line {line}"
             if "id" in row:
@@ -585,7 +332,7 @@ def _check_persona(row, place, personas, report) -> None:
     asks = personas["queries"].get(row["query"])
     has = personas["attributes"].get(row["attribute"])
     if asks and has and asks != has:
-        words = f"the attribute is of {_shown(has)}, and the query of {_shown(asks)}"
+        words = f"the attribute is of {shown(has)}, and the query of {shown(asks)}"
         report.fault(place, words)
 
 
@@ -594,12 +341,12 @@ def _check_candidates(row, place, ids, answered, report) -> None:
     for candidate in row["candidates"]:
         _check_reference(candidate, ids["candidates"], "candidate", place, report)
         if query and answered.get(candidate, query) != query:
-            report.fault(place, f"the candidate {_shown(candidate)} answers another query")
+            report.fault(place, f"the candidate {shown(candidate)} answers another query")
     if len(set(row["candidates"])) < len(row["candidates"]):
         report.fault(place, "a candidate is named twice")
 
 
-def _rows_of(folder, file, fields, report) -> Iterator[tuple[int, dict]]:
+def _rows_of(folder, file, row_type, report) -> Iterator[tuple[int, dict]]:
     path = folder / file
     if not path.exists():
         return
@@ -607,53 +354,35 @@ def _rows_of(folder, file, fields, report) -> Iterator[tuple[int, dict]]:
         report.fault(file, "this is no regular file")
         return
     with _readable(path, report), path.open("rb") as stream:
-        yield from _records(stream, file, fields, report)
+        yield from _records(stream, file, row_type, report)
 
 
-def _read_list(stream, name, fields, report) -> list[tuple[int, dict]]:
-    rows: list[tuple[int, dict]] = []
-    ids: dict[str, int] = {}
-    for line, record in _records(stream, name, fields, report):
-        _once(record["id"], line, ids, name, report)
-        rows.append((line, record))
-    return rows
-
-
-def _records(stream, name, fields, report) -> Iterator[tuple[int, dict]]:
+def _records(stream, name, row_type, report) -> Iterator[tuple[int, dict]]:
     """Line number and record of each good line."""
     for number, value in records.json_lines(stream):
         place = f"{name}, line {number}"
         if isinstance(value, str):
             report.fault(place, value)
             continue
-        record = _record(value, fields, name, lambda key, place=place: place, report)
+        record = _record(value, row_type, name, lambda key, place=place: place, report)
         if record is not None:
             yield number, record
 
 
-def _record(value, fields, name, place, report) -> dict | None:
-    """``value`` read by ``fields``, defaults filled in; None after a fault."""
-    record = {}
-    for key, wanted in fields.items():
-        entry = value.get(key)
-        if entry is not None:
-            try:
-                record[key] = wanted.read(entry)
-            except ValueError as error:
-                report.fault(place(key), f"{_shown(key)} {error}")
-        elif wanted.required:
-            report.fault(place(key), f"{_shown(key)} is missing")
-        else:
-            record[key] = wanted.default
-    for key in sorted(value.keys() - fields.keys()):
+def _record(value, row_type: type[Row], name, place, report) -> dict | None:
+    """``value`` as a row, defaults filled in; None after a fault."""
+    record, faults = row_type.read(value)
+    for key, words in faults.items():
+        report.fault(place(key), f"{shown(key)} {words}")
+    for key in sorted(value.keys() - row_type.model_fields.keys()):
         report.unknown(name, place(key), key)
-    return record if len(record) == len(fields) else None
+    return record or None
 
 
 def _once(key, line, seen, file, report) -> None:
     first = seen.setdefault(key, line)
     if first != line:
-        words = f"the id {_shown(key)} was used before, in line {first}"
+        words = f"the id {shown(key)} was used before, in line {first}"
         report.fault(f"{file}, line {line}", words)
 
 
@@ -666,7 +395,7 @@ def _check_reference(key, ids, what, place, report) -> bool:
         article = "an" if what[0] in "aeiou" else "a"
         report.fault(missing, f"there is no such file, and {place} names {article} {what}")
         return False
-    report.fault(place, f"there is no {what} {_shown(key)}")
+    report.fault(place, f"there is no {what} {shown(key)}")
     return False
 
 
@@ -676,7 +405,3 @@ def _readable(path, report):
         yield
     except OSError as error:
         report.fault(path.name, f"cannot be read ({(error.strerror or 'unknown cause').lower()})")
-
-
-def _shown(word) -> str:
-    return f"“{str(word)[:80]}”"

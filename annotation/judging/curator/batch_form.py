@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.judging.kinds.planning import Scope
-from annotation.studies.bundle import OVERLAP_LIMIT
+from annotation.studies.bundle_rows import OVERLAP_LIMIT
 
 IDS_LIMIT = 20_000
 NAMED = 5

@@ -12,7 +12,7 @@ from annotation.judging.batches.summary import summary_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Slot
-from annotation.studies.bundle import OVERLAP_LIMIT
+from annotation.studies.bundle_rows import OVERLAP_LIMIT
 from annotation.studies.commands import study_of
 
 FILTERS = {
