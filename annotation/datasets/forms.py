@@ -2,6 +2,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.forms import FractionField
+from annotation.core.groups import in_groups
 from annotation.datasets.choices import MOST_SHOTS, MOST_VOTES
 from annotation.datasets.freeze import LICENCE_LIMIT
 from annotation.datasets.layouts import LAYOUTS
@@ -96,3 +97,14 @@ class ReleaseForm(forms.Form):
         max_length=LICENCE_LIMIT,
         help_text=_("Stands on the dataset card, for example CC-BY-4.0."),
     )
+    GROUPS = (
+        (_("Files"), ("layout", "format", "safe_csv", "licence")),
+        (_("Pairs"), ("rule", "min_votes", "min_margin")),
+        (_("Tiers"), ("hard_fill", "easy_share")),
+        (_("Judge models"), ("shots",)),
+    )
+
+    @property
+    def groups(self):
+        """Legend and fields of each group."""
+        return in_groups(self, self.GROUPS)

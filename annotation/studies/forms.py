@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.accounts import consent as consents
 from annotation.accounts.models import User
+from annotation.core.groups import in_groups
 from annotation.studies import messages
 from annotation.studies.addresses import address_for
 from annotation.studies.models import RESERVED_SLUGS, CrowdSource, Role, Study
@@ -79,6 +80,13 @@ class NewStudyForm(StudyForm):
 class SettingsForm(StudyForm):
     """What can be changed while the study runs."""
 
+    GROUPS = (
+        (gettext_lazy("Texts"), ("title", "description", "consent")),
+        (gettext_lazy("Languages"), ("languages", "match_languages")),
+        (gettext_lazy("Work"), ("edit_hours", "break_minutes", "card_first")),
+        (gettext_lazy("Pay"), ("pay_per_hour", "pay_per_judgment", "currency")),
+    )
+
     class Meta(StudyForm.Meta):
         # Without the address, which links and bundles name.
         fields = [
@@ -92,6 +100,11 @@ class SettingsForm(StudyForm):
         # A program that sends only some of the fields leaves these as they are.
         self.fields["card_first"].required = False
         self.fields["break_minutes"].required = False
+
+    @property
+    def groups(self):
+        """Legend and fields of each group."""
+        return in_groups(self, self.GROUPS)
 
     def consent_text(self):
         """The version of the consent text that holds what was entered."""

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.core.groups import in_groups
 from annotation.judging.kinds import common
 from annotation.studies.models import Study, TaskDefinition
 
@@ -71,7 +72,11 @@ class TaskForm(forms.Form):
     guideline = forms.CharField(
         label=gettext_lazy("Guideline (Markdown)"), widget=forms.Textarea, required=False
     )
-    COMMON = ("question", "owner_only", "reason", "chips", "tags", "marks", "hidden", "guideline")
+    GROUPS = (
+        (gettext_lazy("Task"), ("name", "overlap", "owner_only")),
+        (gettext_lazy("What people see"), ("question", "hidden", "guideline")),
+        (gettext_lazy("What they add"), ("reason", "chips", "tags", "marks")),
+    )
 
     def __init__(
         self,
@@ -91,18 +96,11 @@ class TaskForm(forms.Form):
                 "guideline": task.guideline,
             }
         super().__init__(data, initial=initial)
-        # The template takes them by group.
-        self.order_fields(["name", "overlap"])
 
     @property
-    def settings(self) -> list:
-        """The fields that only this kind has."""
-        shared = ("name", "overlap", *self.COMMON)
-        return [self[name] for name in self.fields if name not in shared]
-
-    @property
-    def common(self) -> list:
-        return [self[name] for name in self.COMMON if name in self.fields]
+    def groups(self):
+        """Legend and fields of each group; what only this kind has stands in the first."""
+        return in_groups(self, self.GROUPS)
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
