@@ -1,16 +1,19 @@
 """How much of what an endpoint's concurrency allows a worker's crew uses.
 
-A scripted server in a process of its own takes 500 ms a call. The floor is the time that all calls
-take back to back over so many connections, without any work of ours; ours is the time in which a
-crew writes as many answers as rows: claimed, reserved, called, checked and stored. ``used`` is
-floor / ours, ``cpu_ms`` the worker's processor time a call: on a busy machine it says more.
+A scripted server in a process of its own takes 500 ms a call. The floor is the time in which so
+many threads make the same calls over open connections and do nothing else, measured before and
+after ours on the same machine; ours is the time in which a crew writes as many answers as rows:
+claimed, reserved, called, checked and stored. ``used`` is floor / ours, ``cpu_ms`` and
+``floor_cpu_ms`` the processor time a call of this process, ``database_ms`` that of PostgreSQL.
 """
 
 import contextlib
+import http.client
 import json
-import math
 import os
+import threading
 import time
+from urllib.parse import urlsplit
 
 from benchmarks import evaluate, stack
 from benchmarks.figures import figure
@@ -18,7 +21,7 @@ from benchmarks.figures import figure
 LATENCY = 0.5
 
 
-def main(answers=640, concurrency=32) -> dict[str, dict]:
+def main(answers=256, concurrency=32) -> dict[str, dict]:
     """Let one crew write the answers of a made-up study."""
     evaluate.LATENCY = LATENCY
     with contextlib.ExitStack() as parts:
@@ -38,13 +41,53 @@ def main(answers=640, concurrency=32) -> dict[str, dict]:
         _ask("warm", concurrency)
         _work()
         _ask("tea", answers)
-        begin, processor = time.perf_counter(), time.process_time()
-        _work()
-        ours = time.perf_counter() - begin
-        cpu_ms = (time.process_time() - processor) * 1000 / answers
+        floors = [_bare(address, answers, concurrency)]
+        database = run.cpu_seconds("postgres")
+        ours, cpu = _timed(_work)
+        database = run.cpu_seconds("postgres") - database
+        floors.append(_bare(address, answers, concurrency))
         _check(answers + concurrency)
-    floor = math.ceil(answers / concurrency) * LATENCY
-    return figure("generation", ours, floor, "s", used=floor / ours, calls=answers, cpu_ms=cpu_ms)
+    floor, floor_cpu = min(floors)
+    return figure(
+        "generation",
+        ours,
+        floor,
+        "s",
+        used=floor / ours,
+        calls=answers,
+        cpu_ms=cpu * 1000 / answers,
+        floor_cpu_ms=floor_cpu * 1000 / answers,
+        database_ms=database * 1000 / answers,
+    )
+
+
+def _timed(work) -> tuple[float, float]:
+    """Seconds that ``work`` takes, and this process's processor seconds in it."""
+    begin, processor = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - begin, time.process_time() - processor
+
+
+def _bare(address: str, calls: int, concurrency: int) -> tuple[float, float]:
+    """The same number of calls by as many threads that do nothing else."""
+    body = json.dumps({"model": "scripted-1", "messages": [{"role": "user", "content": "Walk?"}]})
+    url, left = urlsplit(address), iter(range(calls))
+
+    def member():
+        server = http.client.HTTPConnection(url.hostname, url.port)
+        for _call in left:
+            server.request("POST", f"{url.path}/chat/completions", body)
+            server.getresponse().read()
+        server.close()
+
+    def all_calls():
+        threads = [threading.Thread(target=member) for _ in range(concurrency)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    return _timed(all_calls)
 
 
 def _ask(slug: str, number: int) -> None:

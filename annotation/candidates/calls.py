@@ -2,6 +2,7 @@
 
 import logging
 import random
+from collections import deque
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from uuid import UUID
@@ -13,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.candidates import endpoints
-from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
+from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Candidate, Generated, Proposal
 from annotation.celery import app
 from annotation.core import jobs
@@ -43,8 +44,10 @@ COUNT = """
         SELECT status, lease_expires_at, next_try_at, error_code FROM candidates_proposal
         WHERE endpoint = %(name)s
         AND (status = 'running' OR status = 'requested' AND next_try_at IS NOT NULL)
-    ), rows AS (SELECT *, status = 'requested' AND next_try_at > now() AS waits FROM busy)
-    SELECT count(*) FILTER (WHERE status = 'running' AND lease_expires_at > now()),
+    ), rows AS (
+        SELECT *, status = 'requested' AND next_try_at > statement_timestamp() AS waits FROM busy
+    )
+    SELECT count(*) FILTER (WHERE status = 'running' AND lease_expires_at > statement_timestamp()),
            count(*) FILTER (WHERE waits AND error_code = 'rate_limit'),
            count(*) FILTER (WHERE waits AND error_code = ANY(%(troubles)s))
     FROM rows"""
@@ -79,18 +82,14 @@ def reap() -> None:
             )
 
 
-def due(study: Study | None = None, *, ahead: int = 0) -> list[UUID]:
-    """Ids of rows that may start now, oldest first, at most the free places of each endpoint.
-
-    Where an endpoint has free places, up to ``ahead`` more: for who takes one after the other.
-    """
+def due(study: Study | None = None) -> list[UUID]:
+    """Ids of rows that may start now, oldest first, at most the free places of each endpoint."""
     places, ids = {}, []
     for table in TABLES:
         rows = jobs.startable(table.all())
         rows = rows.filter(study=study) if study else rows
         for name in list(rows.order_by().values_list("endpoint", flat=True).distinct()):
             free = places.setdefault(name, _places(name))
-            free += ahead if free > 0 else 0
             some = rows.filter(endpoint=name).order_by("created_at", "pk")
             some = some.values_list("pk", flat=True)[:free]
             places[name] = max(0, places[name] - len(some))
@@ -117,22 +116,56 @@ def _places(name: str) -> int:
 
 
 def claim(pk, table=Candidate.every) -> Generated | None:
-    """Take the row for one attempt: status, lease and attempt number in one conditional update."""
-    row = table.select_related(*RELATED[table.model]).filter(pk=pk).first()
-    if row is None or not row.endpoint:
-        return None
-    name, seen = row.endpoint, row.attempts
+    """Take the row ``pk`` for one attempt, where it may start and its endpoint has a place."""
+    row = _with_related(table).filter(pk=pk).exclude(endpoint="").first()
+    return next(iter(claim_some(row.endpoint, deque([row]), 1)), None) if row else None
+
+
+def claim_some(name: str, rows: deque[Generated], most: int) -> list[Generated]:
+    """Take rows from the front of ``rows``, of one table, while the endpoint ``name`` has places.
+
+    At most ``most``. Status, lease and attempt number of all are changed by one statement; those
+    that others took meanwhile are left out of the result.
+    """
     with transaction.atomic():
         with connection.cursor() as cursor:  # the places of one endpoint are counted in turn
             cursor.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"call {name}"]
             )
-        if not _places(name) or not jobs.take(table.filter(attempts=seen), pk):
-            return None
-    if seen:  # an earlier attempt may have stored something since the row was read
-        return table.select_related(*RELATED[table.model]).get(pk=pk)
-    row.status, row.attempts = RUNNING, 1
+        tried = [rows.popleft() for _row in range(min(most, _places(name), len(rows)))]
+        taken = jobs.take_some(type(tried[0]), [row.pk for row in tried]) if tried else {}
+    return [_as_taken(row, taken[row.pk]) for row in tried if row.pk in taken]
+
+
+def _as_taken(row: Generated, attempts: int) -> Generated:
+    if attempts > 1:  # an earlier attempt may have stored something since the row was read
+        return _with_related(type(row)._base_manager).get(pk=row.pk)
+    row.status, row.attempts = RUNNING, attempts
     return row
+
+
+def _with_related(table) -> QuerySet:
+    return table.select_related(*RELATED[table.model])
+
+
+def upcoming(name: str, most: int, study: Study | None = None) -> list[Generated]:
+    """Rows of the endpoint ``name`` that may start, of one table, the oldest ``most``."""
+    for table in TABLES:
+        rows = jobs.startable(_with_related(table)).filter(endpoint=name)
+        rows = rows.filter(study=study) if study else rows
+        if some := list(rows.order_by("created_at", "pk")[:most]):
+            return some
+    return []
+
+
+def names_due(study: Study | None = None) -> list[str]:
+    """The endpoints that rows wait for."""
+    names = {}
+    for table in TABLES:
+        rows = jobs.startable(table.all())
+        rows = rows.filter(study=study) if study else rows
+        names |= dict.fromkeys(rows.order_by().values_list("endpoint", flat=True).distinct())
+    return list(names)
 
 
 def again(rows: QuerySet) -> int:
@@ -163,16 +196,6 @@ def put_off(row: Generated, failure: CallFailed) -> None:
         error=endpoints.sentence(failure.code, row.endpoint),
     )
     log.info("%s %s: attempt %s: %s", type(row).__name__, row.pk, row.attempts, failure.code)
-
-
-def paid(row: Generated, server: Endpoint, answer: Answer, seconds: float) -> None:
-    """Add what a call cost, whatever becomes of its answer and of this attempt."""
-    type(row)._base_manager.filter(pk=row.pk).update(
-        tokens_in=F("tokens_in") + answer.tokens_in,
-        tokens_out=F("tokens_out") + answer.tokens_out,
-        cost=F("cost") + server.cost(answer.tokens_in, answer.tokens_out),
-        seconds=F("seconds") + seconds,
-    )
 
 
 def lease_kept(row: Generated) -> AbstractContextManager:

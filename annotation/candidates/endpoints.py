@@ -24,7 +24,7 @@ from annotation.core.errors import DomainError, NotFound
 ANSWER_BYTES = 2 * 2**20
 # Two calls of one candidate must fit into a Celery task's time limit.
 LONGEST_TIMEOUT = 240
-# What a request may carry. The package adds headers from its own environment variables otherwise.
+# What a request may carry.
 HEADERS = {
     *("host", "accept", "accept-encoding", "authorization", "connection", "content-length"),
     *("content-type", "user-agent"),
@@ -206,34 +206,28 @@ def connected(endpoint: Endpoint) -> Iterator[Callable[..., Answer]]:
 
 
 def _asking(endpoint: Endpoint, http: httpx2.Client) -> Callable[..., Answer]:
-    import openai  # takes seconds to load: only who calls a model waits for it
-
-    client = openai.OpenAI(
-        api_key=endpoint.api_key or "none",
-        base_url=endpoint.base_url,
-        max_retries=0,
-        timeout=endpoint.timeout,
-        http_client=http,
-    )
-    body = {"model": endpoint.model, "extra_body": endpoint.parameters}
+    address = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+    body = {"model": endpoint.model, **endpoint.parameters}
     if endpoint.max_tokens is not None:
-        body["max_tokens"] = endpoint.max_tokens
+        body = {"max_tokens": endpoint.max_tokens, **body}
+    headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
 
     def ask(messages: list[dict], schema: dict | None = None) -> Answer:
         wish = {} if schema is None else {"response_format": _format(schema)}
         try:
-            raw = client.chat.completions.with_raw_response.create(
-                messages=messages, **body, **wish
+            response = http.post(
+                address,
+                json={"messages": messages, **wish, **body},
+                headers=headers,
+                timeout=endpoint.timeout,
             )
-        except openai.APITimeoutError:
+        except httpx2.TimeoutException:
             raise CallFailed("timeout") from None
-        except openai.APIConnectionError:
+        except httpx2.RequestError:
             raise CallFailed("connection") from None
-        except openai.APIStatusError as error:
-            raise _status_failure(error) from None
-        except openai.OpenAIError:
-            raise CallFailed("unparsable") from None
-        return _answer(raw.text, raw.headers, endpoint)
+        if not response.is_success:
+            raise _status_failure(response)
+        return _answer(response.text, response.headers, endpoint)
 
     return ask
 
@@ -312,17 +306,24 @@ def _origin(url: httpx2.URL) -> tuple:
     return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme)
 
 
-def _status_failure(error) -> CallFailed:
-    status = error.status_code
-    if status == 402 or error.code == "insufficient_quota":
+def _status_failure(response: httpx2.Response) -> CallFailed:
+    status = response.status_code
+    if status == 402 or _error_code(response.text) == "insufficient_quota":
         return CallFailed("quota")
     if status == 429:
-        return CallFailed("rate_limit", wait=_retry_after(error.response.headers))
+        return CallFailed("rate_limit", wait=_retry_after(response.headers))
     if status in (408, 425) or status >= 500:
         code = "timeout" if status == 408 else "server_error"
-        return CallFailed(code, wait=_retry_after(error.response.headers))
+        return CallFailed(code, wait=_retry_after(response.headers))
     final = {401: "key", 403: "key", 404: "not_found"}
     return CallFailed("redirect" if status < 400 else final.get(status, "refused"))
+
+
+def _error_code(raw: str) -> str | None:
+    try:
+        return json.loads(raw)["error"]["code"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _retry_after(headers) -> float:

@@ -1,20 +1,17 @@
 """Answers from models: asked for as rows, written by workers, one row one answer."""
 
 import hashlib
-import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
-from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from annotation.candidates import calls, clean, endpoints, retrieve, spending, textchecks
+from annotation.candidates import calls, clean, endpoints, results, retrieve, spending
 from annotation.candidates.endpoints import CallFailed, Endpoint
-from annotation.candidates.models import Candidate, GenerationRules, Retrieval, Run
+from annotation.candidates.models import Candidate, Retrieval, Run
 from annotation.candidates.prompts import Prompt
+from annotation.candidates.results import Written, rules_of
 from annotation.candidates.strategies import (
     ANSWERS,
     FROM_ATTRIBUTES,
@@ -33,18 +30,11 @@ from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
-log = logging.getLogger(__name__)
-
 # Of the answers to an owner's query: examples for a judge, and at least one to test it on.
 SHOTS, FEWEST = 5, 6
 RUNNING, REQUESTED = Candidate.Status.RUNNING, Candidate.Status.REQUESTED
 CANCELLED = Candidate.Status.CANCELLED
 DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
-
-
-def rules_of(study) -> GenerationRules:
-    """How ``study`` reviews what models write; unsaved defaults where nothing is set."""
-    return GenerationRules.objects.filter(study=study).first() or GenerationRules(study=study)
 
 
 def _misses_length(before: int | None, text: str, study) -> bool:
@@ -307,105 +297,44 @@ def _insert(study, server: Endpoint, rows: list[Candidate], by, limit=None) -> l
 # --- Writing ----------------------------------------------------------------------------------
 
 
-def write_one(
-    candidate_id, lease: Callable[[Candidate], AbstractContextManager] = calls.lease_kept
-) -> Candidate | None:
+def write_one(candidate_id) -> Candidate | None:
     """Write the answer of one row, if it is due and nobody else has it.
 
     May be called any number of times and may die at any point: one attempt at most stores
-    something. ``lease`` keeps the row's lease meanwhile. Returns the row as it was claimed, None
-    where it was not to be had.
+    something. Returns the row as it was claimed, None where it was not to be had.
     """
     candidate = calls.claim(candidate_id)
     if candidate is None:
         return None
     try:
-        with lease(candidate):
-            _write(candidate)
+        with calls.lease_kept(candidate):
+            results.store([write(candidate)])
     except CallFailed as failure:
         calls.put_off(candidate, failure)
     return candidate
 
 
-def _write(candidate: Candidate) -> None:
+def write(candidate: Candidate) -> Written:
+    """Ask a model for the answer of a row that was claimed; nothing of it is stored yet.
+
+    Raises CallFailed.
+    """
     server = endpoints.configured(candidate.endpoint)
     if server is None:
         raise CallFailed("no_endpoint")
-    if candidate.purpose != Candidate.Purpose.ANSWER:
-        _write_text(candidate, server)
-        return
-    strategy = strategy_of(candidate.strategy)
-    brief = _brief(candidate, server, strategy)
-    draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
+    if candidate.purpose == Candidate.Purpose.ANSWER:
+        strategy = strategy_of(candidate.strategy)
+        brief = _brief(candidate, server, strategy)
+        draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
+    else:  # its prompt was made by whoever asked for the text
+        draft = Draft(Prompt(candidate.template, candidate.prompt))
     answer = _called(candidate, server, draft.prompt.messages)
     cleaned = clean.clean(answer.text, draft.tag)
     if not cleaned.text:
         raise CallFailed("empty")
     if _misses_length(draft.parameters.get("words_before"), cleaned.text, candidate.study):
         raise CallFailed("length")
-    _store(candidate, server, draft, answer, cleaned)
-
-
-def _write_text(candidate: Candidate, server: Endpoint) -> None:
-    """A text that is no answer: its prompt was made by whoever asked for it."""
-    answer = _called(candidate, server, candidate.prompt)
-    cleaned = clean.clean(answer.text)
-    if not cleaned.text:
-        raise CallFailed("empty")
-    prompt = Prompt(candidate.template, candidate.prompt)
-    _store(candidate, server, Draft(prompt), answer, cleaned)
-
-
-def _store(candidate, server: Endpoint, draft, answer, cleaned) -> None:
-    made = {
-        "finish_reason": answer.finish_reason,
-        "identity": clean.identity(cleaned.text),
-        "words": clean.words(cleaned.text),
-        "request": _sent(server),
-    }
-    flags, review = _looked_over(candidate, server, answer, cleaned.text)
-    stored = jobs.end(
-        candidate,
-        DONE,
-        flags=flags,
-        review=review,
-        text=cleaned.text,
-        urls=list(cleaned.urls),
-        model=answer.model,
-        request_id=answer.request_id,
-        template=draft.prompt.template,
-        prompt=draft.prompt.messages,
-        prompt_digest=draft.prompt.digest,
-        parameters=candidate.parameters | draft.parameters | made,
-        answered_at=Now(),
-        error_code="",
-        error="",
-    )
-    if not stored:
-        log.warning("candidate %s: attempt %s came too late", candidate.pk, candidate.attempts)
-
-
-def _looked_over(
-    candidate: Candidate, server: Endpoint, answer, text: str
-) -> tuple[list[str], str]:
-    """What the text checks say of an answer, and whether it waits for a curator."""
-    if candidate.purpose != Candidate.Purpose.ANSWER:
-        return [], ""
-    query = candidate.query
-    others = Candidate.objects.filter(query=query, status=DONE).exclude(pk=candidate.pk)
-    statements = Attribute.objects.filter(persona=query.persona_id).values_list("text", flat=True)
-    flags = textchecks.check(
-        text,
-        question=query.text,
-        name=query.persona.current.name if query.persona else "",
-        finish_reason=answer.finish_reason,
-        others=[n for n in others.values_list("parameters__words", flat=True) if n],
-        attributes=list(statements) if query.persona else [],
-    )
-    # The embedded model always writes to its limit.
-    holding = textchecks.HOLDING - ({"truncated"} if server.embedded else set())
-    waits = rules_of(candidate.study).review_answers or holding & set(flags)
-    return flags, Candidate.Review.PENDING if waits else ""
+    return Written(candidate, server, draft, answer, cleaned)
 
 
 def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
@@ -516,13 +445,8 @@ def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
 
 def _called(candidate: Candidate, server: Endpoint, messages: list[dict]):
     answer, seconds = spending.call(candidate.study_id, server, messages)
-    calls.paid(candidate, server, answer, seconds)
+    spending.paid(candidate, server, answer, seconds)
     return answer
-
-
-def _sent(server: Endpoint) -> dict:
-    limit = {} if server.max_tokens is None else {"max_tokens": server.max_tokens}
-    return {"model": server.model, **limit, **server.parameters}
 
 
 # --- Looking ----------------------------------------------------------------------------------

@@ -144,6 +144,12 @@ class Candidate(Generated):
                 condition=Q(status="running") | Q(status="requested", next_try_at__isnull=False),
                 name="candidate_busy",
             ),
+            # The oldest of an endpoint's rows that wait, though many do.
+            models.Index(
+                fields=["endpoint", "created_at", "id"],
+                condition=Q(status__in=["requested", "running"]),
+                name="candidate_upcoming",
+            ),
             models.Index(
                 fields=["study"], condition=Q(review="pending"), name="candidate_to_review"
             ),
@@ -192,6 +198,12 @@ class Proposal(Generated):
                 fields=["endpoint"],
                 condition=Q(status="running") | Q(status="requested", next_try_at__isnull=False),
                 name="proposal_busy",
+            ),
+            # The oldest of an endpoint's rows that wait, though many do.
+            models.Index(
+                fields=["endpoint", "created_at", "id"],
+                condition=Q(status__in=["requested", "running"]),
+                name="proposal_upcoming",
             ),
             models.Index(fields=["study", "step", "review"], name="proposal_to_review"),
         ]

@@ -1,8 +1,6 @@
 """Proposals of models: planned, asked for as rows, written by workers, then reviewed."""
 
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import timedelta
 
 from django.db import transaction
@@ -14,9 +12,9 @@ from pgvector.django import CosineDistance
 
 from annotation.candidates import calls, endpoints, spending, structured
 from annotation.candidates.endpoints import CallFailed
-from annotation.candidates.generate import rules_of
 from annotation.candidates.models import Proposal, Run
 from annotation.candidates.prompts import Prompt
+from annotation.candidates.results import rules_of
 from annotation.candidates.steps import STEPS, Step
 from annotation.candidates.steps.base import NEAR_DUPLICATE, Result, UnfitError
 from annotation.core import audit, jobs
@@ -91,9 +89,7 @@ def request(study, name: str, options: dict, *, endpoint: str = "", limit=None, 
     return run
 
 
-def write_one(
-    pk, lease: Callable[[Proposal], AbstractContextManager] = calls.lease_kept
-) -> Proposal | None:
+def write_one(pk) -> Proposal | None:
     """Let a model write one proposal, if it is due and nobody else has it.
 
     May be called any number of times and may die at any point, as ``generate.write_one``.
@@ -102,14 +98,15 @@ def write_one(
     if proposal is None:
         return None
     try:
-        with lease(proposal):
-            _write(proposal)
+        with calls.lease_kept(proposal):
+            write(proposal)
     except CallFailed as failure:
         calls.put_off(proposal, failure)
     return proposal
 
 
-def _write(proposal: Proposal) -> None:
+def write(proposal: Proposal) -> None:
+    """Ask a model for a proposal that was claimed, and store it. Raises CallFailed."""
     server = endpoints.configured(proposal.endpoint)
     if server is None:
         raise CallFailed("no_endpoint")
@@ -135,9 +132,9 @@ def _asked(proposal: Proposal, server, name: str, prompt: Prompt, schema: dict) 
             )
         except CallFailed as failure:
             if answer := getattr(failure, "answer", None):
-                calls.paid(proposal, server, answer, 0)
+                spending.paid(proposal, server, answer, 0)
             raise
-        calls.paid(proposal, server, answer, seconds)
+        spending.paid(proposal, server, answer, seconds)
         asked = {
             "value": value,
             "template": prompt.template,

@@ -7,9 +7,11 @@ may have been charged.
 
 import json
 import time
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F, Sum
@@ -17,13 +19,24 @@ from django.utils import timezone
 
 from annotation.candidates import endpoints
 from annotation.candidates.endpoints import FREE, CallFailed, Endpoint
-from annotation.candidates.models import Budget, Spending
+from annotation.candidates.models import Budget, Generated, Spending
 
 # A token is at least one byte of text; servers add a few tokens a message.
 TOKENS_A_MESSAGE = 64
 # Of a call of which nothing is known yet: tokens read and written, seconds.
 ASSUMED = (900, 350, 8.0)
 MEASURED_CALLS = 200
+# A row may have paid for several calls.
+PAY = """
+    UPDATE {table} AS t SET tokens_in = t.tokens_in + p.read, tokens_out = t.tokens_out + p.wrote,
+           cost = t.cost + p.cost, seconds = t.seconds + p.seconds
+    FROM (SELECT id, sum(read) AS read, sum(wrote) AS wrote, sum(cost) AS cost,
+                 sum(seconds) AS seconds
+          FROM unnest(%s::uuid[], %s::int[], %s::int[], %s::numeric[], %s::float[])
+               AS p (id, read, wrote, cost, seconds)
+          GROUP BY id) AS p
+    WHERE t.id = p.id
+"""
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,56 @@ class Estimate:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Wish:
+    """The most that a call of a study can cost; ``bounded`` is false where nobody knows it."""
+
+    study: int
+    tokens: int
+    cost: Decimal
+    bounded: bool
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """What a call took, in the place of what was reserved for it."""
+
+    reservation: Reservation
+    tokens: int
+    cost: Decimal
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What a call for a row cost."""
+
+    table: type[Generated]
+    row: UUID
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal
+    seconds: float
+
+
+class Ledger:
+    """Accounts for each call at once and by itself; a crew's ledger does it for many together."""
+
+    def reserve(self, wish: Wish) -> Reservation:
+        (reserved,) = account([], [], [wish])
+        if isinstance(reserved, CallFailed):
+            raise reserved
+        return reserved
+
+    def settle(self, settlement: Settlement) -> None:
+        account([settlement], [], [])
+
+    def pay(self, payment: Payment) -> None:
+        account([], [payment], [])
+
+
+ledger: ContextVar[Ledger] = ContextVar("ledger", default=Ledger())  # noqa: B039 - has no state
+
+
 def call(study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None):
     """``endpoints.call`` within the study's budget: the Answer and the seconds it took.
 
@@ -68,35 +131,122 @@ def call(study_id: int, server: Endpoint, messages: list[dict], schema: dict | N
     return answer, time.monotonic() - begin
 
 
+def paid(row: Generated, server: Endpoint, answer: endpoints.Answer, seconds: float) -> None:
+    """Add what a call for ``row`` cost, whatever becomes of its answer and of this attempt."""
+    read, wrote = answer.tokens_in, answer.tokens_out
+    cost = server.cost(read, wrote)
+    ledger.get().pay(Payment(type(row), row.pk, read, wrote, cost, seconds))
+
+
 def reserve(study_id: int, server: Endpoint, messages: list[dict], schema=None) -> Reservation:
     """Count the most that a call can cost; CallFailed where the budget has no room for it."""
     tokens_in, tokens_out = bound(server, messages, schema)
-    tokens, cost = tokens_in + tokens_out, server.cost(tokens_in, tokens_out)
-    today = timezone.now().astimezone(UTC).date()
-    if not Budget.objects.filter(study=study_id).exists():
-        return Reservation(_count(study_id, today, tokens, cost), tokens, cost)
-    if server.max_tokens is None:
-        raise CallFailed("no_bound")
+    cost = server.cost(tokens_in, tokens_out)
+    bounded = server.max_tokens is not None
+    return ledger.get().reserve(Wish(study_id, tokens_in + tokens_out, cost, bounded))
+
+
+def settle(reservation: Reservation, tokens: int, cost: Decimal) -> None:
+    """Put what a call used in the place of what was reserved for it."""
+    ledger.get().settle(Settlement(reservation, tokens, cost))
+
+
+def account(
+    settlements: list[Settlement], payments: list[Payment], wishes: list[Wish]
+) -> list[Reservation | CallFailed]:
+    """Settle, pay and reserve in one transaction; of each wish its reservation or its refusal."""
     with transaction.atomic():
-        budget = Budget.objects.select_for_update().filter(study=study_id).first()
-        day = Spending.objects.filter(study=study_id, day=today).first()
-        if budget:
-            _refuse(budget, day or Spending(study_id=study_id, day=today), tokens, cost)
-        return Reservation(_count(study_id, today, tokens, cost), tokens, cost)
+        # Budgets first, in one order: those who reserve wait for each other here and nowhere else.
+        studies = {wish.study for wish in wishes}
+        locked = Budget.objects.select_for_update().filter(study__in=studies).order_by("pk")
+        budgets = {budget.study_id: budget for budget in locked} if wishes else {}
+        _settle(settlements)
+        _pay(payments)
+        results = {}
+        for study in sorted(studies):
+            numbers = [n for n, wish in enumerate(wishes) if wish.study == study]
+            some = _reserve(study, budgets.get(study), [wishes[n] for n in numbers])
+            results |= zip(numbers, some, strict=True)
+    return [results[n] for n in range(len(wishes))]
 
 
-def _count(study_id: int, day: date, tokens: int, cost: Decimal) -> int:
-    """Add a call to the study's day, in one statement; the row's id."""
+def _reserve(study: int, budget: Budget | None, wishes: list[Wish]) -> list:
+    """Reservations of one study's wishes, as far as its locked budget has room."""
+    today = timezone.now().astimezone(UTC).date()
+    refusals = _refusals(budget, wishes, today) if budget else [None] * len(wishes)
+    granted = [wish for wish, refusal in zip(wishes, refusals, strict=True) if refusal is None]
+    if not granted:
+        return refusals
+    tokens, cost = sum(wish.tokens for wish in granted), sum(wish.cost for wish in granted)
+    day = _count(study, today, len(granted), tokens, cost)
+    return [
+        refusal or Reservation(day, wish.tokens, wish.cost)
+        for wish, refusal in zip(wishes, refusals, strict=True)
+    ]
+
+
+def _refusals(budget: Budget, wishes: list[Wish], today: date) -> list[CallFailed | None]:
+    """Why each wish is refused, None where it has room beside those before it."""
+    total = spent(budget.study_id)
+    day = Spending.objects.filter(study=budget.study_id, day=today).first() or Spending()
+    refusals = []
+    for wish in wishes:
+        refusal = _refusal(budget, total, day, wish)
+        refusals.append(refusal)
+        if refusal is None:
+            total = {"tokens": total["tokens"] + wish.tokens, "cost": total["cost"] + wish.cost}
+            day.tokens, day.cost = day.tokens + wish.tokens, day.cost + wish.cost
+    return refusals
+
+
+def _refusal(budget: Budget, total: dict, day: Spending, wish: Wish) -> CallFailed | None:
+    tokens, cost = wish.tokens, wish.cost
+    if not wish.bounded:
+        return CallFailed("no_bound")
+    limits = ((budget.cost, total["cost"], cost), (budget.tokens, total["tokens"], tokens))
+    if any(_exceeds(*limit) for limit in limits):
+        return CallFailed("budget")
+    limits = ((budget.daily_cost, day.cost, cost), (budget.daily_tokens, day.tokens, tokens))
+    if not any(_exceeds(*limit) for limit in limits):
+        return None
+    # A call that does not fit into an empty day will not fit tomorrow.
+    never = _exceeds(budget.daily_cost, 0, cost) or _exceeds(budget.daily_tokens, 0, tokens)
+    return CallFailed("budget") if never else CallFailed("budget_day", wait=_until_tomorrow())
+
+
+def _count(study_id: int, day: date, calls: int, tokens: int, cost: Decimal) -> int:
+    """Add calls to the study's day, in one statement; the row's id."""
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO candidates_spending AS s (study_id, day, calls, tokens, cost)
-               VALUES (%s, %s, 1, %s, %s)
-               ON CONFLICT (study_id, day) DO UPDATE SET calls = s.calls + 1,
+               VALUES (%s, %s, %s, %s, %s)
+               ON CONFLICT (study_id, day) DO UPDATE SET calls = s.calls + excluded.calls,
                    tokens = s.tokens + excluded.tokens, cost = s.cost + excluded.cost
                RETURNING id""",
-            [study_id, day, tokens, cost],
+            [study_id, day, calls, tokens, cost],
         )
         return cursor.fetchone()[0]
+
+
+def _settle(settlements: list[Settlement]) -> None:
+    days = {settlement.reservation.spending for settlement in settlements}
+    for day in sorted(days):
+        some = [row for row in settlements if row.reservation.spending == day]
+        Spending.objects.filter(pk=day).update(
+            tokens=F("tokens") + sum(row.tokens - row.reservation.tokens for row in some),
+            cost=F("cost") + sum(row.cost - row.reservation.cost for row in some),
+        )
+
+
+def _pay(payments: list[Payment]) -> None:
+    """Add what calls cost to their rows, one statement a table."""
+    for table in {payment.table for payment in payments}:
+        name = connection.ops.quote_name(table._meta.db_table)
+        some = [payment for payment in payments if payment.table is table]
+        fields = ((p.row, p.tokens_in, p.tokens_out, p.cost, p.seconds) for p in some)
+        columns = zip(*fields, strict=True)
+        with connection.cursor() as cursor:
+            cursor.execute(PAY.format(table=name), [list(column) for column in columns])
 
 
 def bound(server: Endpoint, messages: list[dict], schema=None) -> tuple[int, int]:
@@ -139,18 +289,6 @@ def estimate(server: Endpoint | None, calls: int, earlier=None, *, rows: int = 0
     )
 
 
-def _refuse(budget: Budget, day: Spending, tokens: int, cost: Decimal) -> None:
-    total = spent(budget.study_id)
-    limits = ((budget.cost, total["cost"], cost), (budget.tokens, total["tokens"], tokens))
-    if any(_exceeds(*limit) for limit in limits):
-        raise CallFailed("budget")
-    limits = ((budget.daily_cost, day.cost, cost), (budget.daily_tokens, day.tokens, tokens))
-    if any(_exceeds(*limit) for limit in limits):
-        # A call that does not fit into an empty day will not fit tomorrow.
-        never = _exceeds(budget.daily_cost, 0, cost) or _exceeds(budget.daily_tokens, 0, tokens)
-        raise CallFailed("budget") if never else CallFailed("budget_day", wait=_until_tomorrow())
-
-
 def _exceeds(limit, so_far, more) -> bool:
     return limit is not None and so_far + more > limit
 
@@ -159,11 +297,3 @@ def _until_tomorrow() -> float:
     now = timezone.now().astimezone(UTC)
     tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
     return (tomorrow - now).total_seconds()
-
-
-def settle(reservation: Reservation, tokens: int, cost: Decimal) -> None:
-    """Put what a call used in the place of what was reserved for it."""
-    Spending.objects.filter(pk=reservation.spending).update(
-        tokens=F("tokens") + (tokens - reservation.tokens),
-        cost=F("cost") + (cost - reservation.cost),
-    )

@@ -64,6 +64,15 @@ class Job(models.Model):
         return self.attempts - self.tries_from
 
 
+# The conditions are those of ``startable``.
+TAKE = """
+    UPDATE {table} SET status = 'running', attempts = attempts + 1,
+           lease_expires_at = statement_timestamp() + %s
+    WHERE {key} = ANY(%s) AND attempts < tries_from + %s
+    AND (status = 'requested' AND (next_try_at IS NULL OR next_try_at <= statement_timestamp())
+         OR status = 'running' AND lease_expires_at < statement_timestamp())
+    RETURNING {key}, attempts
+"""
 REQUESTED, RUNNING, FAILED = Job.Status.REQUESTED, Job.Status.RUNNING, Job.Status.FAILED
 
 
@@ -91,6 +100,15 @@ def lease(attempts: int | F | CombinedExpression) -> dict:
 def take(rows: QuerySet, pk: Any) -> bool:
     """Take the row ``pk`` for one attempt, where it is among ``rows`` and startable."""
     return bool(startable(rows.filter(pk=pk)).update(**lease(F("attempts") + 1)))
+
+
+def take_some(table: type[Job], pks: list) -> dict:
+    """Take the startable ones of ``pks`` in one statement: {pk: number of the attempt}."""
+    columns = {"key": connection.ops.quote_name(table._meta.pk.column),
+               "table": connection.ops.quote_name(table._meta.db_table)}  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE.format(**columns), [LEASE, list(pks), TRIES])
+        return dict(cursor.fetchall())
 
 
 def held(job: Job) -> QuerySet:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.candidates import calls, generate, tasks
+from annotation.candidates import calls, crew, generate, results, tasks
 from annotation.candidates.models import Candidate, GenerationRules
 from annotation.core import heartbeat, jobs
 from annotation.core.errors import Conflict, DomainError
@@ -340,7 +340,7 @@ def test_a_late_twin_writes_nothing(asked, tea, fake):
     calls.reap()
     fake.replies = [Reply("The second attempt's."), Reply("The twin's.")]
     assert written(candidate).text == "The second attempt's."
-    generate._write(twin)
+    results.store([generate.write(twin)])
     calls.put_off(twin, generate.CallFailed("timeout"))
     candidate.refresh_from_db()
     assert (candidate.status, candidate.text) == ("done", "The second attempt's.")
@@ -475,13 +475,19 @@ def test_the_beat_rings_for_rows_that_nobody_rang_for(asked, tea, bells):
     assert bells == [str(row.pk) for row in rows[:2]]
 
 
-def test_a_written_row_rings_for_the_next(asked, tea, bells):
+def test_a_notified_worker_writes_what_else_is_due_and_rings_for_what_is_left(
+    asked, tea, bells, monkeypatch
+):
     rows = generate.request(tea, endpoint="fake")
+    monkeypatch.setattr(crew, "work", lambda: None)
     tasks.write(str(rows[0].pk))
     assert bells == [str(row.pk) for row in rows[1:]]
     bells.clear()
     tasks.write(str(rows[0].pk))
     assert bells == []
+    monkeypatch.undo()
+    tasks.write(str(rows[1].pk))
+    assert set(Candidate.objects.values_list("status", flat=True)) == {"done"}
 
 
 @pytest.mark.parametrize("error", [jobs.BrokerError("away"), redis.ResponseError("OOM")])
