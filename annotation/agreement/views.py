@@ -1,7 +1,5 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
-import csv
-
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, JsonResponse
@@ -21,8 +19,7 @@ from annotation.agreement.figures.wording import translated
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.task_votes import CAP
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
-from annotation.core import pictures
-from annotation.core.cells import disarmed
+from annotation.core import downloads
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.judging.curator.adjudication import rulings
@@ -31,7 +28,6 @@ from annotation.judging.models import Slot
 from annotation.studies.access import MANAGERS, READERS, study_for
 
 PAGE = 25
-FILES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8"}
 
 
 @require_safe
@@ -108,18 +104,14 @@ def figure(request, slug, task, name, ending):
     study = study_for(request.user, slug, READERS)
     board = _board(study, task)
     drawn = _figure_of(study, board, name)
-    if drawn is None or ending not in FILES:
+    if drawn is None or ending not in downloads.CHART_TYPES:
         raise Http404
     if ending == "csv":
         return _download(drawn, study, task, caption=True)
     if not drawn.svg:
         raise Http404
-    picture = pictures.svg(drawn.svg, f"{drawn.caption} {study.title}, {task}.")
-    try:
-        content = pictures.png(picture) if ending == "png" else picture
-    except DomainError as refusal:
-        return HttpResponse(refusal.sentence, status=503, content_type="text/plain; charset=utf-8")
-    return _attachment(f"{slug}-{task}-{name}.{ending}", FILES[ending], content)
+    caption = f"{drawn.caption} {study.title}, {task}."
+    return downloads.picture(f"{slug}-{task}-{name}.{ending}", drawn.svg, caption)
 
 
 def _figure_of(study, board, name):
@@ -339,22 +331,9 @@ def _definition(study, task):
 def _download(figure, study, task, *, caption=False) -> HttpResponse:
     if figure is None:
         raise Http404
-    response = _attachment(f"{study.slug}-{task}-{figure.key}.csv", FILES["csv"])
-    writer = csv.writer(response)
-    if caption:
-        writer.writerow([f"# {figure.caption} {study.title}, {task}."])
-    writer.writerow(figure.header or (figure.reason,))
-    writer.writerows([_cell(value) for value in row] for row in figure.rows)
-    return response
-
-
-def _attachment(name: str, kind: str, content=b"") -> HttpResponse:
-    disposition = f'attachment; filename="{name}"'
-    return HttpResponse(content, content_type=kind, headers={"Content-Disposition": disposition})
-
-
-def _cell(value):
-    return disarmed(value) if isinstance(value, str) else value
+    head = [[f"# {figure.caption} {study.title}, {task}."]] if caption else []
+    rows = [*head, figure.header or (figure.reason,), *figure.rows]
+    return downloads.table(f"{study.slug}-{task}-{figure.key}.csv", rows)
 
 
 def _sizes(seen) -> list[tuple]:

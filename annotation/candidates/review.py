@@ -19,6 +19,7 @@ from annotation.candidates.textchecks import FLAGS as ANSWER_FLAGS
 from annotation.candidates.textchecks import REASONS as ANSWER_REASONS
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
+from annotation.personas import balance
 from annotation.personas.models import Persona
 from annotation.queries.models import Query
 
@@ -166,47 +167,43 @@ def preview(study, kind: str) -> list[tuple[float, int]]:
     return [(at, counted[f"n{place}"]) for place, at in enumerate(steps)]
 
 
-# Of a persona's profile, what is to be balanced.
-BALANCED = {
-    "Career_Information": ("Demographics", "Career_Information"),
-    "Age": ("Demographics", "Age"),
-    "Gender": ("Demographics", "Gender"),
-    "Nationality": ("Demographics", "Nationality"),
-}
-
-
 def over_represented(study, kind: str, *, most: int = 5) -> list[tuple[str, int, float]]:
-    """What occurs more often among pending and accepted rows than an even spread would have it.
+    """What occurs too often among pending and accepted rows (see ``personas.balance``).
 
-    (words, count, share): scenarios of questions, core fields of personas, strategies of answers.
+    (words, count, share): scenarios of questions, dimensions of personas, strategies of answers.
     """
     rows = rows_of(study, kind).exclude(review=REJECTED)
-    if kind == ANSWER:
-        values = [rows.values_list("strategy", flat=True)]
-    elif kind == "persona":
-        values = [
-            rows.values_list(f"output__{'__'.join(path)}", flat=True) for path in BALANCED.values()
+    if kind == "persona":
+        people = list(rows.values_list("output", flat=True))
+        crowded = [
+            (value, count, count / len(people))
+            for values in balance.tallies(people)
+            for value, count in values.marked
         ]
-    elif kind == "question":
-        values = [rows.values_list("output__scenario", flat=True)]
-    else:
-        values = [rows.values_list("persona__external_id", flat=True)]
-    crowded = []
-    for column in values:
-        counted = Counter(str(value) for value in column if value)
-        total = sum(counted.values())
-        for words, count in counted.most_common(most):
-            if count >= 3 and count > 1.5 * total / len(counted):
-                crowded.append((words, count, count / total))
-    return sorted(crowded, key=lambda row: -row[1])[:most]
+        return sorted(crowded, key=lambda row: -row[1])[:most]
+    columns = {ANSWER: "strategy", "question": "output__scenario"}
+    column = rows.values_list(columns.get(kind, "persona__external_id"), flat=True)
+    counted = Counter(str(value) for value in column if value)
+    over = balance.over_represented(counted, counted.total())
+    return [
+        (words, count, count / counted.total())
+        for words, count in counted.most_common()
+        if words in over
+    ][:most]
 
 
-def funnel(study) -> list[tuple[str, int]]:
-    """How many personas and questions came how far, in the study's own numbers."""
-    proposals = Proposal.objects.filter(study=study, status="done")
+def similarity_of(text: str | None, study) -> float:
+    """The cosine that an address names, between 0 and 1; else the study's."""
+    try:
+        return min(1.0, max(0.0, float(text or "")))
+    except ValueError:
+        return rules_of(study).similarity
+
+
+def persona_funnel(study) -> list[tuple[str, int]]:
+    """How many personas came how far, in the study's own numbers."""
     people = Persona.objects.filter(study=study)
-    queries = Query.objects.filter(study=study, replaced_at=None)
-    made = proposals.filter(step="persona")
+    made = Proposal.objects.filter(study=study, status="done", step="persona")
     split = people.aggregate(
         kept=Count("pk", Q(dropped_at=None)),
         benchmark=Count("pk", Q(dropped_at=None, split="benchmark")),
@@ -219,6 +216,15 @@ def funnel(study) -> list[tuple[str, int]]:
         (_("personas kept"), split["kept"]),
         (_("benchmark personas"), split["benchmark"]),
         (_("training personas"), split["training"]),
+    ]
+
+
+def funnel(study) -> list[tuple[str, int]]:
+    """How many personas and questions came how far, in the study's own numbers."""
+    proposals = Proposal.objects.filter(study=study, status="done")
+    queries = Query.objects.filter(study=study, replaced_at=None)
+    return [
+        *persona_funnel(study),
         (_("specific questions proposed"), proposals.filter(step="question").count()),
         (_("specific questions"), queries.filter(type="specific").count()),
         (_("general questions in the pool"), proposals.filter(step="general").count()),

@@ -24,7 +24,7 @@ def queue(request, slug, kind):
     _check(kind)
     flag = request.GET.get("flag", "")
     flags = review.flags_of(kind)
-    similar = _similarity(request, study)
+    similar = review.similarity_of(request.GET.get("similar"), study)
     if "similar" in request.GET and kind != review.ANSWER:
         rows = review.near_duplicates(study, kind, similar)
     else:
@@ -96,10 +96,3 @@ def _check(kind: str) -> None:
 
 def _key(study, kind: str) -> str:
     return f"review-{study.pk}-{kind}"
-
-
-def _similarity(request, study) -> float:
-    try:
-        return min(1.0, max(0.0, float(request.GET.get("similar", ""))))
-    except ValueError:
-        return proposals.rules_of(study).similarity

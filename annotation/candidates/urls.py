@@ -1,6 +1,7 @@
 from django.urls import path
 
 from annotation.candidates import (
+    board_views,
     cluster_views,
     generation_views,
     review_views,
@@ -25,6 +26,13 @@ urlpatterns = [
     path("studies/<slug:slug>/review/<slug:kind>/", review_views.queue, name="review"),
     path(
         "studies/<slug:slug>/review/<slug:kind>/decide/", review_views.decide, name="review-decide"
+    ),
+    path("studies/<slug:slug>/personas/board/", board_views.board, name="persona-board"),
+    path("studies/<slug:slug>/personas/board/pairs/", board_views.decide, name="persona-pair"),
+    path(
+        "studies/<slug:slug>/personas/board/<slug:name>.<slug:ending>",
+        board_views.figure,
+        name="persona-figure",
     ),
     path("studies/<slug:slug>/sources/", sources.sources, name="sources"),
     path("studies/<slug:slug>/sources/add/", sources.upload, name="sources-upload"),

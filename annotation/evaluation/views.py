@@ -2,14 +2,14 @@ import logging
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404, HttpResponse
+from django.http import Http404
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.agreement.votes.table import VotesError
 from annotation.candidates import endpoints
-from annotation.core import charts, pictures
+from annotation.core import charts, downloads
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets.models import Release
@@ -32,7 +32,6 @@ from annotation.studies.access import MANAGERS, READERS, study_for
 log = logging.getLogger(__name__)
 
 UNITS = 50
-GAP_TYPES = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
 TYPES = {
     "csv": "text/csv; charset=utf-8",
     "tex": "application/x-tex; charset=utf-8",
@@ -89,7 +88,7 @@ def _rated(study, data: dict, user) -> dict | None:
 def gap_json(request, slug):
     """The whole report as JSON, as the command prints it."""
     study = study_for(request.user, slug, READERS)
-    return _attachment(f"{slug}-gap.json", "application/json", report.as_json(study))
+    return downloads.attachment(f"{slug}-gap.json", "application/json", report.as_json(study))
 
 
 @require_safe
@@ -97,27 +96,21 @@ def gap_file(request, slug, task, ending):
     """The numbers of a stage as CSV, its kappas as SVG or PNG."""
     study = study_for(request.user, slug, READERS)
     stage = next((row for row in report.stages(study) if row["task"].name == task), None)
-    if stage is None or ending not in GAP_TYPES:
+    if stage is None or ending not in downloads.CHART_TYPES:
         raise Http404
     if ending == "csv":
-        return _attachment(f"{slug}-gap-{task}.csv", GAP_TYPES["csv"], gap_files.as_csv(stage))
+        return downloads.attachment(
+            f"{slug}-gap-{task}.csv", downloads.CHART_TYPES["csv"], gap_files.as_csv(stage)
+        )
     drawn = gap_files.chart(stage)
     if not drawn:
         raise Http404
     caption = _("Mean Cohen's kappa of two raters, 95 %% intervals over %(n)d items.") % {
         "n": stage["items"]
     }
-    picture = pictures.svg(drawn, f"{caption} {study.title}, {task}.")
-    try:
-        content = pictures.png(picture) if ending == "png" else picture
-    except DomainError as refusal:
-        return HttpResponse(refusal.sentence, status=503, content_type="text/plain; charset=utf-8")
-    return _attachment(f"{slug}-gap-{task}.{ending}", GAP_TYPES[ending], content)
-
-
-def _attachment(name: str, type_: str, content) -> HttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(content, content_type=type_, headers=headers)
+    return downloads.picture(
+        f"{slug}-gap-{task}.{ending}", drawn, f"{caption} {study.title}, {task}."
+    )
 
 
 @require_safe
@@ -266,10 +259,7 @@ def export(request, slug, version, name, ending):
     text = ending in TYPES and _exported(release, name, ending)
     if not text:
         raise Http404
-    response = HttpResponse(text, content_type=TYPES[ending])
-    file = f"{slug}-v{version}-{name}.{ending}"
-    response["Content-Disposition"] = f'attachment; filename="{file}"'
-    return response
+    return downloads.attachment(f"{slug}-v{version}-{name}.{ending}", TYPES[ending], text)
 
 
 def _exported(release, name: str, ending: str) -> str | None:

@@ -1,6 +1,7 @@
 """What curators do with personas: write, drop and restore them, and collect their memories."""
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -8,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.personas.models import Memory, Persona, PersonaVersion
+from annotation.studies.models import Study
 
 # Round 1 of curation asks for authenticity and consistency, round 2 for diversity and balance.
 ROUNDS = {
@@ -22,6 +24,7 @@ ROUNDS = {
         "crowded-profession": _("a profession that many others have"),
         "crowded-interest": _("interests that many others have"),
         "crowded-habit": _("habits that many others have"),
+        "near-duplicate": _("too similar to another persona"),
     },
 }
 REASONS = {code: words for reasons in ROUNDS.values() for code, words in reasons.items()}
@@ -100,11 +103,14 @@ def split(study, external_ids, purpose: str, *, by=None) -> int:
     """Put personas on the side of ``purpose`` ("benchmark" or "training"); how many.
 
     A side is chosen once: DomainError, and nothing is done, where one of them is on the other side
-    already, is dropped or is not in the study.
+    already, is dropped or is not in the study, or where people judge something of a persona that
+    is to train models.
     """
     if purpose not in Persona.Split.values:
         raise DomainError(gettext("Choose between benchmark and training."), code="split")
     wanted = set(external_ids)
+    # Items are opened under this lock, too.
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     rows = study.personas.select_for_update().filter(external_id__in=wanted, dropped_at=None)
     people = {person.external_id: person for person in rows.order_by("pk")}
     if missing := wanted - people.keys():
@@ -120,9 +126,24 @@ def split(study, external_ids, purpose: str, *, by=None) -> int:
             ),
             code="crosses",
         )
+    if purpose == Persona.Split.TRAINING and (used := judged(study) & wanted):
+        raise DomainError(
+            gettext("People judge items of {name} already: it is of the benchmark.").format(
+                name=min(used)
+            ),
+            code="judged",
+        )
     count = rows.filter(split="").update(split=purpose)
     audit.record(by, "persona.split", study, personas=count, purpose=purpose)
     return count
+
+
+def judged(study) -> set[str]:
+    """The ids of personas of which items are open: they can only be of the benchmark."""
+    rows = study.personas.filter(
+        Q(queries__items__isnull=False) | Q(attributes__items__isnull=False)
+    )
+    return set(rows.values_list("external_id", flat=True).distinct())
 
 
 @transaction.atomic

@@ -5,6 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.records import check_json
 from annotation.personas import conversations, schema
+from annotation.personas.board import BOTH, FIRST, SECOND
 from annotation.personas.curate import ROUNDS
 from annotation.studies.bundle import BundleError, read_rows
 from annotation.studies.bundle_rows import Attribute, Persona, Row, check_id
@@ -162,6 +163,25 @@ class FiltersForm(forms.Form):
             names = ("language", "conversations", "turns", "scripted", "people")
             data["filters"] = conversations.Filters(**{name: data[name] for name in names})
         return data
+
+
+class SplitForm(forms.Form):
+    """How many personas are of the benchmark, and the seed of the draw."""
+
+    benchmark = forms.IntegerField(
+        label=_("Personas of the benchmark"), min_value=1, max_value=1_000_000, initial=200
+    )
+    seed = forms.IntegerField(
+        label=_("Seed of the draw"), min_value=0, max_value=2**31 - 1, initial=1
+    )
+
+
+class PairForm(forms.Form):
+    """What becomes of two personas that are alike."""
+
+    first = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+    second = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+    choice = forms.ChoiceField(choices=[(name, name) for name in (BOTH, FIRST, SECOND)])
 
 
 def _field(guided) -> forms.Field:

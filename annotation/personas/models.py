@@ -1,3 +1,4 @@
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
@@ -62,6 +63,38 @@ class PersonaVersion(models.Model):
     @property
     def name(self) -> str:
         return str(self.profile.get("Name") or self.persona.external_id)
+
+
+class PairDecision(models.Model):
+    """What a curator decided of two personas that are much alike: both stay, or one is dropped."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pair_decisions")
+    # The one with the lower id is the first.
+    first = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="+")
+    # None: both stay.
+    dropped = models.ForeignKey(Persona, on_delete=models.CASCADE, null=True, related_name="+")
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="one_decision_a_pair"),
+            models.CheckConstraint(
+                condition=models.Q(first__lt=models.F("second")), name="pair_in_order"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(dropped=None)
+                | models.Q(dropped=models.F("first"))
+                | models.Q(dropped=models.F("second")),
+                name="dropped_of_pair",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.first} and {self.second}"
 
 
 class Memory(models.Model):

@@ -664,6 +664,16 @@ TABLE = {
     "persona": page(
         MANAGERS, **_thing(pk="persona.pk"), GET=200, POST=302, data=lambda w: {"name": "Noa"}
     ),
+    "persona-board": page(MANAGERS, GET=200, HEAD=200),
+    "persona-pair": page(MANAGERS, POST=302, inert={"POST"}),
+    "persona-figure": page(
+        MANAGERS,
+        args=lambda w: {**_slug(w), "name": "gender", "ending": "csv"},
+        foreign=lambda w: [{**_slug(w), "name": "nonsense", "ending": "csv"}],
+        GET=200,
+        HEAD=200,
+    ),
+    "persona-split": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
     "persona-drop": page(
         MANAGERS, **_thing(pk="persona.pk"), POST=302, data=lambda w: {"reason": "stereotyped"}
     ),

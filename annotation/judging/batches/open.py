@@ -16,7 +16,7 @@ from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
 from annotation.judging.owner import notices
-from annotation.personas.models import PersonaVersion
+from annotation.personas.models import Persona, PersonaVersion
 from annotation.studies.models import Membership, Study, TaskDefinition
 
 
@@ -73,7 +73,7 @@ def add_items(
     ``attribute`` and ``gold`` (rows or None) as the task's kind asks, and checks ``expected`` and
     ``explanation``. Only work gets slots: those of checks are made as they are handed out. A draft
     is opened by it; Conflict where an administrator has closed the study, DomainError where an
-    owner's task meets a query without one.
+    owner's task meets a query without one, or an item is about a training persona.
     """
     if study.status == Study.Status.CLOSED:
         raise Conflict("The study is closed: an administrator can open it again.", code="closed")
@@ -82,6 +82,11 @@ def add_items(
         raise DomainError(
             "Only the owner of a query judges in this task, and a query here has no owner.",
             code="no_owner",
+        )
+    if Persona.objects.filter(pk__in={_persona(row) for row in rows}, split="training").exists():
+        raise DomainError(
+            _("An item here is about a training persona: people judge the benchmark's alone."),
+            code="training",
         )
     if task.config.get("attribute") and any(row.get("attribute") is None for row in rows):
         raise DomainError(

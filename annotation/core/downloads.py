@@ -1,0 +1,40 @@
+"""Files that a page offers: tables as CSV, charts as SVG or PNG."""
+
+import csv
+from collections.abc import Iterable
+
+from django.http import HttpResponse
+
+from annotation.core import pictures
+from annotation.core.cells import disarmed
+from annotation.core.errors import DomainError
+
+CHART_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+}
+
+
+def attachment(name: str, kind: str, content: str | bytes = b"") -> HttpResponse:
+    """``content`` as a file called ``name`` (ASCII letters, digits and signs of addresses)."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=kind, headers=headers)
+
+
+def table(name: str, rows: Iterable[Iterable[object]]) -> HttpResponse:
+    """``rows`` as a CSV file that no spreadsheet takes for formulas."""
+    answer = attachment(name, CHART_TYPES["csv"])
+    writer = csv.writer(answer)
+    writer.writerows([disarmed(v) if isinstance(v, str) else v for v in row] for row in rows)
+    return answer
+
+
+def picture(name: str, chart: str, caption: str) -> HttpResponse:
+    """A chart with its caption, as ``name`` ends: ``.svg`` or ``.png``."""
+    drawing, ending = pictures.svg(chart, caption), name.rpartition(".")[2]
+    try:
+        content = pictures.png(drawing) if ending == "png" else drawing
+    except DomainError as refusal:
+        return HttpResponse(refusal.sentence, status=503, content_type="text/plain; charset=utf-8")
+    return attachment(name, CHART_TYPES[ending], content)

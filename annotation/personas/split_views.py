@@ -1,0 +1,50 @@
+"""The page that divides personas into those of the benchmark and those that train models."""
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from annotation.core.errors import DomainError
+from annotation.personas import splitting
+from annotation.personas.forms import SplitForm
+from annotation.personas.models import Persona
+from annotation.studies.access import MANAGERS, study_for
+
+# Values of a dimension that are shown.
+ROWS = 12
+# Cosine from which two personas on different sides are mentioned.
+ALIKE = 0.9
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def split(request, slug):
+    """A proposal of who is on which side; POST makes it so."""
+    study = study_for(request.user, slug, MANAGERS)
+    data = request.POST if request.method == "POST" else request.GET or None
+    form = SplitForm(data)
+    proposal = None
+    if form.is_bound and form.is_valid():
+        try:
+            if request.method == "POST":
+                counts = splitting.make(study, **form.cleaned_data, by=request.user)
+                words = _("%(benchmark)d personas for the benchmark, %(training)d for training.")
+                messages.success(request, words % counts)
+                return redirect("persona-split", slug)
+            proposal = splitting.propose(study, **form.cleaned_data)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+    kept = study.personas.filter(dropped_at=None)
+    context = {
+        "study": study,
+        "form": form,
+        "proposal": proposal,
+        "dimensions": proposal and [(d, rows[:ROWS]) for d, rows in proposal.by_dimension()],
+        "apart": proposal and proposal.apart(ALIKE),
+        "sides": [
+            (words, kept.filter(split=side).count())
+            for side, words in [*Persona.Split.choices, ("", _("no side yet"))]
+        ],
+    }
+    status = 400 if request.method == "POST" else 200
+    return render(request, "personas/split.html", context, status=status)

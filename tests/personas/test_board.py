@@ -1,0 +1,277 @@
+"""Round 2 of curation: balance, near-duplicates with their decisions, and the split."""
+
+import json
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.db import IntegrityError, transaction
+
+from annotation.core.errors import Conflict, DomainError
+from annotation.judging.batches.open import add_items, open_batch
+from annotation.personas import board, curate, splitting
+from annotation.personas.models import PairDecision, Persona
+
+PAGE = "/studies/tea/personas/board/"
+SPLIT = "/studies/tea/personas/split/"
+BAKER = {"Career_Information": "Baker of rye bread in a small town by the sea", "Gender": "male"}
+
+
+@pytest.fixture
+def carol(cast, tea, login):
+    return login(cast.person("Carol"))
+
+
+@pytest.fixture
+def people(cast, tea):
+    """Two bakers who are much alike, a pilot and a nurse."""
+    return [
+        cast.persona(tea, "p1", Demographics=BAKER | {"Age": 30}),
+        cast.persona(tea, "p2", Demographics=BAKER | {"Age": 31}),
+        cast.persona(tea, "p3", Demographics={"Career_Information": "Pilot of jets", "Age": 52}),
+        cast.persona(tea, "p4", Demographics={"Career_Information": "Nurse, nights", "Age": 24}),
+    ]
+
+
+def pairs(study, least=0.9):
+    rows = board.undecided(study, board.versions(study), least)
+    return [(row.first.persona.external_id, row.second.persona.external_id) for row in rows]
+
+
+def text_of(response) -> str:
+    return response.content.decode()
+
+
+# --- Near-duplicates ------------------------------------------------------------------------
+
+
+def test_the_most_similar_pairs_come_first_and_each_pair_once(people, tea):
+    versions = board.versions(tea)
+    vectors = board.embeddings(versions)
+    assert vectors.shape == (4, 256)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    everyone = board.alike(versions, -1.0)
+    assert len(everyone) == 6
+    assert everyone[0][:2] == (0, 1)
+    assert [pair[2] for pair in everyone] == sorted((pair[2] for pair in everyone), reverse=True)
+    assert everyone[0][2] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
+    assert pairs(tea) == [("p1", "p2")]
+
+
+def test_an_embedding_is_computed_once_for_a_version(people, tea, monkeypatch):
+    first = board.embeddings(board.versions(tea))
+    monkeypatch.setattr(board, "embed", lambda texts: np.zeros((len(texts), 256), np.float32))
+    assert (board.embeddings(board.versions(tea)) == first).all()
+    curate.save(tea, "p1", {"Name": "Somebody else"})
+    assert (board.embeddings(board.versions(tea))[0] == 0).all()
+
+
+def test_both_stay_and_the_pair_is_not_asked_about_again(people, tea, cast):
+    carol = cast.person("Carol")
+    board.decide(tea, people[1].pk, people[0].pk, "both", by=carol)
+    assert pairs(tea) == []
+    assert not Persona.objects.exclude(dropped_at=None).exists()
+    with pytest.raises(Conflict, match="decided already"):
+        board.decide(tea, people[0].pk, people[1].pk, "first", by=carol)
+    board.undo(tea, by=carol)
+    assert pairs(tea) == [("p1", "p2")]
+    with pytest.raises(DomainError, match="nothing to take back"):
+        board.undo(tea, by=carol)
+
+
+@pytest.mark.parametrize(("choice", "gone"), [("first", "p1"), ("second", "p2")])
+def test_one_of_a_pair_is_dropped_and_comes_back(people, tea, cast, choice, gone):
+    carol = cast.person("Carol")
+    board.decide(tea, people[0].pk, people[1].pk, choice, by=carol)
+    (dropped,) = Persona.objects.exclude(dropped_at=None)
+    assert (dropped.external_id, dropped.dropped_because) == (gone, "near-duplicate")
+    with pytest.raises(Conflict, match="dropped already"):
+        board.decide(tea, people[0].pk, people[1].pk, "both", by=carol)
+    board.undo(tea, by=carol)
+    assert not Persona.objects.exclude(dropped_at=None).exists()
+
+
+def test_undo_takes_back_one_s_own_decisions_alone_the_last_first(people, tea, cast):
+    carol, ada = cast.person("Carol"), cast.person("Ada")
+    board.decide(tea, people[0].pk, people[1].pk, "first", by=carol)
+    board.decide(tea, people[2].pk, people[3].pk, "both", by=ada)
+    board.undo(tea, by=carol)
+    (left,) = PairDecision.objects.all()
+    assert (left.decided_by, left.first, left.second) == (ada, people[2], people[3])
+
+
+def test_a_drop_for_another_reason_is_not_taken_back_with_the_pair(people, tea, cast):
+    carol = cast.person("Carol")
+    board.decide(tea, people[0].pk, people[1].pk, "first", by=carol)
+    curate.restore(people[0])
+    curate.drop(people[0], "stereotyped")
+    board.undo(tea, by=carol)
+    assert Persona.objects.get(pk=people[0].pk).dropped_because == "stereotyped"
+
+
+def test_personas_of_another_study_are_no_pair(people, tea, cast):
+    other = cast.persona(cast.study("rain"), "x")
+    for pk in (other.pk, people[0].pk, 2**40):
+        with pytest.raises(DomainError, match="two personas of the study"):
+            board.decide(tea, people[0].pk, pk, "both")
+
+
+# --- The page -------------------------------------------------------------------------------
+
+
+def test_the_board_shows_dimensions_pairs_and_the_funnel(people, carol):
+    page = text_of(carol.get(PAGE))
+    assert page.count('<svg class="chart"') == 3  # nobody has a nationality, a type or interests
+    assert page.count("No persona says anything of it.") == 3
+    assert "1 pair of near-duplicates to decide" in text_of(carol.get(f"{PAGE}?similar=0.9"))
+    assert "personas written by people" in page
+
+
+def test_a_crowded_value_is_marked_in_the_chart_and_in_the_table(carol, cast, tea):
+    for number, job in enumerate(["Nurse"] * 4 + ["Baker", "Pilot", "Diver"]):
+        cast.persona(tea, f"p{number}", Demographics={"Career_Information": job})
+    page = text_of(carol.get(PAGE))
+    assert 'class="mark over"' in page
+    assert '<strong dir="auto">nurse</strong> (4)' in page
+    assert "▲ yes" in page
+
+
+def test_the_thresholds_lead_to_their_pairs(people, carol, tea):
+    page = text_of(carol.get(f"{PAGE}?similar=0.95"))
+    for at, count in board.preview(board.undecided(tea, board.versions(tea))):
+        assert f'<a href="?similar={at:.2f}#pairs"' in page
+        assert f'<td class="n">{count}</td>' in page
+
+
+@pytest.mark.parametrize("similar", ["", "nonsense", "nan", "-5", "9", "1e999"])
+def test_a_threshold_that_is_none_changes_nothing(people, carol, similar):
+    assert carol.get(PAGE, {"similar": similar}).status_code == 200
+
+
+def test_a_decision_on_the_page_is_made_and_taken_back(people, carol):
+    sent = {"first": people[0].pk, "second": people[1].pk, "choice": "second", "similar": "0.9"}
+    answer = carol.post(f"{PAGE}pairs/", sent)
+    assert answer["Location"] == f"{PAGE}?similar=0.90#pairs"
+    page = text_of(carol.get(f"{PAGE}?similar=0.9"))
+    assert "No pair at this threshold waits" in page
+    assert "p2 is dropped." in page
+    page = text_of(carol.post(f"{PAGE}pairs/", {"do": "undo", "similar": "0.9"}, follow=True))
+    assert "1 pair of near-duplicates to decide" in page
+
+
+@pytest.mark.parametrize("change", [{"choice": "third"}, {"first": "\0"}, {"second": str(2**70)}])
+def test_what_is_no_decision_is_refused_with_a_sentence(people, carol, change):
+    sent = {"first": people[0].pk, "second": people[1].pk, "choice": "both"} | change
+    page = text_of(carol.post(f"{PAGE}pairs/", sent, follow=True))
+    assert "Choose what becomes of the pair." in page
+    assert not PairDecision.objects.exists()
+
+
+def test_a_dimension_is_downloaded_as_table_and_as_chart(people, carol):
+    table = text_of(carol.get(f"{PAGE}occupation.csv")).splitlines()
+    assert table[0] == "value,personas,over_represented"
+    assert "baker of rye bread,2,False" in table or len(table) == 4
+    for ending, begins in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        assert carol.get(f"{PAGE}occupation.{ending}").content.startswith(begins)
+    # Nobody has one.
+    assert carol.get(f"{PAGE}nationality.svg").status_code == 404
+    assert carol.get(f"{PAGE}occupation.pdf").status_code == 404
+
+
+def test_the_board_takes_the_same_statements_for_few_and_for_many(
+    carol, cast, tea, people, django_assert_num_queries
+):
+    carol.get(PAGE)
+    with django_assert_num_queries(11) as captured:
+        carol.get(PAGE)
+    for n in range(20):
+        cast.persona(tea, f"more-{n}", Demographics=BAKER)
+    with django_assert_num_queries(len(captured)):
+        carol.get(PAGE)
+
+
+# --- Benchmark and training -----------------------------------------------------------------
+
+
+def sides(study):
+    return dict(study.personas.values_list("external_id", "split"))
+
+
+def test_the_same_seed_proposes_the_same_and_the_proposal_stores_nothing(people, tea):
+    first, again = (splitting.propose(tea, 2, 5) for _ in range(2))
+    assert first == again
+    assert (len(first.benchmark), len(first.training)) == (2, 2)
+    assert set(sides(tea).values()) == {""}
+
+
+def test_a_value_does_not_crowd_the_benchmark(cast, tea):
+    for number in range(12):
+        gender = "male" if number < 9 else "female"
+        cast.persona(tea, f"p{number:02}", Demographics={"Gender": gender})
+    for seed in range(5):
+        rows = splitting.propose(tea, 6, seed).by_dimension()[2][1]
+        assert rows == [("male", 3, 6), ("female", 3, 0)]
+
+
+def test_the_page_proposes_with_counts_and_divides_for_good(people, carol, tea):
+    page = text_of(carol.get(f"{SPLIT}?benchmark=3&seed=1"))
+    assert "3 for the benchmark, 1 for training" in page
+    assert "Divide 4 personas for good" in page
+    answer = carol.post(SPLIT, {"benchmark": 3, "seed": 1})
+    assert answer.status_code == 302
+    assert sorted(sides(tea).values()) == ["benchmark"] * 3 + ["training"]
+    assert "Every persona has its side already." in text_of(
+        carol.get(f"{SPLIT}?benchmark=3&seed=2")
+    )
+
+
+def test_near_duplicates_on_different_sides_are_named(people, carol):
+    # One of the two bakers stays for training whatever is drawn.
+    page = text_of(carol.get(f"{SPLIT}?benchmark=3&seed=1"))
+    both = splitting.propose(people[0].study, 3, 1).apart(0.9)
+    assert [pair.first.persona.external_id for pair in both] == ["p1"]
+    assert "1 pair of near-duplicates would be on different sides" in page
+
+
+@pytest.mark.parametrize("data", [{"benchmark": 5, "seed": 1}, {"benchmark": 0, "seed": 1}, {}])
+def test_a_split_that_cannot_be_is_refused(people, carol, tea, data):
+    assert carol.post(SPLIT, data).status_code == 400
+    assert set(sides(tea).values()) == {""}
+
+
+def test_the_database_refuses_that_a_persona_crosses(people, tea):
+    curate.split(tea, ["p1"], "training")
+    for side in ("benchmark", ""):
+        with pytest.raises(IntegrityError, match="for good"), transaction.atomic():
+            Persona.objects.filter(external_id="p1").update(split=side)
+    assert sides(tea)["p1"] == "training"
+
+
+def test_who_is_judged_is_of_the_benchmark(people, cast, tea):
+    cast.candidates(cast.query(tea, "q1", people[0]))
+    open_batch(tea, cast.task(tea))
+    with pytest.raises(DomainError, match="People judge items of p1 already"):
+        curate.split(tea, ["p1"], "training")
+    for seed in range(4):
+        chosen = splitting.propose(tea, 1, seed).benchmark
+        assert [version.persona.external_id for version in chosen] == ["p1"]
+
+
+def test_no_item_is_opened_about_a_training_persona(people, cast, tea):
+    curate.split(tea, ["p1"], "training")
+    answers = cast.candidates(cast.query(tea, "q1", people[0]))
+    row = {"external_id": "i1", "overlap": 3, "query": answers[0].query}
+    row["candidates"] = [answer.pk for answer in answers]
+    with pytest.raises(DomainError, match="training persona"):
+        add_items(tea, cast.task(tea), [row])
+    assert not tea.items.exists()
+
+
+def test_the_command_shows_the_counts_and_stores_nothing_without_being_asked(people, tea, capsys):
+    call_command("split_personas", "tea", benchmark=2, dry_run=True, json=True)
+    counts = json.loads(capsys.readouterr().out)
+    assert (counts["benchmark"], counts["training"]) == (2, 2)
+    assert sum(sum(pair) for pair in counts["dimensions"]["age"].values()) == 4
+    assert set(sides(tea).values()) == {""}
+    call_command("split_personas", "tea", benchmark=2, dry_run=True)
+    assert "age (benchmark/training): " in capsys.readouterr().out
