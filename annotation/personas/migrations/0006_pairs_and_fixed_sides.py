@@ -23,7 +23,7 @@ DROP FUNCTION persona_keeps_its_side();
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("personas", "0004_conversations"),
+        ("personas", "0005_profiles_are_objects"),
         ("studies", "0004_breaks_and_languages"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
