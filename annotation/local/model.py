@@ -1,6 +1,7 @@
 """The embedded language model: llama.cpp's server on loopback, OpenAI-compatible, with a key.
 
-`python -m annotation.local.model --port N --key-file FILE` serves until it is stopped.
+`python -m annotation.local.model --port N --key-file FILE` serves until it is stopped; with --idle
+SECONDS the model itself, 270 MB of memory, runs only while it is used.
 """
 
 import argparse
@@ -8,11 +9,13 @@ import importlib.util
 import os
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
 from .errors import LocalServiceError
-from .process import Program
+from .on_demand import OnDemand
+from .process import Program, answers, die_with
 from .secrets import read_or_create
 
 NAME = "smollm2"
@@ -21,11 +24,15 @@ PARALLEL = 2
 TOKENS_EACH = 4096
 # Threads of one answer wait for each other actively: more of them than free cores are slower.
 THREADS = max(1, (os.cpu_count() or 2) // 2)
+IDLE_SECONDS = 300
 
 
-def program(data: Path, port: int) -> Program:
-    """Return how to run the model server of the data folder `data` on `port`."""
-    arguments = ["--port", str(port), "--key-file", str(_key_file(data))]
+def program(data: Path, port: int, idle: float = IDLE_SECONDS) -> Program:
+    """Return how to run the model server of the data folder `data` on `port`.
+
+    The model is loaded for the first caller, and given back after `idle` seconds without any.
+    """
+    arguments = ["--port", str(port), "--key-file", str(_key_file(data)), "--idle", str(idle)]
     return Program(
         name="model",
         argv=[sys.executable, "-m", "annotation.local.model", *arguments],
@@ -91,6 +98,21 @@ def serve(port: int, key: str) -> None:
     signal.sigwait(signals)
 
 
+def serve_on_demand(port: int, key_file: Path, idle: float) -> None:
+    """Listen on 127.0.0.1:`port` and run the model while there are callers; return on SIGTERM."""
+    inner = free_port()
+    arguments = ["--port", str(inner), "--key-file", str(key_file)]
+
+    def start() -> subprocess.Popen:
+        return subprocess.Popen(  # noqa: S603 (our own words)
+            [sys.executable, "-m", "annotation.local.model", *arguments],
+            preexec_fn=die_with(os.getpid(), signal.SIGKILL),
+        )
+
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        OnDemand(listener, inner, start, lambda: answers(inner, "/health"), idle).run()
+
+
 def _key_file(data: Path) -> Path:
     return data / "secrets" / "model"
 
@@ -99,9 +121,13 @@ def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m annotation.local.model", description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--key-file", type=Path, required=True)
+    parser.add_argument("--idle", type=float, help="stop the model after so many seconds unused")
     arguments = parser.parse_args()
     try:
-        serve(arguments.port, read_or_create(arguments.key_file, 32))
+        if arguments.idle:
+            serve_on_demand(arguments.port, arguments.key_file, arguments.idle)
+        else:
+            serve(arguments.port, read_or_create(arguments.key_file, 32))
     except LocalServiceError as error:
         sys.exit(str(error))
 

@@ -1,6 +1,7 @@
 """Child processes that log to private files and do not outlive the process that started them."""
 
 import ctypes
+import http.client
 import os
 import pwd
 import shutil
@@ -50,7 +51,7 @@ def spawn(program: Program, log: Path, stdout: int | None = None) -> subprocess.
             cwd=program.cwd,
             umask=0o077,
             start_new_session=True,  # Ctrl-C reaches the supervisor alone, which orders the end.
-            preexec_fn=_die_with(os.getpid(), program.orphan_signal),
+            preexec_fn=die_with(os.getpid(), program.orphan_signal),
             **identity(program.account),
         )
 
@@ -86,6 +87,18 @@ def kill_group(group: int) -> None:
 def pause() -> None:
     """Wait a little between two looks at a process that is starting."""
     time.sleep(0.05)
+
+
+def answers(port: int, path: str) -> bool:
+    """Whether a server on 127.0.0.1:`port` answers GET `path` with 200."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False  # not listening yet
+    finally:
+        connection.close()
 
 
 def open_log(log: Path) -> BinaryIO:
@@ -126,7 +139,8 @@ def cause(returncode: int) -> str:
     return f"exit status {returncode}"
 
 
-def _die_with(parent: int, number: int) -> Callable[[], None] | None:
+def die_with(parent: int, number: int) -> Callable[[], None] | None:
+    """Return what a child calls first, so that it gets signal `number` when `parent` dies."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl  # loaded before the fork, called after it

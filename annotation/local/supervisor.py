@@ -7,7 +7,6 @@ first and stops last.
 import argparse
 import contextlib
 import fcntl
-import http.client
 import json
 import os
 import signal
@@ -22,7 +21,7 @@ from pathlib import Path
 from . import model, postgres, redis, running
 from .errors import LocalServiceError
 from .folders import data_folder, private_folder
-from .process import Program, cause, kill_group, pause, rotate, shorten, spawn, stop, tail
+from .process import Program, answers, cause, kill_group, pause, rotate, shorten, spawn, stop, tail
 from .secrets import write_private
 
 REPOSITORY = Path(__file__).parents[2]
@@ -194,7 +193,7 @@ class Supervisor:
     def _wait_until_live(self) -> None:
         web = self.children["web"]
         deadline = time.monotonic() + LIVE_SECONDS
-        while not _answers(self.port):
+        while not answers(self.port, "/health/live"):
             if web.process.poll() is not None:
                 raise LocalServiceError(
                     f"The web server did not start ({cause(web.process.returncode)}); "
@@ -275,17 +274,6 @@ def _check_port(port: int) -> None:
                 f"Port {port} cannot be used ({error.strerror}): "
                 "stop the other program, or choose a port with PORT=8001."
             ) from error
-
-
-def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection(HOST, port, timeout=5)
-    try:
-        connection.request("GET", "/health/live")
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False  # not listening yet
-    finally:
-        connection.close()
 
 
 def _wants_model() -> bool:

@@ -1,9 +1,11 @@
 """The embedded model answers over HTTP to callers with its key; embeddings need no network."""
 
+import socket
 import time
 
 import numpy as np
 import openai
+import psutil
 import pytest
 
 from annotation.core.embed import embed
@@ -11,37 +13,44 @@ from annotation.local import model
 from annotation.local.folders import private_folder
 from annotation.local.process import pause, spawn, stop
 
+IDLE = 3
+
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory):
+def server(tmp_path_factory):
+    """(endpoint, process) of a model server that gives the model back after IDLE seconds."""
     data = tmp_path_factory.mktemp("data")
     log = private_folder(data / "log") / "model.log"
     port = model.free_port()
-    program = model.program(data, port)
+    program = model.program(data, port, IDLE)
     process = spawn(program, log)
-    found = model.endpoint(data, port)
-    deadline = time.monotonic() + 60
-    while not answers(found):
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        pause()
-    yield found
+    until(lambda: listens(port), log.read_text)
+    yield model.endpoint(data, port), psutil.Process(process.pid)
     stop(process, program)
     assert process.returncode == 0
+
+
+@pytest.fixture
+def endpoint(server):
+    return server[0]
+
+
+def until(condition, words) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, words()
+        pause()
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def client(endpoint: dict, key: str | None = None) -> openai.OpenAI:
     return openai.OpenAI(
         base_url=endpoint["base_url"], api_key=key or endpoint["api_key"], max_retries=0
     )
-
-
-def answers(endpoint: dict) -> bool:
-    try:
-        client(endpoint).models.list()
-    except (openai.APIConnectionError, openai.InternalServerError):
-        return False
-    return True
 
 
 def test_the_model_answers_a_chat(endpoint):
@@ -64,6 +73,18 @@ def test_the_model_refuses_who_has_no_key(endpoint):
         client(endpoint, key="guessed").chat.completions.create(
             model=endpoint["model"], messages=[{"role": "user", "content": "Hello"}]
         )
+
+
+def test_the_model_takes_memory_only_while_it_is_used(server):
+    endpoint, process = server
+    client(endpoint).models.list()
+    (child,) = process.children()
+    assert child.memory_info().rss > 100 * 2**20
+    until(lambda: not process.children(), lambda: "the model is not given back")
+    assert process.memory_info().rss < 40 * 2**20
+    # The same connection, or a new one, brings it back.
+    assert [one.id for one in client(endpoint).models.list()] == [model.ALIAS]
+    assert len(process.children()) == 1
 
 
 def test_embeddings_are_unit_rows_of_256_numbers():
