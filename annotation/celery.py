@@ -1,12 +1,13 @@
 """The Celery application. The broker only rings the bell: truth is in the rows."""
 
+import gc
 import logging
 import os
 import platform
 import time
 
 from celery import Celery
-from celery.signals import heartbeat_sent
+from celery.signals import heartbeat_sent, worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
 
@@ -17,6 +18,13 @@ app.autodiscover_tasks()
 
 SIGN_SECONDS = 15
 _signed_at = 0.0
+
+
+@worker_init.connect
+def share_memory(**kwargs) -> None:
+    """Keep what is imported by now out of the collector, whose marks would unshare its pages."""
+    gc.collect()
+    gc.freeze()
 
 
 @heartbeat_sent.connect

@@ -25,7 +25,7 @@ MARKS = {
     "postgres": "bin/postgres",
     "redis": "redis-server",
     "worker": "annotation worker",
-    "beat": "annotation.beat beat",
+    "beat": "beat-schedule",
 }
 
 

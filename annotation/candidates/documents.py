@@ -11,8 +11,6 @@ import lxml.html
 import numpy as np
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
-from pypdf import PdfReader
-from pypdf.errors import PyPdfError
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Document, DocumentPassage
@@ -215,6 +213,9 @@ def _html(text: str) -> tuple[str, str]:
 
 
 def _pdf(data: bytes) -> tuple[str, str]:
+    from pypdf import PdfReader  # ten megabytes, for who reads a PDF
+    from pypdf.errors import PyPdfError
+
     try:
         reader = PdfReader(BytesIO(data))
         if reader.is_encrypted:

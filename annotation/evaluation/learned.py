@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from annotation.core.embed import DIMENSIONS, embed
 from annotation.core.errors import DomainError
@@ -124,7 +124,7 @@ def _fit(x: np.ndarray, y: np.ndarray, ridge: float, *, with_intercept: bool):
     def loss(theta):
         weights, intercept = theta[:size].astype(np.float32), theta[size]
         odds = sign * (x @ weights + np.float32(intercept))
-        slope = -sign * expit(-odds)
+        slope = -sign * scipy.special.expit(-odds)
         value = np.logaddexp(0, -odds).sum() + ridge / 2 * theta[:size] @ theta[:size]
         gradient = np.append(x.T @ slope + ridge * theta[:size], slope.sum() * with_intercept)
         return float(value), gradient.astype(float)

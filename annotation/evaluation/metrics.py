@@ -8,7 +8,7 @@ per cent; by chance they are 50.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, ndtri, stdtrit
+import scipy
 
 from annotation.agreement.statistics.bootstrap import resampled_weights
 from annotation.agreement.statistics.coefficient import CONFIDENCE
@@ -50,7 +50,7 @@ def accuracy(score: np.ndarray, item: np.ndarray, stratum: np.ndarray | None = N
         whole = wilson(value * clusters, clusters)
         return Accuracy(n, 100 * value, 100 * whole.low, 100 * whole.high)
     se = np.sqrt((sums**2).sum() * clusters / (clusters - 1)) / n
-    reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * se
+    reach = float(scipy.special.stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * se
     low, high = max(0.0, value - reach), min(1.0, value + reach)
     return Accuracy(n, 100 * value, 100 * low, 100 * high)
 
@@ -75,18 +75,22 @@ def controlled(score: np.ndarray, difference: np.ndarray, item: np.ndarray) -> A
     y = (score * n + 0.5) / (n + 1)
     beta = np.zeros(2)
     for _ in range(50):
-        p = expit(x @ beta)
+        p = scipy.special.expit(x @ beta)
         hessian = (x * (p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(2)
         step = np.linalg.solve(hessian, x.T @ (y - p) - RIDGE * beta)
         beta += np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-10:
             break
     _, code = np.unique(item, return_inverse=True)
-    residual = (y - expit(x @ beta))[:, None] * x
+    residual = (y - scipy.special.expit(x @ beta))[:, None] * x
     sums = np.column_stack([np.bincount(code, residual[:, k]) for k in (0, 1)])
     bread = np.linalg.inv(hessian)
-    reach = float(ndtri((1 + CONFIDENCE) / 2)) * np.sqrt((bread @ (sums.T @ sums) @ bread)[0, 0])
-    low, value, high = (float(100 * expit(beta[0] + side * reach)) for side in (-1, 0, 1))
+    reach = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * np.sqrt(
+        (bread @ (sums.T @ sums) @ bread)[0, 0]
+    )
+    low, value, high = (
+        float(100 * scipy.special.expit(beta[0] + side * reach)) for side in (-1, 0, 1)
+    )
     return Accuracy(n, value, low, high)
 
 

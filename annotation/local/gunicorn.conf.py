@@ -1,5 +1,6 @@
 """How gunicorn serves Attune; what is given on its command line wins over this file."""  # noqa: N999 (gunicorn's own name)
 
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -44,6 +45,14 @@ workers = int(os.environ.get("ATTUNE_WEB_PROCESSES") or 2)
 threads = int(os.environ.get("ATTUNE_WEB_THREADS") or 4)
 preload_app = True  # one import for both workers, and a killed one is back at once
 timeout = 60
+
+
+def when_ready(server) -> None:
+    """Keep what is imported by now out of the collector, whose marks would unshare its pages."""
+    gc.collect()
+    gc.freeze()
+
+
 # A page never waits long for the database; commands and workers may (settings._database).
 _patience = {
     "ATTUNE_STATEMENT_TIMEOUT_MS": "15000",

@@ -169,8 +169,7 @@ class Supervisor:
         gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
         web = self._program("web", [*gunicorn, "--bind", f"{HOST}:{self.port}"])
         worker = self._program("worker", [*celery, "worker", "--loglevel", "INFO"])
-        clock = [*celery[:-1], "annotation.beat", "beat", "--pidfile=", "--schedule", schedule]
-        beat = self._program("beat", clock)
+        beat = self._program("beat", [sys.executable, "-m", "annotation.beat", schedule])
         return [
             replace(web, stop_seconds=15, orphan_signal=signal.SIGTERM),  # it ends its workers
             # Killed as an orphan: its own way of ending waits for ever once the broker is gone.

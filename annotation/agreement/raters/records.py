@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
-from scipy.special import bdtr, bdtrc
 
 from annotation.accounts.models import User
 from annotation.agreement import reading
@@ -199,7 +199,7 @@ def _agreement(votes: Votes, people: dict, code_of: dict) -> None:
             continue
         rater.compared, rater.agreed = int(compared[code]), int(agreed[code])
         rater.expected = float(expected[code] / compared[code])
-        rater.p = float(bdtr(rater.agreed, rater.compared, rater.expected))
+        rater.p = float(scipy.special.bdtr(rater.agreed, rater.compared, rater.expected))
 
 
 def _pace(votes: Votes, people: dict, code_of: dict) -> None:
@@ -242,7 +242,7 @@ def side_p(worker, place, places: int, workers: int):
     counts = np.zeros((workers, places), dtype=int)
     np.add.at(counts, (worker, place - 1), 1)
     most = counts.max(axis=1)
-    tail = bdtrc(np.maximum(most - 1, 0), counts.sum(axis=1), 1 / places)
+    tail = scipy.special.bdtrc(np.maximum(most - 1, 0), counts.sum(axis=1), 1 / places)
     return np.minimum(1.0, places * np.where(most > 0, tail, 1.0))
 
 

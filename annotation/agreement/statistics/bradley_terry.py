@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
-from scipy.special import expit, ndtri
 
 from annotation.agreement.statistics.coefficient import (
     CONFIDENCE,
@@ -64,7 +63,7 @@ def bradley_terry(
     if not converged:
         reason = "no finite maximum: the side shown first explains the votes"
         return BradleyTerry(None, None, None, None, regularised, undefined(reason), reason)
-    expected = expit(theta[:, None] - theta[None, :] + delta)
+    expected = scipy.special.expit(theta[:, None] - theta[None, :] + delta)
     inverse = np.linalg.inv(_information(votes, expected, theta, regularised, order))
     covariance = inverse
     if item is not None:
@@ -75,7 +74,7 @@ def bradley_terry(
     centre = np.eye(len(covariance))
     centre[:models, :models] -= 1 / models
     se = np.sqrt(np.maximum(np.diag(centre @ covariance @ centre.T), 0))
-    reach = float(ndtri((1 + CONFIDENCE) / 2)) * se[:models]
+    reach = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * se[:models]
     return BradleyTerry(
         centred, se[:models], centred - reach, centred + reach, regularised,
         with_normal_interval(delta, se[-1]) if order else none,
@@ -111,7 +110,7 @@ def _newton(
         residual = wins - votes * expected
         gradient = residual.sum(axis=1) - residual.sum(axis=0)
         if regularised:
-            gradient += 0.5 - expit(theta)
+            gradient += 0.5 - scipy.special.expit(theta)
         gradient = np.append(gradient, residual.sum()) if order else gradient
         try:
             step = np.linalg.solve(
@@ -138,11 +137,11 @@ def _likelihood(
     models = len(votes)
     theta = at[:models]
     logit = theta[:, None] - theta[None, :] + at[models:].sum()
-    expected = expit(logit)
+    expected = scipy.special.expit(logit)
     # log σ(x) is x + log σ(-x): one logarithm does for wins and losses.
     total = (wins * logit).sum() + (votes * np.log(np.maximum(1 - expected, 1e-300))).sum()
     if regularised:
-        total += 0.5 * np.log(expit(theta) * expit(-theta)).sum()
+        total += 0.5 * np.log(scipy.special.expit(theta) * scipy.special.expit(-theta)).sum()
     return expected, total
 
 
@@ -160,7 +159,8 @@ def _information(
     information = np.empty((models + order, models + order))
     information[:models, :models] = np.diag(out + into) - weight - weight.T
     if regularised:
-        information[np.arange(models), np.arange(models)] += expit(theta) * expit(-theta)
+        variance = scipy.special.expit(theta) * scipy.special.expit(-theta)
+        information[np.arange(models), np.arange(models)] += variance
     else:
         information[:models, :models] += 1 / models
     if order:
@@ -183,7 +183,7 @@ def _cluster_scores(
         rows.append(item)
         columns.append(np.full(len(item), models))
         values.append(residual)
-    scores = coo_array(
+    scores = scipy.sparse.coo_array(
         (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
         shape=(int(np.max(item)) + 1, models + order),
     ).tocsr()

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit
 
 CONFIDENCE = 0.95
 ONE_ITEM = "one item has no standard error"
@@ -48,7 +48,7 @@ def with_t_interval(
     value = float(value)
     if units < 2:
         return Coefficient(value, reason=ONE_ITEM)
-    reach = float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * float(se)
+    reach = float(scipy.special.stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * float(se)
     # With unequal votes an item a kappa may lie below its lower bound: the interval holds it.
     low, high = max(min(floor, value), value - reach), min(ceiling, value + reach)
     return Coefficient(value, float(se), low, high)
@@ -56,7 +56,7 @@ def with_t_interval(
 
 def with_normal_interval(value: float, se: float) -> Coefficient:
     """Coefficient with the large-sample interval value ± 1.96 se, not cut."""
-    reach = float(ndtri((1 + CONFIDENCE) / 2)) * float(se)
+    reach = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * float(se)
     return Coefficient(float(value), float(se), float(value) - reach, float(value) + reach)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, stdtr
 
 from annotation.agreement.statistics.bootstrap import resampled_weights
 from annotation.agreement.statistics.coefficient import Coefficient, with_resamples
@@ -64,7 +64,7 @@ def kendall_tau_b(table: np.ndarray) -> Correlation:
     if n < 3:
         return Correlation(float(value), None, "a p-value needs three pairs of scores")
     z = balance / np.sqrt(_tau_variance(n, rows, columns, tied))
-    return Correlation(float(value), float(2 * ndtr(-abs(z))))
+    return Correlation(float(value), float(2 * scipy.special.ndtr(-abs(z))))
 
 
 def item_bootstrap(
@@ -118,7 +118,7 @@ def _with_t(value: float, n: int) -> Correlation:
     if abs(value) == 1:
         return Correlation(value, 0.0)
     t = value * np.sqrt((n - 2) / (1 - value**2))
-    return Correlation(value, float(2 * stdtr(n - 2, -abs(t))))
+    return Correlation(value, float(2 * scipy.special.stdtr(n - 2, -abs(t))))
 
 
 def _mid_ranks(counts: np.ndarray) -> np.ndarray:

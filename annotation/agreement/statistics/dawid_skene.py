@@ -6,8 +6,8 @@ A diagnostic, and an order among equals: the ground truth stays the plurality.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 FEW_VOTES = 20
 PSEUDO = 0.1
@@ -44,7 +44,7 @@ def dawid_skene(
     """
     items, workers, k = shape
     column = np.multiply(worker, k, dtype=np.int64) + category
-    votes = csr_array((np.ones(len(item)), (item, column)), shape=(items, workers * k))
+    votes = scipy.sparse.csr_array((np.ones(len(item)), (item, column)), shape=(items, workers * k))
     by_worker = votes.T.tocsr()
     of_category = np.multiply(item, k, dtype=np.int64) + category
     posterior = np.bincount(of_category, minlength=items * k).reshape(items, k).astype(float)
@@ -65,7 +65,9 @@ def dawid_skene(
     return DawidSkene(posterior, prior, confusion, float(reached), iteration, bool(done))
 
 
-def _expect(votes: csr_array, prior: np.ndarray, confusion: np.ndarray) -> tuple[np.ndarray, float]:
+def _expect(
+    votes: "scipy.sparse.csr_array", prior: np.ndarray, confusion: np.ndarray
+) -> tuple[np.ndarray, float]:
     """Posteriors and log-likelihood; a probability of zero counts as the smallest float."""
     least = np.finfo(float).tiny
     workers, k, _ = confusion.shape

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import fdtri
 
 from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
 from annotation.agreement.statistics.kappas import Patterns
@@ -146,8 +146,8 @@ def _f_limits(
     if error <= 0:
         return None
     upper = (1 + CONFIDENCE) / 2
-    low = between / error / fdtri(df_between, df_error, upper)
-    high = between / error * fdtri(df_error, df_between, upper)
+    low = between / error / scipy.special.fdtri(df_between, df_error, upper)
+    high = between / error * scipy.special.fdtri(df_error, df_between, upper)
     return (low - 1) / (low + k - 1), (high - 1) / (high + k - 1)
 
 
@@ -160,6 +160,7 @@ def _agreement_limits(
     inner = items * (1 + (k - 1) * value) - k * value
     degrees = (k - 1) * (items - 1) * (k * value * ratio + inner) ** 2
     degrees /= (items - 1) * (k * value * ratio) ** 2 + inner**2
+    fdtri = scipy.special.fdtri
     low_f, high_f = fdtri(items - 1, degrees, upper), fdtri(degrees, items - 1, upper)
     rest = k * of_raters + (k * items - k - items) * error
     low = items * (between - low_f * error) / (low_f * rest + items * between)

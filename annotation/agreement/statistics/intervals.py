@@ -7,8 +7,8 @@ Votes on one item are not independent: for a win rate over items with several vo
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, bdtrc, betaincinv, ndtri
 
 from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
 
@@ -19,7 +19,7 @@ def wilson(successes: int, trials: int) -> Coefficient:
     """Wilson's score interval (1927) for a share; undefined without trials."""
     if not trials:
         return undefined(NO_TRIALS)
-    z = float(ndtri((1 + CONFIDENCE) / 2))
+    z = float(scipy.special.ndtri((1 + CONFIDENCE) / 2))
     share = successes / trials
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     reach = z * math.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
@@ -35,8 +35,12 @@ def clopper_pearson(successes: int, trials: int) -> Coefficient:
         return undefined(NO_TRIALS)
     tail = (1 - CONFIDENCE) / 2
     share = successes / trials
-    low = betaincinv(successes, trials - successes + 1, tail) if successes else 0.0
-    high = betaincinv(successes + 1, trials - successes, 1 - tail) if successes < trials else 1.0
+    low = scipy.special.betaincinv(successes, trials - successes + 1, tail) if successes else 0.0
+    high = (
+        scipy.special.betaincinv(successes + 1, trials - successes, 1 - tail)
+        if successes < trials
+        else 1.0
+    )
     se = math.sqrt(share * (1 - share) / trials)
     return Coefficient(share, se, float(low), float(high))
 
@@ -44,8 +48,10 @@ def clopper_pearson(successes: int, trials: int) -> Coefficient:
 def coin_test(successes: ArrayLike, trials: ArrayLike) -> np.ndarray:
     """Two-sided exact p-value of a fair coin; arrays are allowed, 1 where nothing was thrown."""
     successes, trials = np.asarray(successes), np.asarray(trials)
-    below = bdtr(successes, trials, 0.5)
-    above = np.where(successes > 0, bdtrc(np.maximum(successes - 1, 0), trials, 0.5), 1.0)
+    below = scipy.special.bdtr(successes, trials, 0.5)
+    above = np.where(
+        successes > 0, scipy.special.bdtrc(np.maximum(successes - 1, 0), trials, 0.5), 1.0
+    )
     return np.minimum(1.0, 2 * np.minimum(below, above))
 
 

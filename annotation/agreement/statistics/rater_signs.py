@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
 
 LEAST_VOTES = 50
 TAIL = 0.001
@@ -45,7 +45,7 @@ def agreement_flags(
     with_most = np.bincount(np.asarray(worker)[agreed], minlength=workers)
     if pool_rate is None and votes.sum():
         pool_rate = with_most.sum() / votes.sum()
-    p = np.ones(workers) if pool_rate is None else bdtr(with_most, votes, pool_rate)
+    p = np.ones(workers) if pool_rate is None else scipy.special.bdtr(with_most, votes, pool_rate)
     flagged = (votes >= LEAST_VOTES) & (p < TAIL)
     return {
         "votes": votes, "agreed": with_most, "p": p, "flagged": flagged, "pool_rate": pool_rate,

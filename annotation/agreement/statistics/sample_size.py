@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.special import gammaln, ndtri
+import scipy
 
 from annotation.agreement.statistics.coefficient import CONFIDENCE
 from annotation.agreement.statistics.kappas import Patterns, item_agreement
@@ -37,6 +37,7 @@ def assumed_kappa_spread(kappa: float, votes: int, options: int) -> float:
         math.factorial(options) / math.prod(map(math.factorial, np.bincount(split).tolist()))
         for split in splits
     ]
+    gammaln = scipy.special.gammaln
     log = gammaln(votes + 1) + gammaln(options * a) - gammaln(votes + options * a)
     log = log + (gammaln(counts + a) - gammaln(counts + 1) - gammaln(a)).sum(axis=1)
     probability = np.exp(log) * repeats
@@ -86,7 +87,7 @@ def design_effect(votes: int, kappa: float) -> float:
 def _items(half_width: float, variance: float) -> int:
     if not half_width > 0:
         raise ValueError("the half-width must be above 0")
-    z = float(ndtri((1 + CONFIDENCE) / 2))
+    z = float(scipy.special.ndtri((1 + CONFIDENCE) / 2))
     return max(2, math.ceil(z * z * variance / half_width**2))
 
 

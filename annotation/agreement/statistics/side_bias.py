@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_normal_interval
 from annotation.agreement.statistics.intervals import coin_test, holm
@@ -30,7 +30,7 @@ def side_bias(item: ArrayLike, chose_first: ArrayLike) -> tuple[Coefficient, flo
     z = excess.sum() / math.sqrt(spread)
     share = 0.5 + excess.sum() / (2 * votes)
     bias = with_normal_interval(share, math.sqrt(spread) / (2 * votes))
-    return bias, float(2 * ndtr(-abs(z)))
+    return bias, float(2 * scipy.special.ndtr(-abs(z)))
 
 
 def annotator_side_bias(
