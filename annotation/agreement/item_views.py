@@ -6,6 +6,7 @@ from annotation.agreement import reading
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Handback, Judgment
+from annotation.judging.work import comments
 
 
 def find(board, pk):
@@ -59,7 +60,12 @@ def handbacks(study, item) -> list[tuple]:
     ]
 
 
-def comments(study, item) -> list[tuple]:
-    """(annotator, their comment on the item to the curators), in order of time."""
-    rows = overview.comments(item).exclude(author__in=reading.withdrawn_from(study))
-    return [(reading.worker_name(row.author_id, row.author.worker), row) for row in rows]
+def threads(study, item) -> list[tuple]:
+    """(annotator, slot, comments and answers) of each thread on the item, in order of time."""
+    slots = comments.judged(study).filter(item=item)
+    slots = slots.exclude(annotator__in=reading.withdrawn_from(study)).select_related("annotator")
+    workers = {
+        slot.pk: reading.worker_name(slot.annotator_id, slot.annotator.worker) for slot in slots
+    }
+    by_slot = comments.threads(workers).items()
+    return [(workers[slot], slot, thread) for slot, thread in by_slot]

@@ -256,7 +256,8 @@ def item(request, slug, task, pk):
         "options": item_views.options(item, votes),
         "votes": votes,
         "rulings": rulings(item),
-        "comments": item_views.comments(study, item),
+        "threads": item_views.threads(study, item),
+        "manages": request.user.is_superuser or study.role in MANAGERS,
         "handbacks": item_views.handbacks(study, item),
     }
     return render(request, "agreement/item.html", context)

@@ -430,7 +430,7 @@ class BonusNote(models.Model):
 
 
 class ItemComment(models.Model):
-    """An annotator's comment for the curators on an item that they have judged."""
+    """What the slot's annotator and the curators write to each other about a judged item."""
 
     slot = models.ForeignKey(Slot, on_delete=models.CASCADE, related_name="comments")
     author = models.ForeignKey(
@@ -438,6 +438,8 @@ class ItemComment(models.Model):
     )
     text = models.TextField()
     at = models.DateTimeField(auto_now_add=True)
+    # When the annotator saw a curator's answer.
+    read_at = models.DateTimeField(null=True)
 
     def __str__(self):
         return f"{self.slot} by {self.author}"

@@ -134,11 +134,20 @@
   function wait() {
     if (form().dataset.stale) return;
     form().dataset.waiting = "yes";
+    const at = document.activeElement;
     hold(true);
-    say(words.waiting, button(words.cancel, stay));
+    const cancel = button(words.cancel, take);
+    say(words.waiting, cancel);
+    // What is held can have no focus.
+    if (at === document.body || form().contains(at)) cancel.focus({ preventScroll: true });
     clearTimeout(again);
     tries += 1;
     again = setTimeout(resend, Math.min(500 * 2 ** tries, LONGEST));
+  }
+
+  function take() {
+    stay();
+    form().querySelector("button[name=submit]").focus();
   }
 
   function stay() {

@@ -358,6 +358,7 @@
   // One press drops every claim with words that the response does not have; each can be changed.
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-drop-ungrounded]")) return;
+    event.preventDefault();
     form().querySelectorAll("[data-ungrounded] input[value=drop]").forEach((one) => {
       one.checked = true;
       one.dispatchEvent(new Event("change", { bubbles: true }));

@@ -12,10 +12,9 @@ from annotation.agreement import kind_votes, recompute
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
-from annotation.judging.annotator import overview
 from annotation.judging.imports import bundles
 from annotation.judging.models import Batch, ClaimReview, Slot
-from annotation.judging.work import voids
+from annotation.judging.work import comments, voids
 from annotation.studies.models import Study
 from tests import everykind
 from tests.browser.kinds import open_kind
@@ -273,7 +272,7 @@ def test_an_items_page_has_the_votes_of_any_kind_with_their_reasons(computed, pa
 def test_an_items_page_shows_what_annotators_told_the_curators(computed, cast, page):
     ann = cast.person("Ann")
     slot = Slot.objects.get(item__external_id="i-m1", annotator=ann)
-    overview.comment(computed, slot.pk, ann, "The question is **cut off**. <script>x</script>")
+    comments.write(computed, slot.pk, ann, "The question is **cut off**. <script>x</script>")
     text = page(f"results/matter/items/{slot.item_id}/").content.decode()
     assert f"user-{ann.pk}" in text
     assert "The question is <strong>cut off</strong>." in text

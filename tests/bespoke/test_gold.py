@@ -6,7 +6,7 @@ from annotation.candidates import generate
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import open_batch
 from annotation.judging.gold import claims as work
-from annotation.judging.models import Item
+from annotation.judging.models import ClaimReview, Item
 from annotation.judging.work import drafts, queue, submit
 from annotation.queries import gold
 from tests.candidates.conftest import Reply
@@ -222,3 +222,28 @@ def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, lo
     assert text.count("Not in the right answer:") == 1
     assert "<strong>restaurant</strong>" in text
     assert "1 claim has words that are not in the right answer." in text
+
+
+def test_claims_with_other_words_are_dropped_at_once_without_a_script(cast, bespoke, judged, login):
+    ann = cast.person("Ann")
+    response = gold.save(judged, ann, "Take the night train.")
+    gold.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
+    open_batch(bespoke, bespoke.tasks.get(name="claims"))
+    kept, dropped = response.claims.order_by("number")
+    page = login(ann)
+    page.get("/studies/tea/judge/")
+    slot = bespoke.slots.get(status="held", annotator=ann)
+    typed = {"slot": slot.pk, f"claim-{kept.pk}": "edit", f"text-{kept.pk}": "By night."}
+    filled = page.post("/studies/tea/judge/", {**typed, "fill": "drop"})
+    text = " ".join(filled.content.decode().split())
+    assert f'name="claim-{dropped.pk}" value="drop" data-key="3" required checked' in text
+    assert f'name="claim-{kept.pk}" value="edit" data-key="2" required checked' in text
+    assert ">By night.</textarea>" in text
+    assert not ClaimReview.objects.exists()
+    page.post("/studies/tea/judge/", {**typed, f"claim-{dropped.pk}": "drop", "key": "k"})
+    verdicts = ClaimReview.objects.get().verdicts.order_by("claim__number")
+    assert list(verdicts.values_list("verdict", flat=True)) == ["edit", "drop"]
+    again = page.post(f"/studies/tea/judged/{slot.pk}/", {**typed, "fill": "drop"})
+    assert again.status_code == 200
+    assert 'value="drop" data-key="3" required checked' in again.content.decode()
+    assert ClaimReview.objects.count() == 1

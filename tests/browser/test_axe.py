@@ -5,10 +5,9 @@ from axe_playwright_python.sync_playwright import Axe
 
 from annotation.agreement.recompute import recompute
 from annotation.agreement.tasks import recompute_due
-from annotation.judging.annotator import overview
 from annotation.judging.imports import bundles
 from annotation.judging.models import Slot
-from annotation.judging.work import present, queue, submit
+from annotation.judging.work import comments, present, queue, submit
 from annotation.queries import gold
 from annotation.studies import crowd
 from annotation.studies.models import Invitation, Study
@@ -164,7 +163,7 @@ def test_the_results_of_every_kind_have_no_violation(page, check, cast, let_in, 
     addresses = ["/studies/mix/", "/studies/mix/raters/"]
     for task, name in tasks.items():
         slot = Slot.objects.filter(item__external_id=name, status="done").first()
-        overview.comment(study, slot.pk, slot.annotator, "The answer is **cut off**.")
+        comments.write(study, slot.pk, slot.annotator, "The answer is **cut off**.")
         addresses += [f"/studies/mix/results/{task}/"]
         addresses += [f"/studies/mix/results/{task}/items/{slot.item_id}/"]
     check(page, *addresses)

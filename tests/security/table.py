@@ -328,6 +328,15 @@ TABLE = {
     "history-session": page({"ann"}, **_history("session"), GET=200, HEAD=200, restless=True),
     "history-mark": page({"ann"}, **_history("session"), POST=302, data=_marked),
     "history-strike": page({"ann"}, **_history("session"), POST=302, data=lambda w: {"text": "n@"}),
+    "history-late": page(
+        LOGGED_IN,
+        args=_none,
+        POST=302,
+        data=lambda w: {"session": w.mine.history.session.pk},
+        # Nothing was found later there.
+        inert={"POST"},
+        but={("POST", role): 404 for role in LOGGED_IN - {"ann"}},
+    ),
     "history-privacy": page(
         LOGGED_IN, args=_none, GET=200, HEAD=200, POST=302, data=lambda w: {"word": "Rosa"}
     ),
@@ -640,6 +649,13 @@ TABLE = {
         foreign=lambda w: [{**_slug(w), "task": "other"}],
         GET=404,
         HEAD=404,
+    ),
+    "comments": page(
+        MANAGERS,
+        GET=200,
+        HEAD=200,
+        POST=302,
+        data=lambda w: {"slot": str(w.judged.pk), "text": "Thank you."},
     ),
     "rater-again": page(MANAGERS, **_thing(run="rated.public_id"), POST=302),
     "audit": page(READERS, GET=200, HEAD=200),

@@ -17,7 +17,7 @@ from annotation.judging.annotator import history_beside, overview
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
 from annotation.judging.models import Batch, Desk, Slot
-from annotation.judging.work import drafts, hidden_checks, present, queue, submit
+from annotation.judging.work import comments, drafts, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
 from annotation.studies import crowd
 from annotation.studies.access import study_for
@@ -151,6 +151,8 @@ def judged(request, slug, slot):
     if request.method == "GET":
         return _judged_page(request, study, old)
     data = request.POST
+    if "fill" in data:
+        return _judged_page(request, study, old, typed=_filled(slot, request))
     try:
         submit.revise(
             study,
@@ -167,16 +169,20 @@ def judged(request, slug, slot):
     return _go(request, reverse("judge", args=[slug]))
 
 
-def _judged_page(request, study, old, refusal=None):
+def _judged_page(request, study, old, refusal=None, typed=None):
     shown = present.show(old.slot_id, request.user)
+    thread = comments.threads([old.slot_id])[old.slot_id]
+    comments.mark_read(request.user, [old.slot_id])
     # An unfinished change goes on where it was left.
     stored = present.fields(shown.draft) if shown.draft else present.answered(shown, old)
-    typed = request.POST if refusal else stored
+    if typed is None:
+        typed = request.POST if refusal else stored
     context = {
         "study": study,
         "shown": shown,
         "old": old,
         "editable": submit.editable(study, old),
+        "thread": thread,
         "refusal": refusal,
         "typed": typed,
         **present.form(shown, typed),
@@ -194,6 +200,8 @@ def _store(request, study):
     data = request.POST
     try:
         slot_id = _uuid(data.get("slot"))
+        if "fill" in data:
+            return _page(request, study, slot_id, typed=_filled(slot_id, request))
         stored = submit.submit(
             study,
             slot_id,
@@ -217,6 +225,12 @@ def _store(request, study):
         return redirect("judge", study.slug)
     following = _next(study, request.user) if request.user.worker else stored.next_slot
     return _page(request, study, following, last=slot_id)
+
+
+def _filled(slot_id, request):
+    """The form as a button of the kind fills it in; nothing is stored."""
+    shown = present.show(slot_id, request.user)
+    return shown.kind.filled(shown, request.POST)
 
 
 @require_safe
@@ -243,6 +257,7 @@ def _explained(request, study, slot_id):
         "given": labels.words(item, label, shown.order),
         "expected": labels.words(item, item.expected, shown.order),
         "explanation": item.explanation,
+        "training": hidden_checks.training_record(study, request.user),
     }
     template = "judging/checks_explained.html#judge"
     template = template if request.htmx else "judging/checks_explained.html"
@@ -257,8 +272,10 @@ def _once_more(request, study, slot_id, refusal):
         return _refused(request, study, gone)
 
 
-def _page(request, study, slot_id, refusal=None, last=None):
+def _page(request, study, slot_id, refusal=None, last=None, typed=None):
     """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words.
+
+    ``typed`` are other fields to show instead.
 
     ``last`` is the slot judged before, to which a way back is shown.
     """
@@ -266,7 +283,8 @@ def _page(request, study, slot_id, refusal=None, last=None):
     context = {"study": study, "shown": shown, "refusal": refusal}
     context["last"] = last if study.edit_hours else None
     if shown:
-        typed = request.POST if refusal else present.fields(shown.draft)
+        if typed is None:
+            typed = request.POST if refusal else present.fields(shown.draft)
         context |= {"typed": typed, **present.form(shown, typed)}
     else:
         desk = Desk.objects.filter(study=study, annotator=request.user).first() or Desk()

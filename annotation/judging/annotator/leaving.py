@@ -30,7 +30,7 @@ def withdraw(study, annotator) -> int:
     taken = void(study, annotator, cause="withdrawn", by=annotator)
     erase.own_queries(study, annotator)
     Draft.objects.filter(slot__study=study, annotator=annotator).delete()
-    ItemComment.objects.filter(slot__study=study, author=annotator).delete()
+    ItemComment.objects.filter(slot__study=study, slot__annotator=annotator).delete()
     erase.written_words(study, annotator)
     withdrawn.send(sender=None, study=study, annotator=annotator)
     return taken

@@ -1,4 +1,4 @@
-"""What one annotator sees of their own part in their studies: the desk, past judgments, comments.
+"""What one annotator sees of their own part in their studies: the desk and past judgments.
 
 Nothing here distinguishes work from hidden checks or is about anybody else.
 """
@@ -16,12 +16,10 @@ from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.core import text
-from annotation.core.errors import DomainError, NotFound
 from annotation.judging.kinds import answers_of, config_of_task, kind_of
 from annotation.judging.kinds.base import Answer
-from annotation.judging.models import Batch, ItemComment, Judgment, Slot
-from annotation.judging.work import queue
+from annotation.judging.models import Batch, Judgment
+from annotation.judging.work import comments, queue
 from annotation.studies import messages
 from annotation.studies.access import study_for
 from annotation.studies.models import Membership, Role, Study
@@ -32,7 +30,6 @@ BAR = 30
 LOOK = 2_000
 BEGINNING = 160
 TENS = 10
-COMMENT_LIMIT = 5_000
 
 # Time is counted of all answers: one that was taken out took its time, too. Checks are never
 # voided: so that they do not stick out, everything given until a person's judgments were taken out
@@ -312,12 +309,9 @@ def judgments(study, user) -> QuerySet[Judgment]:
     return newest.order_by("-submitted_at", "-pk")
 
 
-def rows(study, user, page) -> list[dict]:
+def rows(study, page) -> list[dict]:
     """What the page shows of each judgment in ``page``, some of ``judgments``."""
-    comments = defaultdict(list)
-    slots = [judgment.slot_id for judgment in page]
-    for comment in ItemComment.objects.filter(slot__in=slots, author=user).order_by("at", "pk"):
-        comments[comment.slot_id].append(comment)
+    threads = comments.threads(judgment.slot_id for judgment in page)
     answers = shown_answers(page)
     return [
         {
@@ -325,7 +319,7 @@ def rows(study, user, page) -> list[dict]:
             "words": words(judgment, answers[judgment.pk]),
             "changes": judgment.revision - 1,
             "may_change": may_change(study, judgment),
-            "comments": comments[judgment.slot_id],
+            "comments": threads[judgment.slot_id],
         }
         for judgment in page
     ]
@@ -361,25 +355,3 @@ def may_change(study, judgment) -> bool:
     training = judgment.slot.item.batch.purpose == Batch.Purpose.TRAINING
     until = judgment.first_at + timedelta(hours=study.edit_hours)
     return not (training or judgment.out) and timezone.now() < until
-
-
-def comment(study, slot_id, author, body: str) -> ItemComment:
-    """Store a comment for the curators on an item that ``author`` has judged.
-
-    Raises NotFound where they have not, DomainError for an empty or too long text.
-    """
-    words = text.clean(body.replace("\r\n", "\n")).strip()
-    if not words or len(words) > COMMENT_LIMIT:
-        raise DomainError(_("Write up to %(n)d characters.") % {"n": COMMENT_LIMIT})
-    done = Slot.objects.filter(
-        pk=slot_id, study=study, annotator=author, status=Slot.Status.DONE
-    ).first()
-    if done is None:
-        raise NotFound(_("You have not judged this item."))
-    return ItemComment.objects.create(slot=done, author=author, text=words)
-
-
-def comments(item) -> QuerySet[ItemComment]:
-    """Annotators' comments on an item for the curators, in order of time."""
-    rows = ItemComment.objects.filter(slot__item=item)
-    return rows.select_related("author").order_by("at", "pk")

@@ -15,6 +15,7 @@ from annotation.core.errors import DomainError, NotFound
 from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
 from annotation.judging.owner import checklist
+from annotation.judging.work import comments, hidden_checks
 from annotation.queries import owner_queries
 from annotation.studies import crowd
 from annotation.studies.access import MANAGERS, may_create, study_for
@@ -40,10 +41,13 @@ def home(request):
     )
     reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
     unread = overview.unread(request.user, reading)
+    answers = comments.unread(request.user, judged) if judged else {}
     rows = [
         (study, places.get(study.pk), unread.get(study.pk), steps.get(study.pk))
         for study in studies
     ]
+    for study in judged:
+        study.answers = answers.get(study.pk, [])
     left = list(overview.left(request.user))
     context = {
         # What one can go on with comes first; otherwise by title.
@@ -85,18 +89,23 @@ def past(request, slug):
     refusal = None
     if request.method == "POST":
         try:
-            overview.comment(study, _slot(request), request.user, request.POST.get("text", ""))
+            comments.write(study, _slot(request), request.user, request.POST.get("text", ""))
         except DomainError as error:
             refusal = error
         else:
             messages.success(request, _("The curators can read your comment."))
+            if "at_item" in request.POST:
+                return redirect("judged", slug, _slot(request))
             return redirect(request.get_full_path())
     page = Paginator(overview.judgments(study, request.user), JUDGMENTS_A_PAGE)
     page = page.get_page(request.GET.get("page"))
+    rows = overview.rows(study, page)
+    comments.mark_read(request.user, [judgment.slot_id for judgment in page])
     context = {
         "study": study,
         "page": page,
-        "rows": overview.rows(study, request.user, page),
+        "rows": rows,
+        "training": hidden_checks.training_record(study, request.user),
         "refusal": refusal,
         "typed": request.POST,
     }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cas
 from django.db import connection
 from django.db.models import Expression, F, Model, TextField, Value
 from django.db.models.functions import Cast
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.core import sql
@@ -207,6 +208,10 @@ class Kind(Protocol[A, B, L]):
     def typed(self, answer: A, shown: Ordered) -> dict[str, list[str]]:
         """The form's fields that would give this answer again."""
         ...
+
+    def filled(self, shown: Shown, typed: QueryDict) -> QueryDict:
+        """The fields as a button named ``fill`` on the page leaves them, where no script does."""
+        return typed
 
     def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         """The template's variables apart from the shown item."""

@@ -228,6 +228,19 @@ def _qualified(desk: Desk, pass_mark: float) -> bool:
     return False
 
 
+def training_record(study, annotator) -> tuple[int, int] | None:
+    """What ``trained`` gives once this person's training in ``study`` is over; before it, None."""
+    desk = Desk.objects.filter(study=study, annotator=annotator).first()
+    if desk is None or _fresh(desk, Purpose.TRAINING).exists():
+        return None
+    waiting = Slot.objects.filter(study=study, reserved_for=annotator)
+    waiting = waiting.filter(item__batch__purpose=Purpose.TRAINING)
+    if waiting.filter(status__in=(Slot.Status.OPEN, Slot.Status.HELD)).exists():
+        return None
+    right, total = trained(desk)
+    return (right, total) if total else None
+
+
 def trained(desk: Desk) -> tuple[int, int]:
     """(answered as expected, answered or skipped) of the training since the last reset."""
     since = {"claimed_at__gte": desk.training_since} if desk.training_since else {}

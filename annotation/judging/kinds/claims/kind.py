@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -98,6 +99,14 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
         for part in answer.parts:
             fields |= {f"claim-{part.pk}": [part.verdict], f"text-{part.pk}": [part.text]}
         return fields
+
+    def filled(self, shown: Shown, typed: QueryDict) -> QueryDict:
+        """Drop every claim with words that the response does not have."""
+        typed = typed.copy()
+        for claim in shown.claims:
+            if grounding.missing_words(claim["text"], shown.gold or ""):
+                typed[f"claim-{claim['id']}"] = Verdict.DROP
+        return typed
 
     def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
         response = shown.gold or ""

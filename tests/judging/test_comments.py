@@ -1,0 +1,184 @@
+"""Threads on judged items, between their annotator and the curators; and one's own training."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.accounts.models import Consent
+from annotation.core.errors import DomainError, NotFound
+from annotation.core.models import AuditEvent
+from annotation.judging.models import ItemComment, Slot
+from annotation.judging.work import comments, queue
+from tests.judging.test_checks import add_checks, judge
+
+PAGE, PAST, DESK = "/studies/tea/comments/", "/studies/tea/mine/", "/"
+
+
+@pytest.fixture
+def slot(cast, tea):
+    """A slot of three open items that Ann has judged and commented on."""
+    cast.open(tea, items=3, overlap=2)
+    slot = judge(tea, cast.person("Ann"))
+    comments.write(tea, slot, cast.person("Ann"), "Answer 2 is **cut off**.")
+    return slot
+
+
+def text(client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_curators_answer_appears_at_the_item_and_on_the_desk_until_it_is_read(
+    cast, tea, slot, login
+):
+    item = f"/studies/tea/judged/{slot}/"
+    carol = login(cast.person("Carol"))
+    assert "Answer 2 is <strong>cut off</strong>." in text(carol, PAGE)
+    sent = carol.post(PAGE, {"slot": slot, "text": "It was; judge what is *there*."})
+    assert sent["Location"] == PAGE
+    ann = login(cast.person("Ann"))
+    desk = text(ann, DESK)
+    assert "The curators wrote to you about an item." in desk
+    assert f'href="{item}#about-item"' in desk
+    html = text(ann, item)
+    assert html.index("cut off") < html.index("The curators to you") < html.index("<em>there</em>")
+    assert "Carol" not in html
+    assert "The curators wrote" not in text(ann, DESK)
+    assert "<em>there</em>" in text(ann, PAST)
+    assert AuditEvent.objects.get(action="comment.answer").details["study"] == "tea"
+
+
+def test_an_answer_is_read_on_the_page_of_past_judgments_too(cast, tea, slot, login):
+    comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
+    ann = cast.person("Ann")
+    assert [pk for pk, _question in comments.unread(ann, [tea])[tea.pk]] == [slot]
+    text(login(ann), PAST)
+    assert comments.unread(ann, [tea]) == {}
+
+
+def test_nobody_else_sees_a_thread(cast, tea, slot, login):
+    comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
+    bo = cast.person("Bo")
+    assert comments.unread(bo, [tea]) == {}
+    judge(tea, bo)
+    assert "Thank you." not in text(login(bo), PAST)
+    comments.mark_read(bo, [slot])
+    assert ItemComment.objects.exclude(read_at=None).count() == 0
+
+
+def test_an_annotator_answers_back_at_the_item(cast, tea, slot, login):
+    item = f"/studies/tea/judged/{slot}/"
+    comments.answer(tea, slot, cast.person("Carol"), "Which words?")
+    ann = login(cast.person("Ann"))
+    sent = ann.post(PAST, {"slot": slot, "text": "The last ones.", "at_item": "1"})
+    assert sent["Location"] == item
+    assert [comment.is_answer for comment in comments.threads([slot])[slot]] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_threads_that_wait_for_an_answer_come_first(cast, tea, slot):
+    ann, carol = cast.person("Ann"), cast.person("Carol")
+    second, third = judge(tea, ann), judge(tea, ann)
+    comments.write(tea, second, ann, "Odd.")
+    comments.answer(tea, second, carol, "Why?")
+    comments.write(tea, third, ann, "Fine.")
+    rows = [(str(row.pk), row.waits) for row in comments.commented(tea)]
+    assert rows == [(str(third), True), (str(slot), True), (str(second), False)]
+
+
+def test_a_judgment_without_a_comment_can_be_written_about(cast, tea, slot, login):
+    other = judge(tea, cast.person("Ann"))
+    carol = login(cast.person("Carol"))
+    assert str(other) not in text(carol, PAGE)
+    assert f'name="slot" value="{other}"' in text(carol, f"{PAGE}?slot={other}")
+    assert str(slot) not in text(carol, f"{PAGE}?slot={other}")
+    carol.post(PAGE, {"slot": other, "text": "You flagged this: thank you."})
+    assert ItemComment.objects.filter(slot=other).count() == 1
+    assert "Nobody has commented" in text(carol, f"{PAGE}?slot=x")
+
+
+@pytest.mark.parametrize("words", ["", " \n", "x" * 5001])
+def test_a_refused_answer_is_kept_in_its_field(cast, slot, login, words):
+    refused = login(cast.person("Carol")).post(PAGE, {"slot": slot, "text": words})
+    assert refused.status_code == 400
+    assert "Write up to 5000 characters." in refused.content.decode()
+    assert words in refused.content.decode()
+    assert ItemComment.objects.count() == 1
+
+
+@pytest.mark.parametrize("which", ["held", "foreign", "no uuid"])
+def test_only_judged_items_of_the_study_are_written_about(cast, tea, slot, which):
+    rain = cast.study("rain")
+    ann, carol = cast.person("Ann"), cast.person("Carol")
+    slots = {"held": (tea, queue.claim(tea, ann)), "foreign": (rain, slot), "no uuid": (tea, None)}
+    with pytest.raises(NotFound):
+        comments.answer(*slots[which], carol, "Hello.")
+
+
+def test_an_answer_may_hold_what_a_database_cannot(cast, tea, slot):
+    carol = cast.person("Carol")
+    assert comments.answer(tea, slot, carol, "a\x00b\ud800").text == "ab\ufffd"
+    with pytest.raises(DomainError):
+        comments.answer(tea, slot, carol, "\x00")
+
+
+def test_who_took_their_consent_back_is_not_written_about(cast, tea, slot, login):
+    Consent.objects.filter(user=cast.person("Ann")).update(withdrawn_at="2026-01-01T00:00Z")
+    assert "cut off" not in text(login(cast.person("Carol")), PAGE)
+
+
+def test_an_owners_own_question_is_not_shown_beside_a_comment(cast, tea, slot, login):
+    task = tea.tasks.get()
+    task.config["owner_only"] = True
+    task.save()
+    html = text(login(cast.person("Carol")), PAGE)
+    assert "cut off" in html
+    assert "What should I read" not in html
+
+
+@pytest.mark.parametrize("address", [PAGE, DESK, PAST])
+def test_three_threads_take_as_many_statements_as_one(cast, tea, slot, login, address):
+    ann, carol = cast.person("Ann"), cast.person("Carol")
+    client = login(carol if address == PAGE else ann)
+    counts = []
+    for more in (0, 2):
+        for number in range(more):
+            other = judge(tea, ann)
+            comments.write(tea, other, ann, f"Number {number}.")
+        for row in Slot.objects.filter(annotator=ann, status="done"):
+            comments.answer(tea, row.pk, carol, "So it is.")
+        client.get(address)
+        with CaptureQueriesContext(connection) as queries:
+            client.get(address)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+# --- One's own training -----------------------------------------------------------------------
+
+
+def test_an_annotator_sees_their_training_once_it_is_over_and_no_other_check(cast, tea, login):
+    cast.open(tea, items=1, overlap=3)
+    add_checks(cast, tea, "training", 3)
+    add_checks(cast, tea, "gold", 1)
+    ann = cast.person("Ann")
+    client = login(ann)
+    for number in (1, 2):
+        judge(tea, ann, number)
+        assert "Your training is over" not in text(client, PAST)
+    last = judge(tea, ann, 1)
+    said = "Your training is over: you answered"
+    assert said in text(client, PAST)
+    explained = " ".join(text(client, f"/studies/tea/judge/explained/{last}/").split())
+    assert f"{said} 2 of 3 items as expected." in explained
+
+
+def test_who_had_no_training_reads_nothing_of_it(cast, tea, login):
+    cast.open(tea, items=1, overlap=3)
+    ann = cast.person("Ann")
+    judge(tea, ann)
+    assert "training" not in text(login(ann), PAST)
