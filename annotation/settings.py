@@ -475,6 +475,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 30,
     },
     "ring-for-histories": {"task": "annotation.histories.tasks.ring", "schedule": 20},
+    "look-again-for-personal-data": {
+        "task": "annotation.histories.tasks.look_again",
+        "schedule": 60,
+        "options": {"expires": 60},
+    },
     "ring-for-imports": {"task": "annotation.imports.tasks.ring", "schedule": 20},
     "import-releases": {
         "task": "annotation.datasets.tasks.import_uploads",

@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 from annotation.core.errors import DomainError
 from annotation.histories import consent, redact
-from annotation.histories.marks import passages, shown_text
+from annotation.histories.marks import late, passages, shown_text
 from annotation.histories.models import Mark, Message, Session, Upload
 
 Kind, State = Session.Kind, Session.State
@@ -25,6 +25,8 @@ SPEAKERS = {"user": "User", "assistant": "Assistant"}
 # Texts and marks of so many messages are in memory at once.
 MESSAGES = 2_000
 BEGINNING = 160
+# The filter for sessions in which later rules found something.
+LATE = "late"
 # Characters of a title that is made of what a session begins with.
 HEADING = 70
 
@@ -125,6 +127,8 @@ def _text(session: Session, messages: list[Message], marks: dict) -> str:
 def which(owner, *, state="", kind="", provider="", month: date | None = None) -> QuerySet:
     """Those of ``owner``'s sessions that fit; what is empty does not narrow them."""
     rows = Session.objects.filter(owner=owner)
+    if state == LATE:
+        rows, state = rows.filter(pk__in=late(owner).values("session")), ""
     for name, value in (("state", state), ("kind", kind), ("provider", provider)):
         if value:
             rows = rows.filter(**{name: value})

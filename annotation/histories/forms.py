@@ -5,6 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from annotation.histories import redact
+from annotation.histories.browse import LATE
 from annotation.histories.marks import WORD_LIMIT, WORDS_LIMIT
 from annotation.histories.models import HistoryConsent, Mark, Session
 from annotation.histories.records import NAMES
@@ -39,7 +40,9 @@ class FilterForm(forms.Form):
 
     q = forms.CharField(label=_("Search"), required=False, max_length=QUERY_LIMIT)
     state = forms.ChoiceField(
-        label=_("Decision"), required=False, choices=[("", _("all")), *Session.State.choices]
+        label=_("Decision"),
+        required=False,
+        choices=[("", _("all")), *Session.State.choices, (LATE, _("found later"))],
     )
     kind = forms.ChoiceField(
         label=_("Kind"), required=False, choices=[("", _("all")), *Session.Kind.choices]

@@ -6,6 +6,7 @@ sessions at a time and is taken up again where it stopped; until then nobody can
 
 import hashlib
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -13,15 +14,16 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import jobs, sharing
-from annotation.core.errors import DomainError
+from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
-from annotation.histories import files, formats, marks, memory, search
+from annotation.histories import files, formats, marks, memory, redact, search
 from annotation.histories.locks import changing
 from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
 from annotation.histories.store import STATEMENT_SECONDS, Counts, store
@@ -220,11 +222,46 @@ def _mark(upload: Upload, lease: Lease) -> None:
             marks.suggest(upload.owner, rows)
             search.index(upload.owner, rows)
             done = Session.objects.filter(pk__in=[session.pk for session in sessions])
-            done.update(marked_at=Now())
+            done.update(marked_at=Now(), rules=redact.RULES)
+
+
+def look_again(seconds: float) -> int:
+    """Look with the present rules through sessions that older ones looked through; how many.
+
+    Goes some sessions at a time, for at most about ``seconds``. What is found is hidden from others
+    at once, and stands on a list for its owner (``marks.late``).
+    """
+    end, count = time.monotonic() + seconds, 0
+    old = Session.objects.filter(rules__lt=redact.RULES, marked_at__isnull=False)
+    # Oldest first; an owner whose history is being read just now comes another time.
+    for owner in User.objects.filter(pk__in=old.order_by("owner").values("owner").distinct()):
+        with suppress(Conflict):
+            while time.monotonic() < end and (looked := _look_again(owner, old)):
+                count += looked
+    return count
+
+
+def _look_again(owner, old: QuerySet[Session]) -> int:
+    with changing(owner):
+        sessions = _portion(old.filter(owner=owner).order_by("pk"))
+        if rows := _rows(sessions):
+            marks.suggest_late(owner, rows)
+        some = Session.objects.filter(pk__in=[session.pk for session in sessions])
+        return some.update(rules=redact.RULES)
+
+
+def _rows(sessions: list[Session]) -> list[marks.Row]:
+    titles = [(row.pk, None, row.title) for row in sessions if row.title]
+    messages = Message.objects.filter(session__in=sessions).order_by("pk")
+    return titles + list(messages.values_list("session_id", "pk", "text"))
 
 
 def _next_unmarked(upload: Upload) -> list[Session]:
-    waiting = Session.objects.filter(upload=upload, marked_at=None).order_by("pk")
+    return _portion(Session.objects.filter(upload=upload, marked_at=None).order_by("pk"))
+
+
+def _portion(waiting: QuerySet[Session]) -> list[Session]:
+    """The first of ``waiting``, as many as are marked in one transaction."""
     taken: list[Session] = []
     size = 0
     for session in waiting[:MARKED_AT_ONCE]:

@@ -5,10 +5,10 @@ are the only texts that any other app may get.
 """
 
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from django.db.models import Max, Q
+from django.db.models import Max, Q, QuerySet
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
@@ -33,9 +33,9 @@ def shown_text(message: Message, marks: Iterable[Mark] | None = None) -> str:
 
     ``marks``: those of the message, with their aliases, where they are fetched already.
     """
-    return redact.apply(
-        message.text, passages(message.marks_with_alias() if marks is None else marks)
-    )
+    if marks is None:
+        marks = message.marks.select_related("alias")
+    return redact.apply(message.text, passages(marks))
 
 
 def shown_title(session: Session, marks: Iterable[Mark] | None = None) -> str:
@@ -60,11 +60,46 @@ def suggest(owner, rows: Sequence[Row]) -> int:
     return _insert(owner, [(row, s.start, s.end, s.kind, s.rule) for row, s in spans], SUGGESTED)
 
 
+def suggest_late(owner, rows: Sequence[Row]) -> int:
+    """Mark what the present rules find in ``rows`` beside the marks that are there; how many.
+
+    Call it inside ``changing``. Marks that are there, and what was decided on them, stay.
+    """
+    taken = defaultdict(list)
+    marked = Mark.objects.filter(session__in={row[0] for row in rows})
+    for session, message, start, end in marked.values_list("session", "message", "start", "end"):
+        taken[session, message].append((start, end))
+    names = list(owner.names_words.values_list("word", flat=True))
+    spans = [
+        (row, span)
+        for row in rows
+        for span in redact.uncovered(row[2], redact.suggest(row[2], names), taken[row[:2]])
+    ]
+    passages = [(row, s.start, s.end, s.kind, s.rule) for row, s in spans]
+    return _insert(owner, passages, SUGGESTED, is_late=True)
+
+
+def late(owner) -> QuerySet[Mark]:
+    """What later rules found in sessions that ``owner`` has not dropped, and is not decided on."""
+    marks = Mark.objects.filter(is_late=True, session__owner=owner)
+    return marks.exclude(session__state=Session.State.DROPPED)
+
+
+def accept_late(owner, session: Session | None = None) -> int:
+    """Keep hidden what later rules found, in one session or in all; how many passages."""
+    with changing(owner):
+        marks = Mark.objects.filter(is_late=True, session__owner=owner)
+        if session is not None:
+            marks = marks.filter(session=session)
+        return marks.update(state=ACCEPTED, is_late=False)
+
+
 def decide(owner, mark: Mark, state: str, everywhere: bool = False) -> int:
     """Hide or show one passage, or ``everywhere`` its value stands; how many passages."""
     with changing(owner):
         which = Q(alias=mark.alias_id) if everywhere else Q(pk=mark.pk)
-        return Mark.objects.filter(which, session__owner=owner).update(state=_decision(state))
+        marks = Mark.objects.filter(which, session__owner=owner)
+        return marks.update(state=_decision(state), is_late=False)
 
 
 def decide_kind(owner, kind: str, state: str) -> int:
@@ -73,7 +108,7 @@ def decide_kind(owner, kind: str, state: str) -> int:
         raise DomainError(_("There is no such kind of personal data."))
     with changing(owner):
         marked = Mark.objects.filter(session__owner=owner, alias__kind=kind)
-        return marked.update(state=_decision(state))
+        return marked.update(state=_decision(state), is_late=False)
 
 
 def _decision(state: str) -> str:
@@ -169,7 +204,7 @@ def _rows_with(sessions, text: str):
     yield from rows.iterator(chunk_size=ROWS)
 
 
-def _insert(owner, passages: list, state: str) -> int:
+def _insert(owner, passages: list, state: str, is_late: bool = False) -> int:
     """Insert marks for ``passages`` (row, start, end, kind, rule); decided marks do not change."""
     keys = [
         (kind, redact.canonical(kind, row[2][start:end])) for row, start, end, kind, _r in passages
@@ -184,6 +219,7 @@ def _insert(owner, passages: list, state: str) -> int:
             rule=rule,
             alias_id=aliases[key],
             state=state,
+            is_late=is_late,
         )
         for (row, start, end, _kind, rule), key in zip(passages, keys, strict=True)
     ]
@@ -193,7 +229,7 @@ def _insert(owner, passages: list, state: str) -> int:
             batch_size=ROWS,
             update_conflicts=True,
             unique_fields=["session", "message", "start", "end"],
-            update_fields=["state", "alias", "rule"],
+            update_fields=["state", "alias", "rule", "is_late"],
         )
     else:
         Mark.objects.bulk_create(rows, batch_size=ROWS, ignore_conflicts=True)

@@ -160,6 +160,9 @@ class Session(models.Model):
     opened_at = models.DateTimeField(null=True)
     # Until personal data is looked for nobody can keep it.
     marked_at = models.DateTimeField(null=True)
+    # The version of the rules (redact.RULES) that looked last; None: none did, as for a session of
+    # a published benchmark.
+    rules = models.PositiveSmallIntegerField(null=True)
 
     class Meta:
         constraints = [
@@ -173,6 +176,7 @@ class Session(models.Model):
         indexes = [
             models.Index(F("owner"), F("started_at").desc(nulls_last=True), name="session_time"),
             models.Index(fields=["upload"], condition=Q(marked_at=None), name="session_unmarked"),
+            models.Index(fields=["rules"], name="session_rules"),
         ]
 
     def __str__(self):
@@ -241,6 +245,8 @@ class Mark(models.Model):
     rule = models.CharField(max_length=40)
     alias = models.ForeignKey(Alias, on_delete=models.CASCADE, related_name="marks")
     state = models.CharField(max_length=10, choices=State, default=State.SUGGESTED)
+    # Later rules found it in a session that was there before, and its owner has not decided on it.
+    is_late = models.BooleanField(default=False)
 
     class Meta:
         constraints = [
@@ -250,7 +256,11 @@ class Mark(models.Model):
                 nulls_distinct=False,
             ),
             models.CheckConstraint(condition=Q(end__gt=F("start")), name="mark_not_empty"),
+            models.CheckConstraint(
+                condition=Q(is_late=False) | Q(state="suggested"), name="late_is_undecided"
+            ),
         ]
+        indexes = [models.Index(fields=["session"], condition=Q(is_late=True), name="mark_late")]
 
     def __str__(self):
         return f"mark {self.pk}"

@@ -31,6 +31,9 @@ KINDS = (
     *("name", "secret", "email", "url", "iban", "id", "card", "phone", "ip", "address"),
     *("postcode", "birthday", "handle", "profile", "private"),
 )
+# To be raised whenever the rules find other passages: what was looked through by a lower version is
+# looked through again (``ingest.look_again``).
+RULES = 1
 # National numbers are tried as numbers of these countries; with a plus sign, of any.
 REGIONS = ("US", "CN", "KR", "GB", "DE", "FR", "JP", "IN")
 # The end of a number that tells two of them apart, with or without the country before it.
@@ -130,6 +133,18 @@ def suggest(text: str, names: Iterable[str] = ()) -> list[Span]:
                 spans.append(Span(*piece, kind, rule))
                 bisect.insort(taken, piece)
     return sorted(spans)
+
+
+def uncovered(text: str, spans: Iterable[Span], taken: Iterable[tuple[int, int]]) -> list[Span]:
+    """What of the ``spans`` of a text none of the passages ``taken`` (start, end) covers."""
+    covered = [(start, end) for start, end, _label in merged((*place, "") for place in taken)]
+    pieces = [
+        Span(start, end, span.kind, span.rule)
+        for span in spans
+        for start, end in _free(span.start, span.end, covered)
+    ]
+    # Signs alone between two marks tell nothing.
+    return [span for span in pieces if any(map(str.isalnum, text[span.start : span.end]))]
 
 
 def apply(text: str, marks: Iterable[tuple[int, int, str]]) -> str:

@@ -2,6 +2,9 @@ from annotation.celery import app
 from annotation.core import jobs
 from annotation.histories import erase, ingest
 
+# The time of one turn, so that others of a worker's tasks are not kept waiting.
+LOOK_SECONDS = 10
+
 
 # A gigabyte takes minutes; an hour is when the broker would hand the task out again.
 @app.task(name="annotation.histories.tasks.read", soft_time_limit=3_000, time_limit=3_060)
@@ -16,6 +19,12 @@ def ring() -> None:
     erase.go_on()
     for upload_id in ingest.due():
         soon(upload_id)
+
+
+@app.task(name="annotation.histories.tasks.look_again")
+def look_again() -> None:
+    """Every minute: some of the sessions that older rules looked through."""
+    ingest.look_again(LOOK_SECONDS)
 
 
 def soon(upload_id) -> None:

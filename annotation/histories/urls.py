@@ -11,6 +11,7 @@ urlpatterns = [
     path("history/sessions/<uuid:pk>/", views.session, name="history-session"),
     path("history/sessions/<uuid:pk>/mark/", views.mark, name="history-mark"),
     path("history/sessions/<uuid:pk>/strike/", views.strike, name="history-strike"),
+    path("history/late/", views.accept_late, name="history-late"),
     path("history/privacy/", views.privacy, name="history-privacy"),
     path("history/privacy/words/<int:pk>/", views.word_remove, name="history-word"),
     path("history/privacy/kinds/", views.kind, name="history-kind"),

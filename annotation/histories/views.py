@@ -56,6 +56,9 @@ def history(request):
         "best_alone": bool(query) and len(rows) == search.LIMIT,
         "month": wanted["month"],
         "tally": tally,
+        "late": marks.late(owner).aggregate(
+            passages=Count("pk"), sessions=Count("session", distinct=True)
+        ),
         "timeline": browse.timeline(owner),
         "kept": _filters(request.GET),
         "back": _encoded(_filters(request.GET)),
@@ -305,6 +308,7 @@ def session(request, pk):
             for message in page
         ],
         "others": others,
+        "late": 0 if others else chosen.marks.filter(is_late=True).count(),
         "form": forms.StrikeForm(),
         # The list that the person came from, as it was filtered.
         "kept": filters,
@@ -350,6 +354,17 @@ def strike(request, pk):
     else:
         messages.error(request, " ".join(form.errors["text"]))
     return _to_session(request, chosen)
+
+
+@require_POST
+def accept_late(request):
+    """Keep hidden what later rules found, in one session or in all."""
+    pk = _uuid(request.POST.get("session"))
+    chosen = get_object_or_404(Session, owner=request.user, pk=pk) if pk else None
+    count = _tell(request, marks.accept_late, request.user, chosen)
+    if count:
+        messages.success(request, _decided(count, Mark.State.ACCEPTED))
+    return _to_session(request, chosen) if chosen else redirect("history")
 
 
 def _to_session(request, chosen, place: str = ""):
