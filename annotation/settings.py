@@ -474,6 +474,7 @@ CELERY_BEAT_SCHEDULE = {
         "task": "annotation.candidates.tasks.erase_withdrawn",
         "schedule": 30,
     },
+    "remove-withdrawn": {"task": "annotation.judging.tasks.remove_withdrawn", "schedule": 30},
     "ring-for-histories": {"task": "annotation.histories.tasks.ring", "schedule": 20},
     "look-again-for-personal-data": {
         "task": "annotation.histories.tasks.look_again",

@@ -29,3 +29,4 @@ def erase_withdrawn():
     """Forget what answers and pools of conversations keep of histories that were taken back."""
     erase.erase_withdrawn()
     conversations.forget_withdrawn()
+    erase.erase_extracted()

@@ -1,4 +1,5 @@
 from annotation.celery import app
+from annotation.judging.curator import removal
 from annotation.judging.gold import claims
 from annotation.judging.owner import notices
 from annotation.judging.work import queue
@@ -21,3 +22,9 @@ def pull_gold():
 def mail_owners(batch_id: int):
     """Mail to the owners of a batch's queries that items wait for them."""
     notices.mail(batch_id)
+
+
+@app.task
+def remove_withdrawn():
+    """Remove attributes whose words went with the history they came from."""
+    removal.remove_withdrawn()

@@ -5,6 +5,7 @@ import re
 import pytest
 from django.apps import apps
 
+from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.models import Item
 from annotation.studies.models import TaskDefinition
@@ -99,3 +100,32 @@ def test_nonsense_in_the_address_shows_the_first_item(cast, tea, login, query):
     cast.open(tea)
     answer = login(cast.person("Carol")).get(f"/studies/tea/tasks/best/preview/?{query}")
     assert answer.status_code == 200
+
+
+def test_a_screen_of_attributes_is_tried_as_a_list(cast, tea, login):
+    client = login(cast.person("Carol"))
+    config = kind_of("relevance").check_config({"together": True})
+    task = tea.tasks.create(name="matter", kind="relevance", overlap=3, config=config)
+    address = "/studies/tea/tasks/matter/preview/"
+
+    def shown(path=""):
+        page = client.get(f"{address}{path}").content.decode()
+        assert "This answer" in client.post(f"{address}{path}", fields_of(page)).content.decode()
+        return re.findall(r'<legend dir="auto">([^<]+)</legend>', page)
+
+    assert len(shown()) == 3  # of the example
+    persona = cast.persona(tea)
+    for number in range(4):
+        persona.attributes.create(external_id=f"a{number}", text=f"Trait {number}.")
+    for key in ("q1", "q2"):
+        cast.query(tea, key, persona)
+    traits = [f"Trait {number}." for number in range(4)]
+    before = everything()
+    assert sorted(shown()) == traits  # of what a batch would hold
+    assert everything() == before
+    open_batch(tea, task)
+    before = everything()
+    assert [sorted(shown(f"?item={number}")) for number in range(3)] == [traits] * 3
+    page = client.get(address).content.decode()
+    assert "item 1 of 2" in page
+    assert everything() == before

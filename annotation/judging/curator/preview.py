@@ -7,6 +7,7 @@ material for the task yet, an example stands in.
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import transaction
@@ -18,7 +19,7 @@ from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind_of, labels
 from annotation.judging.models import Batch, Item, ItemOption, Slot
-from annotation.judging.work import present, submit
+from annotation.judging.work import present, queue, submit
 from annotation.personas.models import Attribute, Evidence, Persona, PersonaVersion
 from annotation.queries.models import GoldClaim, GoldResponse, Query
 
@@ -62,23 +63,43 @@ def try_task(
         items = _items(study, task, batch)
         count = items.count()
         number = number % count if count else 0
-        item, example = (items[number], False) if count else _made(study, task)
-        person = User.objects.create(email=f"preview-{item.pk}@invalid.example", name="")
-        slot = _hand_out(study, item, person)
+        screen, example = (_screen(items[number]), False) if count else _made(study, task)
+        person = User.objects.create(email=f"preview-{screen[0].pk}@invalid.example", name="")
+        slot = _hand_out(study, screen[0], person)
+        for item in screen[1:]:
+            _hand_out(study, item, person, lead=slot.pk)
         shown = replace(present.show(slot.pk, person), owner_id=None, done=number)
         shown = replace(shown, in_all=count or 1, toured=True)
+        if _together(task):
+            shown = present.with_held(shown, person)
         tried = Tried(shown, number, count or 1, example)
-        return render(tried if data is None else _submit(study, tried, item, person, data))
+        return render(tried if data is None else _submit(study, tried, screen[0], person, data))
+
+
+def _together(task) -> bool:
+    return kind_of(task.kind).together(task.config)
 
 
 def _items(study, task, batch):
+    """The opened items, one of each screen."""
     items = Item.objects.filter(study=study, batch__task__name=task.name, batch__purpose=WORK)
     if batch:
         items = items.filter(batch=batch)
+    if _together(task):
+        first = items.order_by("batch", "query", "position").distinct("batch", "query")
+        items = Item.objects.filter(pk__in=first.values("pk"))
     return items.select_related("batch__task").order_by("position")
 
 
-def _hand_out(study, item: Item, person) -> Slot:
+def _screen(item: Item) -> list[Item]:
+    """``item`` and those that are judged on its screen."""
+    if not _together(item.batch.task):
+        return [item]
+    others = Item.objects.filter(batch=item.batch_id, query=item.query_id, made_for=None)
+    return [item, *others.exclude(pk=item.pk).order_by("position")[: queue.MOST_TOGETHER - 1]]
+
+
+def _hand_out(study, item: Item, person, lead: UUID | None = None) -> Slot:
     """A slot of the item for ``person``: of an ordinal that nobody has."""
     last = item.slots.aggregate(last=Max("ordinal"))["last"]
     return Slot.objects.create(
@@ -89,14 +110,15 @@ def _hand_out(study, item: Item, person) -> Slot:
         position=item.position,
         status=Slot.Status.HELD,
         annotator=person,
+        lead=lead,
     )
 
 
 def _submit(study, tried: Tried, item: Item, person, data) -> Tried:
     shown = tried.shown
     try:
-        # A complete item takes one more here.
-        Item.objects.filter(pk=item.pk).update(done=0)
+        # Complete items take one more here.
+        Item.objects.filter(slots__annotator=person).update(done=0)
         done = submit.submit(study, shown.slot, person, data, key="preview")
     except DomainError as refusal:
         return replace(tried, refusal=refusal)
@@ -104,19 +126,28 @@ def _submit(study, tried: Tried, item: Item, person, data) -> Tried:
     return replace(tried, stored=tuple(labels.words(item, label, shown.order)))
 
 
-def _made(study, task) -> tuple[Item, bool]:
-    """The first item that a batch of ``task`` would hold; True beside it where it is an example."""
-    planned = next(iter(kind_of(task.kind).plan(study, task)), None)
-    row = planned or _example(study, task)
-    about = row.get("query") or row.get("attribute")
+def _made(study, task) -> tuple[list[Item], bool]:
+    """The items of the first screen of a batch of ``task``; True where they are an example."""
+    planned = iter(kind_of(task.kind).plan(study, task))
+    rows = list(islice(planned, 1))
+    if rows and _together(task):
+        alike = takewhile(lambda row: row["query"] == rows[0]["query"], planned)
+        rows += islice(alike, queue.MOST_TOGETHER - 1)
+    batch = Batch.objects.create(study=study, task=task, size=1)
+    items = [_item(batch, row) for row in rows or _example(study, task)]
+    return items, not rows
+
+
+def _item(batch: Batch, row: dict) -> Item:
+    study, about = batch.study, row.get("query") or row.get("attribute")
     version = None
     if about and about.persona_id:
         version = PersonaVersion.objects.filter(persona=about.persona_id).latest("version")
     last = study.items.aggregate(last=Max("position"))["last"] or 0
     item = Item.objects.create(
-        id=uuid5(NAMESPACE_URL, f"preview/{study.pk}/{task.pk}/{row['external_id']}"),
+        id=uuid5(NAMESPACE_URL, f"preview/{study.pk}/{batch.task_id}/{row['external_id']}"),
         study=study,
-        batch=Batch.objects.create(study=study, task=task, size=1),
+        batch=batch,
         external_id=row["external_id"],
         query=row.get("query"),
         attribute=row.get("attribute"),
@@ -129,14 +160,14 @@ def _made(study, task) -> tuple[Item, bool]:
         ItemOption(item=item, number=number, candidate_id=candidate)
         for number, candidate in enumerate(row.get("candidates", ()), start=1)
     )
-    return item, planned is None
+    return item
 
 
 # --- The example ------------------------------------------------------------------------------
 
 
-def _example(study, task) -> dict:
-    """The row of an item about an invented person, with whatever the task's kind asks for."""
+def _example(study, task) -> list[dict]:
+    """The rows of a screen about an invented person, with whatever the task's kind asks for."""
     asks = kind_of(task.kind).ASKS
     persona = Persona.objects.create(study=study, external_id=EXAMPLE)
     PersonaVersion.objects.create(
@@ -159,11 +190,15 @@ def _example(study, task) -> dict:
         )
     if "options" in asks:
         row["candidates"] = _example_answers(row["query"], task.config["options"])
-    if "attribute" in asks or task.config.get("attribute"):
-        row["attribute"] = _example_attribute(persona)
     if "gold" in asks:
         row["gold"] = _example_gold(row["query"])
-    return row
+    if "attribute" not in asks and not task.config.get("attribute"):
+        return [row]
+    attributes = _example_attributes(persona)[: None if _together(task) else 1]
+    return [
+        row | {"external_id": attribute.external_id, "attribute": attribute}
+        for attribute in attributes
+    ]
 
 
 def _example_answers(query, number: int) -> list[UUID]:
@@ -185,17 +220,21 @@ def _example_answers(query, number: int) -> list[UUID]:
     return [row.pk for row in Candidate.objects.bulk_create(rows)]
 
 
-def _example_attribute(persona) -> Attribute:
-    attribute = Attribute.objects.create(
-        persona=persona,
-        external_id=EXAMPLE,
-        text=_("Prefers places where things may be touched."),
+def _example_attributes(persona) -> list[Attribute]:
+    texts = [
+        _("Prefers places where things may be touched."),
+        _("Travels with a dog."),
+        _("Works in radio."),
+    ]
+    attributes = Attribute.objects.bulk_create(
+        Attribute(persona=persona, external_id=f"{EXAMPLE}-{number}", text=text)
+        for number, text in enumerate(texts, start=1)
     )
     words = _("I loved the workshop, because we could hold the tools. Is there more like that?")
     Evidence.objects.create(
-        attribute=attribute, number=1, messages=[{"role": "user", "text": words}]
+        attribute=attributes[0], number=1, messages=[{"role": "user", "text": words}]
     )
-    return attribute
+    return attributes
 
 
 def _example_gold(query) -> GoldResponse:

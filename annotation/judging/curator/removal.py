@@ -7,7 +7,7 @@ stays, and so do their judgments.
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.judging.batches.open import close_batch
-from annotation.judging.models import Batch, Item, Judgment, Slot
+from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study, TaskDefinition
@@ -76,6 +76,23 @@ def remove(study, what: str, thing, *, by) -> Removal:
     else:
         _put_aside(study, what, thing, items, by)
     return removal
+
+
+def remove_withdrawn() -> int:
+    """Remove the attributes whose words were taken back; judged ones are only put aside.
+
+    Returns how many. Doing it again does nothing.
+    """
+    judged = Judgment.objects.filter(slot__item__attribute=OuterRef("pk"))
+    shown_otherwise = ItemOption.objects.filter(candidate__attribute=OuterRef("pk"))
+    shown_otherwise = shown_otherwise.exclude(item__attribute=OuterRef("pk"))
+    stays = Exists(judged) | Exists(shown_otherwise)
+    open_slots = Slot.objects.filter(item__attribute=OuterRef("pk"), status=Slot.Status.OPEN)
+    rows = Attribute.objects.filter(Exists(open_slots) | ~stays, text="")
+    rows = list(rows.select_related("persona__study").order_by("pk"))
+    for attribute in rows:
+        remove(attribute.persona.study, "attribute", attribute, by=None)
+    return len(rows)
 
 
 def _items(study, what: str, thing) -> QuerySet:

@@ -210,6 +210,11 @@ def with_companions(shown: Shown, study, annotator) -> Shown:
     if shown.judged or not shown.kind.together(shown.config):
         return shown
     queue.gather(study, shown.slot, annotator)
+    return with_held(shown, annotator)
+
+
+def with_held(shown: Shown, annotator) -> Shown:
+    """``shown`` with the items that ``annotator`` holds together with it."""
     held = queue.companions(shown.slot, annotator).select_related("item__attribute")
     texts = {slot.pk: slot.item.attribute.text for slot in held}
     texts[shown.slot] = shown.attribute
