@@ -66,7 +66,8 @@ class ScriptedEndpoint:
     ``answer`` gets a request's body and its number from 0 on and returns the text of the completion
     or a Failure; the default fits the request's ``response_format`` where it names a schema.
     ``latency`` is seconds a request takes at least. With ``schemas=False`` a request with a
-    response_format is refused with status 400, as older servers do.
+    response_format is refused with status 400, as older servers do. ``sources``, (title, address)
+    each, are reported where a request has ``web_search_options``.
     """
 
     def __init__(
@@ -77,10 +78,12 @@ class ScriptedEndpoint:
         schemas: bool = True,
         model: str = "scripted-1",
         tokens: tuple[int, int] = (7, 5),
+        sources: list[tuple[str, str]] = (),
         port: int = 0,
     ):
         self.answer = answer or _default
         self.latency, self.schemas, self.model, self.tokens = latency, schemas, model, tokens
+        self.sources = sources
         self.requests: list[dict] = []
         self.running = self.most_at_once = 0
         self.lock = threading.Lock()
@@ -126,10 +129,19 @@ class ScriptedEndpoint:
         finally:
             with self.lock:
                 self.running -= 1
-        return made if isinstance(made, Failure) else Failure(200, self._completion(made, number))
+        return (
+            made
+            if isinstance(made, Failure)
+            else Failure(200, self._completion(request, made, number))
+        )
 
-    def _completion(self, text: str, number: int) -> bytes:
+    def _completion(self, request: dict, text: str, number: int) -> bytes:
         message = {"role": "assistant", "content": text}
+        if "web_search_options" in request:
+            message["annotations"] = [
+                {"type": "url_citation", "url_citation": {"title": title, "url": url}}
+                for title, url in self.sources
+            ]
         read, written = self.tokens
         body = {
             "id": f"scripted-{number}",

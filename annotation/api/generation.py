@@ -23,7 +23,9 @@ PAGE = 100
 
 
 STEP_NAMES = [*FIELDS, ANSWERS]
-SEARCHES = [name for name, strategy in STRATEGIES.items() if strategy.searches]
+SEARCHES = [
+    name for name, strategy in STRATEGIES.items() if strategy.searches or strategy.endpoint_searches
+]
 
 
 class GenerationBody(serializers.Serializer):
@@ -48,11 +50,14 @@ class DecisionBody(serializers.Serializer):
 class Generation(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_list")
     def get(self, request, slug):
-        """The newest runs with what became of them, and what was spent."""
+        """The newest runs with what became of them, what was spent, and how many owners' queries
+        have too few answers for a release: five examples and one to test on."""
         study = study_for(request.user, slug, MANAGERS)
         runs = [_run(run) for run in study.runs.order_by("-pk")[:PAGE]]
         spent = spending.spent(study.pk)
-        return Response({"runs": runs, "spent": {**spent, "cost": float(spent["cost"])}})
+        spent["cost"] = float(spent["cost"])
+        few = generate.with_few_answers(study)
+        return Response({"runs": runs, "spent": spent, "queries_with_few_answers": few})
 
     @extend_schema(parameters=[KEY], request=GenerationBody, responses=OpenApiTypes.OBJECT)
     def post(self, request, slug):
@@ -139,7 +144,8 @@ class Review(StudyView):
 
 def _planned(study, wanted: dict) -> dict:
     with transaction.atomic():
-        planned = _request(study, wanted, None).planned
+        planned = dict(_request(study, wanted, None).planned)
+        planned["queries_with_few_answers"] = generate.with_few_answers(study)
         transaction.set_rollback(True)
     return planned
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
+from urllib.parse import urlsplit
 
 import httpx2
 from django.conf import settings
@@ -30,6 +31,8 @@ HEADERS = {
     *("content-type", "user-agent"),
 }
 SHORTEST_TELLING_KEY = 8
+# Of what a server's own web search reports.
+MOST_SOURCES, LONGEST_URL = 50, 2_000
 # The laptop's own model rambles, and shares its processors with everything else.
 EMBEDDED = {"max_tokens": 320, "timeout": LONGEST_TIMEOUT}
 
@@ -45,7 +48,8 @@ class Endpoint:
     ``price_in`` and ``price_out`` are per million tokens, in one currency of the operator's choice;
     ``timeout`` is seconds for one whole call; ``concurrency`` how many calls may run at once;
     ``parameters`` go into every request's body as they are (temperature, for example);
-    ``embedded`` is the laptop's own small model.
+    ``embedded`` is the laptop's own small model. ``web_search`` are further parameters with which
+    the server searches the web by itself and reports its sources; None where it cannot.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Endpoint:
     concurrency: int = 2
     parameters: dict = field(default_factory=dict, hash=False)
     embedded: bool = False
+    web_search: dict | None = field(default=None, hash=False)
 
     @property
     def origin(self) -> tuple:
@@ -72,7 +77,10 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said, and what it says about it."""
+    """What a server said, and what it says about it.
+
+    ``sources`` are (title, address) of what the server's own web search rests on.
+    """
 
     text: str
     model: str
@@ -80,6 +88,7 @@ class Answer:
     tokens_in: int
     tokens_out: int
     finish_reason: str
+    sources: tuple[tuple[str, str], ...] = ()
 
 
 class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of ours
@@ -126,6 +135,7 @@ def sentence(code: str, endpoint: str) -> str:
         "no_source": _("The answer to rewrite is gone."),
         "no_consent": _("The owner of the history does not agree that {endpoint} sees it."),
         "search": _("The web search could not be reached, or sent no results that can be read."),
+        "no_search": _("{endpoint} has no web search of its own any more."),
         "schema": _("{endpoint} sent something else than what was asked for."),
         "budget": _("The study's budget is used up: {endpoint} was not asked."),
         "budget_day": _("The study's budget for today is used up: {endpoint} is asked tomorrow."),
@@ -353,10 +363,48 @@ def _answer(raw: str, headers, endpoint: Endpoint) -> Answer:
             tokens_in=_count(usage.get("prompt_tokens")),
             tokens_out=_count(usage.get("completion_tokens")),
             finish_reason=_short(choice.get("finish_reason")),
+            sources=() if endpoint.web_search is None else _sources(payload, choice["message"]),
         )
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise CallFailed("unparsable") from None
     return answer
+
+
+def _sources(payload: dict, message: dict) -> tuple[tuple[str, str], ...]:
+    """(title, address) of each source that a reply reports, each address once.
+
+    Servers report them as annotations of the message ("url_citation"), as ``search_results`` or as
+    ``citations``, addresses alone.
+    """
+    reported = [
+        entry.get("url_citation", entry)
+        for entry in _entries(message.get("annotations"))
+        if isinstance(entry, dict) and entry.get("type") == "url_citation"
+    ]
+    for name in ("search_results", "citations"):
+        reported += _entries(payload.get(name)) + _entries(message.get(name))
+    sources: dict[str, str] = {}
+    for entry in reported:
+        entry = {"url": entry} if isinstance(entry, str) else entry
+        url = _web_address(entry.get("url")) if isinstance(entry, dict) else ""
+        if url and len(sources) < MOST_SOURCES:
+            sources[url] = sources.get(url) or _short(entry.get("title"))
+    return tuple((title, url) for url, title in sources.items())
+
+
+def _entries(value) -> list:
+    return value if isinstance(value, list) else []
+
+
+def _web_address(value) -> str:
+    """``value`` where it is an address http(s)://host..., else empty."""
+    text = core_text.clean(value).strip() if isinstance(value, str) else ""
+    try:
+        url = urlsplit(text)
+    except ValueError:
+        return ""
+    fits = url.scheme in ("http", "https") and url.netloc and len(text) <= LONGEST_URL
+    return text if fits else ""
 
 
 def _short(value) -> str:
@@ -415,6 +463,12 @@ _RULES = {
         "an object without messages, model and stream",
     ),
     "embedded": (lambda value: isinstance(value, bool), "true or false"),
+    "web_search": (
+        lambda value: (
+            isinstance(value, dict) and not value.keys() & {"messages", "model", "stream"}
+        ),
+        "an object of parameters, without messages, model and stream",
+    ),
 }
 
 

@@ -1,7 +1,7 @@
 """Answers from models: asked for as rows, written by workers, one row one answer."""
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
@@ -115,6 +115,8 @@ class _Means:
         if strategy.other_persona and self.people < 2:
             return False
         if strategy.searches and self.retrieval is None:
+            return False
+        if strategy.endpoint_searches and self.server.web_search is None:
             return False
         if strategy.oracle and not (self.retrieval.oracle and query.need):
             return False
@@ -324,6 +326,8 @@ def write(candidate: Candidate) -> Written:
         raise CallFailed("no_endpoint")
     if candidate.purpose == Candidate.Purpose.ANSWER:
         strategy = strategy_of(candidate.strategy)
+        if strategy.endpoint_searches:
+            server = _searching(server)
         brief = _brief(candidate, server, strategy)
         draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
     else:  # its prompt was made by whoever asked for the text
@@ -335,6 +339,13 @@ def write(candidate: Candidate) -> Written:
     if _misses_length(draft.parameters.get("words_before"), cleaned.text, candidate.study):
         raise CallFailed("length")
     return Written(candidate, server, draft, answer, cleaned)
+
+
+def _searching(server: Endpoint) -> Endpoint:
+    """The endpoint with its own web search switched on."""
+    if server.web_search is None:
+        raise CallFailed("no_search")
+    return replace(server, parameters=server.parameters | server.web_search)
 
 
 def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:

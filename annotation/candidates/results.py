@@ -3,14 +3,14 @@
 import json
 import logging
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from django.db import connection
 
 from annotation.candidates import clean, textchecks
 from annotation.candidates.endpoints import Answer, Endpoint
 from annotation.candidates.models import Candidate, GenerationRules
-from annotation.candidates.strategies import Draft
+from annotation.candidates.strategies import Draft, Source
 from annotation.personas.models import Attribute, PersonaVersion
 
 log = logging.getLogger(__name__)
@@ -71,6 +71,11 @@ def _columns(result: Written, beside: "_Beside") -> dict:
         "words": clean.words(text),
         "request": _sent(result.server),
     }
+    if answer.sources:
+        made["sources"] = draft.parameters.get("sources", []) + [
+            asdict(Source("endpoint", url, title, url, "")) for title, url in answer.sources
+        ]
+    urls = dict.fromkeys([*result.cleaned.urls, *(url for _title, url in answer.sources)])
     flags, review = _looked_over(result, beside)
     return {
         "id": str(row.pk),
@@ -78,7 +83,7 @@ def _columns(result: Written, beside: "_Beside") -> dict:
         "flags": flags,
         "review": review,
         "text": text,
-        "urls": list(result.cleaned.urls),
+        "urls": list(urls),
         "model": answer.model,
         "request_id": answer.request_id,
         "template": draft.prompt.template,

@@ -29,6 +29,7 @@ ARMS = {
     "search-aware": gettext_lazy("query-aware profile, from the newest sessions"),
     "search-aware-selected": gettext_lazy("query-aware profile, from the nearest sessions"),
     "search-oracle": gettext_lazy("oracle: the model is shown the need"),
+    "search-endpoint": gettext_lazy("the endpoint's own web search: the question alone"),
 }
 
 

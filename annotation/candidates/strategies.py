@@ -24,7 +24,7 @@ SMALL_SOURCES = 3
 
 @dataclass(frozen=True)
 class Source:
-    """One thing that a search found: ``kind`` is history, documents or web."""
+    """One thing that a search found: ``kind`` is history, documents, web, or endpoint (its own)."""
 
     kind: str
     id: str
@@ -77,6 +77,8 @@ class Strategy:
     # Of the history only the sessions nearest to the question.
     selects: bool = False
     oracle: bool = False
+    # The endpoint searches the web by itself and reports its sources.
+    endpoint_searches: bool = False
     needs_attributes: bool = False
     asks_twice: bool = False
     # Written for another persona of the study than the one who asks.
@@ -184,6 +186,7 @@ STRATEGIES = {
         _searched_aware, asks_twice=True, searches=True, history=True, selects=True
     ),
     "search-oracle": Strategy(_searched, searches=True, oracle=True),
+    "search-endpoint": Strategy(_question_alone, endpoint_searches=True),
 }
 ANSWERS = tuple(name for name, strategy in STRATEGIES.items() if not strategy.rewrites)
 # The strategy whose answer saw the question alone, and what imported answers may call it.

@@ -67,7 +67,7 @@ class Job(models.Model):
 # The conditions are those of ``startable``.
 TAKE = """
     UPDATE {table} SET status = 'running', attempts = attempts + 1,
-           lease_expires_at = statement_timestamp() + %s
+           lease_expires_at = statement_timestamp() + %s::interval
     WHERE {key} = ANY(%s) AND attempts < tries_from + %s
     AND (status = 'requested' AND (next_try_at IS NULL OR next_try_at <= statement_timestamp())
          OR status = 'running' AND lease_expires_at < statement_timestamp())
@@ -104,10 +104,10 @@ def take(rows: QuerySet, pk: Any) -> bool:
 
 def take_some(table: type[Job], pks: list) -> dict:
     """Take the startable ones of ``pks`` in one statement: {pk: number of the attempt}."""
-    columns = {"key": connection.ops.quote_name(table._meta.pk.column),
-               "table": connection.ops.quote_name(table._meta.db_table)}  # fmt: skip
+    quoted = connection.ops.quote_name
+    names = {"table": quoted(table._meta.db_table), "key": quoted(str(table._meta.pk.column))}
     with connection.cursor() as cursor:
-        cursor.execute(TAKE.format(**columns), [LEASE, list(pks), TRIES])
+        cursor.execute(TAKE.format(**names), [f"{LEASE.seconds} seconds", list(pks), TRIES])
         return dict(cursor.fetchall())
 
 

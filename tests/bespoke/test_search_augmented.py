@@ -14,6 +14,7 @@ from annotation.core.errors import DomainError
 from annotation.histories import consent
 from annotation.histories import erase as histories
 from annotation.histories.models import Session
+from benchmarks.scripted_endpoint import ScriptedEndpoint
 from tests.bespoke.conftest import NEED, SEND, answered, ask, keep
 
 ARMS = [name for name, strategy in STRATEGIES.items() if strategy.searches]
@@ -72,6 +73,33 @@ def test_the_sources_shown_are_kept_with_the_answer(cast, bespoke, fake):
     assert "[1]" not in row.text
     assert "hm" not in row.text
     assert "https" not in row.text
+
+
+def test_an_endpoints_own_search_is_switched_on_and_its_sources_are_kept(cast, bespoke, settings):
+    ask(bespoke, cast.person("Ann"))
+    links = [("Trains", "https://example.org/a"), ("", "https://example.org/b"),
+             ("Again", "https://example.org/a"), ("No page", "javascript:alert(1)")]  # fmt: skip
+    with ScriptedEndpoint(lambda *_: "The night train.", sources=links) as searching:
+        settings.ENDPOINTS = [searching.config(web_search={"web_search_options": {}})]
+        (row, alone) = generate.request(bespoke, strategies=["search-endpoint", "A3"])
+        generate.write_one(row.pk)
+        generate.write_one(alone.pk)
+    row.refresh_from_db()
+    alone.refresh_from_db()
+    stored = [(one["kind"], one["title"], one["url"]) for one in row.parameters["sources"]]
+    assert stored == [
+        ("endpoint", "Trains", "https://example.org/a"),
+        ("endpoint", "", "https://example.org/b"),
+    ]
+    assert row.urls == ["https://example.org/a", "https://example.org/b"]
+    assert row.text == "The night train."
+    assert ("sources" in alone.parameters, alone.urls) == (False, [])
+    assert ["web_search_options" in request for request in searching.requests] == [True, False]
+
+
+def test_an_endpoint_without_a_search_of_its_own_is_not_asked_for_one(cast, bespoke):
+    ask(bespoke, cast.person("Ann"))
+    assert generate.request(bespoke, endpoint="fake", strategies=["search-endpoint"]) == []
 
 
 def test_an_erased_history_leaves_prompts_and_sources_too(cast, bespoke, fake):

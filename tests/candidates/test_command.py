@@ -88,6 +88,19 @@ def test_what_is_wrong_is_said_in_one_sentence(tea, fake, arguments, sentence):
     assert run(*arguments) == (1, "", sentence)
 
 
+def test_owners_queries_with_too_few_answers_are_warned_of(asked, tea, cast, fake, client):
+    asked.owner = cast.person("Ann")
+    asked.save()
+    warning = "Queries of owners with fewer than 6 answers: 1."
+    for arguments in (("tea", "--strategies", "A3", "--dry-run"), ("tea", "--strategies", "A3")):
+        assert warning in run(*arguments)[2]
+    client.force_login(cast.person("Carol"))
+    answer = client.get("/api/v1/studies/tea/generation/").json()
+    assert answer["queries_with_few_answers"] == 1
+    cast.candidates(asked, 5)
+    assert warning not in run("tea")[2]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_worker_leaves_a_row_that_comes_back(asked, tea, fake, settings):
     fake.replies = [lambda handler: fake.released.wait(), Reply("Walk.")]

@@ -95,6 +95,31 @@ def test_what_is_no_chat_completion_is_unparsable(fake, reply):
     assert failure(fake, reply).code == "unparsable"
 
 
+LINK = "https://example.org/a"
+ENTRY = {"url": LINK, "title": "A"}
+
+
+@pytest.mark.parametrize(
+    ("message", "payload", "sources"),
+    [
+        ({"annotations": [{"type": "url_citation"} | ENTRY]}, {}, (("A", LINK),)),
+        ({}, {"citations": [LINK, LINK, 5, "ftp://x/", "https://"]}, (("", LINK),)),
+        ({}, {"citations": [LINK], "search_results": [ENTRY]}, (("A", LINK),)),
+        ({"citations": "x", "annotations": [None, {"type": "file"}]}, {"citations": {}}, ()),
+        ({}, {"citations": [f"https://example.org/{'x' * 2000}", "https://[x"]}, ()),
+    ],
+)
+def test_sources_that_a_server_reports_are_read_in_any_of_three_forms(
+    fake, message, payload, sources
+):
+    body = completion("Walk.")
+    body["choices"][0]["message"] |= message
+    fake.replies = [json_reply(body | payload)]
+    searching = endpoints._endpoint(1, fake.config(web_search={}))
+    assert endpoints.call(searching, HELLO).sources == sources
+    assert endpoints.call(endpoints._endpoint(1, fake.config()), HELLO).sources == ()
+
+
 def test_odd_but_readable_answers_are_taken(fake):
     body = completion("a\x00b \ud800") | {"usage": {"prompt_tokens": -3}, "model": 5}
     fake.replies = [json_reply(body)]
@@ -197,6 +222,10 @@ def test_an_endpoint_that_echoes_the_key_is_not_believed(fake, caplog):
             "price_in must be",
         ),
         ([{"name": "x", "base_url": "http://h", "model": "m", "api_key": 5}], "api_key must be"),
+        (
+            [{"name": "x", "base_url": "http://h", "model": "m", "web_search": True}],
+            "web_search must be an object of parameters",
+        ),
         (
             [{"name": "x", "base_url": "http://h", "model": "m"}] * 2,
             "Two endpoints have the name x.",

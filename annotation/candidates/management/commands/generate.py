@@ -59,6 +59,7 @@ class Command(BaseCommand):
             raise CommandError(refusal.sentence) from refusal
         if wait:
             self._wait(target)
+        self._warn(target)
         counts = generate.progress(target)
         self.stdout.write(_as_json(counts) if options["json"] else _as_words(counts))
         if wait and counts["failed"]:
@@ -67,10 +68,19 @@ class Command(BaseCommand):
     def _plan(self, study, options):
         with transaction.atomic():
             rows = _ask(study, options)
+            self._warn(study)
             transaction.set_rollback(True)
         planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
         words = "{calls:,} calls, about {tokens:,} tokens, cost {cost:.4f}, {seconds:,.0f} s"
         self.stdout.write(json.dumps(planned) if options["json"] else words.format(**planned))
+
+    def _warn(self, study):
+        if few := generate.with_few_answers(study):
+            self.stderr.write(
+                f"Queries of owners with fewer than {generate.FEWEST} answers: {few:,}. A release "
+                "needs five as examples and one to test on. Choose more strategies or another "
+                "endpoint."
+            )
 
     def _wait(self, study):
         reported = False
