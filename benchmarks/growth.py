@@ -47,15 +47,19 @@ DESKS = """
     FROM judging_slot WHERE study_id = %(study)s AND status = 'done' GROUP BY 1, 2"""
 
 
-def judge(study_id: int, people: list[int], judged: int) -> None:
-    """Store the judgments of `people` (ids, one an ordinal) for the first `judged` items."""
+def judge(study_id: int, people: list[int], judged: int, *, analyze: bool = True) -> None:
+    """Store the judgments of `people` (ids, one an ordinal) for the first `judged` items.
+
+    Without `analyze` PostgreSQL's statistics stay those of before.
+    """
     from django.db import connection
 
     values = {"study": study_id, "people": people, "judged": judged}
     with connection.cursor() as cursor:
         for statement in (SLOTS, JUDGMENTS, SELECTIONS, COUNTS, DESKS):
             cursor.execute(statement, values)
-        cursor.execute("ANALYZE")
+        if analyze:
+            cursor.execute("ANALYZE")
 
 
 def _main() -> None:

@@ -175,7 +175,11 @@ class Slot(models.Model):
     position = models.BigIntegerField()
     status = models.CharField(max_length=6, choices=Status, default=Status.OPEN)
     annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="slots"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="slots",
+        db_index=False,
     )
     # Owner-bound: only this person gets it. Of others' items: everybody but their author.
     reserved_for = models.ForeignKey(
@@ -229,6 +233,13 @@ class Slot(models.Model):
                 fields=["reserved_for", "study"],
                 condition=Q(reserved_for__isnull=False),
                 name="slot_of_owner",
+            ),
+            # The hand-out asks for each item whether a person had it: an index of annotators alone
+            # would lead it through all that they judged.
+            models.Index(
+                fields=["annotator", "item"],
+                condition=Q(annotator__isnull=False),
+                name="slot_of_annotator",
             ),
             models.Index(
                 fields=["lease_expires_at"], condition=Q(status="held"), name="slot_lease"

@@ -441,3 +441,44 @@ def test_the_way_back_to_the_last_answer_is_there_after_a_reload_and_without_jav
     assert back in ann.get(URL).content.decode()
     Judgment.objects.update(submitted_at=timezone.now() - timedelta(hours=25))
     assert "/judged/" not in ann.get(URL).content.decode()
+
+
+def form_of(response) -> str:
+    """The judging form of a page or a fragment, without its token, which is another each time."""
+    form = re.search(r'<form class="judge.*?</form>', response.content.decode(), re.DOTALL)[0]
+    return re.sub(r'(name="csrfmiddlewaretoken" value=")[^"]+', r"\1", form)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_fragment_equals_the_form_of_the_whole_page_for_every_item(cast, tea, ann, kind):
+    more = {"question": "Would you <keep> it?", "tags": True}
+    open_kind(cast, tea, kind, items=2, **more)
+    seen = []
+    for _turn in range(2):
+        seen.append(form_of(ann.get(URL, **HTMX)))
+        assert seen[-1] == form_of(ann.get(URL))
+        slot = re.search(r'name="slot" value="([^"]*)"', seen[-1])[1]
+        ann.post("/studies/tea/judge/skip/", {"slot": slot})
+        if 'name="slot"' not in ann.get(URL).content.decode():
+            break
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_fragment_links_to_the_last_answer_and_counts_like_the_whole_page(cast, tea, ann):
+    cast.open(tea, items=2)
+    Study.objects.update(edit_hours=24)
+    following = ann.post(URL, filled(ann.get(URL)), **HTMX)
+    assert form_of(following) == form_of(ann.get(URL))
+    assert "1 of" in form_of(following)
+    assert 'data-act="undo"' in form_of(following)
+
+
+def test_two_people_and_languages_never_share_what_is_theirs(cast, tea, login, ann):
+    cast.open(tea)
+    own = ann.get(URL, **HTMX)
+    bo = login(cast.person("Bo"))
+    other = bo.get(URL, **HTMX)
+    for name in ("slot", "csrfmiddlewaretoken"):
+        assert hidden(own, name) != hidden(other, name)
+    korean = bo.get(URL, headers={"HX-Request": "true", "Accept-Language": "ko"})
+    assert form_of(korean) == form_of(bo.get(URL, headers={"Accept-Language": "ko"}))

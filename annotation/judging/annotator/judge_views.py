@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.text import clean
-from annotation.judging.annotator import history_beside, overview
+from annotation.judging.annotator import history_beside, overview, skeleton
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
 from annotation.judging.models import Batch, Desk, Slot
@@ -280,8 +280,10 @@ def _page(request, study, slot_id, refusal=None, last=None, typed=None):
     ``last`` is the slot judged before, to which a way back is shown.
     """
     shown = _shown(study, slot_id, request.user) if slot_id else None
-    context = {"study": study, "shown": shown, "refusal": refusal}
-    context["last"] = last if study.edit_hours else None
+    last = last if study.edit_hours else None
+    if shown and request.htmx and not refusal and skeleton.plain(shown):
+        return HttpResponse(skeleton.fragment(request, study, shown, last))
+    context = {"study": study, "shown": shown, "refusal": refusal, "last": last}
     if shown:
         if typed is None:
             typed = request.POST if refusal else present.fields(shown.draft)

@@ -12,11 +12,11 @@ from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging.models import Draft, Slot
 
 SIZE_LIMIT = 400_000
-# Locked, so that a draft cannot come between a submit's rows.
+# Locked, so that a draft cannot come between a submit's rows. By its id alone (reason: see
+# present).
 _SLOT = """
-    SELECT status FROM judging_slot
-    WHERE id = %(slot)s AND study_id = %(study)s AND annotator_id = %(me)s
-      AND status IN ('held', 'done') FOR NO KEY UPDATE"""
+    SELECT study_id, annotator_id, status FROM judging_slot
+    WHERE id = %(slot)s AND status IN ('held', 'done') FOR NO KEY UPDATE"""
 _KEEP = """
     WITH renewed AS (
         UPDATE judging_slot SET lease_expires_at = now() + %(lease)s::interval
@@ -44,10 +44,10 @@ def save(study, slot_id, annotator, data: dict, *, change: bool = False) -> None
         raise DomainError(
             _("A draft has at most %(n)d characters.") % {"n": SIZE_LIMIT}, code="too_long"
         )
-    held = sql.first(_SLOT, {"slot": slot_id, "study": study.pk, "me": annotator.pk})
-    if held is None:
+    *whose, status = sql.first(_SLOT, {"slot": slot_id}) or [None]
+    if whose != [study.pk, annotator.pk]:
         raise NotFound(_("You do not hold this item."))
-    if (held[0] == Slot.Status.DONE) != change:
+    if (status == Slot.Status.DONE) != change:
         raise Conflict(_("You have judged this item already."), code="already_judged")
     lease = None if change else timedelta(minutes=settings.LEASE_MINUTES)
     sql.first(_KEEP, {"slot": slot_id, "me": annotator.pk, "lease": lease, "data": stored})
