@@ -23,7 +23,8 @@ from annotation.studies.texts import localized
 # statistics are those of a study in which nobody has judged, through all that the person judged.
 _SHOW = """
     SELECT s.annotator_id, s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name,
-           t.kind, t.config, t.translations, b.purpose, q.id, q.owner_id, q.text, q.need, q.guide, v.profile,
+           t.kind, t.config, t.translations, b.purpose,
+           q.id, q.owner_id, q.text, q.need, q.guide, v.profile,
            study.card_first,
            a.numbers, a.ids, a.texts,
            attribute.text,
