@@ -13,8 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from django.utils.functional import SimpleLazyObject
 
 from annotation.environment import Environment
 from annotation.local.secrets import read_or_create
@@ -112,6 +111,14 @@ def _log_in_server() -> dict | None:
         "secret": values["SECRET"],
         "settings": {"server_url": address},
     }
+
+
+def _retry_once():
+    """How the cache's client retries; commands that never ask the cache never import redis."""
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    return Retry(NoBackoff(), 1)
 
 
 def _object_store(bucket: str) -> dict:
@@ -445,7 +452,7 @@ CACHES = {
         "OPTIONS": {
             "socket_connect_timeout": 2,
             "socket_timeout": 2,
-            "retry": Retry(NoBackoff(), 1),
+            "retry": SimpleLazyObject(_retry_once),
         },
     }
 }

@@ -3,20 +3,23 @@
 import functools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 DIMENSIONS = 256
 # Characters, filled up to the longest text, that are embedded together.
 BATCH = 5_000
 
 
-def embed(texts: list[str]) -> np.ndarray:
+def embed(texts: list[str]) -> "np.ndarray":
     """Return one float32 row of 256 numbers for each text, of Euclidean length 1.
 
     The dot product of two rows is their cosine similarity. An empty list gives shape (0, 256).
     """
+    import numpy as np  # models import this module for DIMENSIONS alone
+
     if not texts:
         return np.empty((0, DIMENSIONS), dtype=np.float32)
     rows = np.empty((len(texts), DIMENSIONS), dtype=np.float32)

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from django.db.models.functions import Now
 
-from annotation.celery import app
 from annotation.core.models import Heartbeat
 
 SILENCE = timedelta(seconds=60)
@@ -28,6 +27,8 @@ def pulse() -> Callable[[], None]:
     Long work calls the result as it renews its lease: the task that beats waits behind it. It may
     be called from a thread of the task; ``pulse`` itself belongs in the task's own.
     """
+    from annotation.celery import app  # most commands have nothing to do with Celery
+
     return beat if app.current_worker_task else lambda: None
 
 

@@ -11,17 +11,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import redis
-from celery import Task
 from django.db import InterfaceError, OperationalError, connection, models
 from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
-from kombu.exceptions import OperationalError as BrokerError
 
 from annotation.core import heartbeat
+
+if TYPE_CHECKING:
+    from celery import Task
 
 log = logging.getLogger(__name__)
 
@@ -130,11 +130,15 @@ def again(rows: QuerySet) -> int:
     )
 
 
-def notify(task: Task, pk: object) -> bool:
+def notify(task: "Task", pk: object) -> bool:
     """Send ``task`` for the row ``pk``; without a broker the row waits for the periodic task."""
+    # Here, because every model of a job imports this module, and most commands send nothing.
+    from kombu.exceptions import OperationalError as BrokerError
+    from redis import RedisError
+
     try:
         task.delay(str(pk))
-    except (BrokerError, redis.RedisError) as error:
+    except (BrokerError, RedisError) as error:
         log.warning("no broker (%s): %s waits for the next turn", type(error).__name__, pk)
         return False
     return True

@@ -9,6 +9,7 @@ batches of their own, whose slots are made for one person at the moment they are
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
@@ -266,8 +267,12 @@ class Desk(models.Model):
     # Every position up to here was offered to this person since the last lap, or had no open slot.
     cursor = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
-    # When a whole lap gave this person nothing. New work comes as a returned slot or as a batch,
-    # and a batch clears this: until then only returned slots are looked at (queue.take).
+    # How far up to the cursor what lies behind has been gone through again (queue.take).
+    lapped = models.BigIntegerField(default=0, db_default=0)
+    # The languages with which this person went up to the cursor; null: of no study that asks.
+    walked_in = ArrayField(models.CharField(max_length=20), null=True)
+    # When a lap gave this person nothing. New work comes as a returned slot or as a batch, and a
+    # batch clears this: until then only returned slots are looked at.
     exhausted_at = models.DateTimeField(null=True)
     # Names of the tasks whose tour this person has seen.
     toured = models.JSONField(default=list)

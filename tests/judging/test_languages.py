@@ -76,3 +76,13 @@ def test_the_languages_are_asked_once_before_the_first_item(cast, tea, asked, lo
     far = ann.post("/reading/", {"next": "https://example.org/", "reads": ["ko"]})
     assert (far.url, User.objects.get(name="Ann").reads) == ("/reading/", ["ko"])
     assert ann.post("/reading/", {"reads": ["xx"]}).status_code == 400
+
+
+def test_who_reads_a_further_language_later_gets_the_items_passed_by(cast, tea, asked):
+    ann = cast.person("Ann")
+    ann.reads = ["ko"]
+    ann.save()
+    assert handed_out(tea, ann) == {"ko-KR", ""}
+    ann.reads = ["ko", "en"]
+    ann.save()
+    assert handed_out(tea, ann) == {"en"}

@@ -342,3 +342,36 @@ def test_a_noted_lap_is_repeated_after_a_quarter_of_an_hour(cast, tea):
     assert queue.claim(tea, ann) is None
     Desk.objects.update(exhausted_at=Now() - timedelta(minutes=16))
     assert queue.claim(tea, ann) is not None
+
+
+def test_who_finds_nothing_ahead_does_not_walk_there_again(cast, tea):
+    """Slots of somebody else's lie ahead; the next claim begins behind them."""
+    cast.open(tea, items=3, overlap=1)
+    ann = cast.person("Ann")
+    Slot.objects.update(reserved_for=cast.person("Bo"))
+    assert queue.claim(tea, ann) is None
+    desk = Desk.objects.get(study=tea, annotator=ann)
+    assert desk.cursor == max(Slot.objects.values_list("position", flat=True))
+    cast.open(tea, items=1, overlap=1, options=2)
+    assert Slot.objects.get(pk=queue.claim(tea, ann)).reserved_for is None
+
+
+def test_what_lies_behind_is_gone_through_in_steps_and_met_once(cast, tea, monkeypatch):
+    """Of open slots behind somebody one alone is for them: the claims come to it step by step."""
+    monkeypatch.setattr(queue, "LAP_STEP", 2)
+    cast.open(tea, items=7, overlap=1)
+    ann = cast.person("Ann")
+    slots = list(Slot.objects.order_by("position"))
+    Slot.objects.exclude(pk=slots[4].pk).update(reserved_for=cast.person("Bo"))
+    Desk.objects.create(study=tea, annotator=ann, cursor=slots[-1].position)
+    lapped = []
+    while (slot := queue.claim(tea, ann)) is None:
+        lapped.append(Desk.objects.get(annotator=ann).lapped)
+        assert len(lapped) < 9
+    assert slot == slots[4].pk
+    assert lapped == [2, 4]
+    queue.hand_back(slot, ann, Handback.Cause.SKIPPED)
+    Slot.objects.update(returned=False)
+    while Desk.objects.get(annotator=ann).exhausted_at is None:
+        assert queue.claim(tea, ann) is None
+    assert Desk.objects.get(annotator=ann).lapped == 0

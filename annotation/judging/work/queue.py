@@ -45,23 +45,37 @@ _OPEN = f"""
     WHERE s.study_id = %(study)s AND s.status = 'open' AND {{where}} AND {may_take()}
     ORDER BY s.position LIMIT 1 FOR UPDATE OF s SKIP LOCKED"""  # noqa: S608 - constants only
 
-# Returned slots first, then onwards from where this person is, then one lap from the start. A lap
-# takes the cursor along: from its end, every claim would pass again by all that this person judged.
-# A lap that gives nothing has walked over every open slot of the study: it is not repeated for some
-# minutes (a slot that another person's undone claim had locked is met by the next one).
+# Positions that one claim looks at again behind the cursor.
+LAP_STEP = 100
+# Returned slots first, then onwards from where this person is. Whatever is opened behind somebody
+# comes as a returned slot; only one that another person's undone claim had locked does not. So what
+# lies behind is gone through again in steps, at the claims that find nothing ahead, and after a lap
+# not for some minutes. Where nothing is ahead the cursor goes to the end: those slots, which this
+# person may not take, are not walked over again.
+_BEHIND = "%(lap)s AND s.position > %(lapped)s AND s.position <= LEAST(%(cursor)s, %(step)s)"
 _TAKE = f"""
     WITH back AS ({_OPEN.format(where="s.returned")}), taken AS (
         UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
                claimed_at = now(), lease_expires_at = now() + %(lease)s
         WHERE id = COALESCE((SELECT id FROM back),
                             ({_OPEN.format(where="%(lap)s AND s.position > %(cursor)s")}),
-                            ({_OPEN.format(where="%(lap)s AND s.position <= %(cursor)s")}))
+                            ({_OPEN.format(where=_BEHIND)}))
         RETURNING id, position)
     UPDATE judging_desk
-    SET done = done + %(finished)s,
-        exhausted_at = CASE WHEN %(lap)s AND NOT EXISTS (SELECT FROM taken) THEN now()
+    SET done = done + %(finished)s, walked_in = %(reads)s::text[],
+        exhausted_at = CASE WHEN %(lap)s AND %(step)s >= %(cursor)s
+                                 AND NOT EXISTS (SELECT FROM taken) THEN now()
                             ELSE exhausted_at END,
-        cursor = COALESCE((SELECT position FROM taken WHERE NOT EXISTS (SELECT FROM back)), cursor)
+        lapped = CASE WHEN NOT %(lap)s OR EXISTS (SELECT FROM back) THEN %(lapped)s
+                      WHEN EXISTS (SELECT FROM taken)
+                      THEN (SELECT CASE WHEN position > %(cursor)s THEN %(lapped)s ELSE position END
+                            FROM taken)
+                      WHEN %(step)s >= %(cursor)s THEN 0 ELSE %(step)s END,
+        cursor = CASE WHEN NOT %(lap)s OR EXISTS (SELECT FROM back) THEN %(cursor)s
+                      ELSE GREATEST(%(cursor)s, COALESCE(
+                          (SELECT position FROM taken),
+                          (SELECT max(position) FROM judging_slot
+                           WHERE study_id = %(study)s AND status = 'open'))) END
     WHERE id = %(desk)s
     RETURNING (SELECT id FROM taken)"""  # noqa: S608 - constants only
 
@@ -84,7 +98,7 @@ _GATHER = f"""
         ORDER BY i.position LIMIT %(most)s)"""  # noqa: S608 - constants only
 
 _DESK = """
-    SELECT d.id, d.cursor, d.done,
+    SELECT d.id, d.cursor, d.lapped, d.walked_in, d.done,
            coalesce(d.exhausted_at > now() - interval '15 minutes', false),
            d.stopped_at, d.excluded_at, d.qualified_at, d.training_since,
            d.next_gold, d.next_repeat,
@@ -95,7 +109,7 @@ _DESK = """
     LEFT JOIN judging_checks c ON c.study_id = d.study_id
     WHERE d.study_id = %(study)s AND d.annotator_id = %(annotator)s FOR UPDATE OF d"""
 _FIELDS = (
-    *("pk", "cursor", "done", "exhausted"),
+    *("pk", "cursor", "lapped", "walked_in", "done", "exhausted"),
     *("stopped_at", "excluded_at", "qualified_at", "training_since"),
     *("next_gold", "next_repeat", "reads"),
 )
@@ -135,13 +149,18 @@ def take(desk: Desk, finished: int = 0):
     if check or desk.stopped_at:
         Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished)
         return check
+    # What was passed by may be for whoever reads other languages now.
+    afresh = desk.reads != desk.walked_in
+    lapped = 0 if afresh else desk.lapped
     values = {
         "study": desk.study_id,
         "me": desk.annotator_id,
         "lease": timedelta(minutes=settings.LEASE_MINUTES),
-        "cursor": desk.cursor,
+        "cursor": 0 if afresh else desk.cursor,
+        "lapped": lapped,
+        "step": lapped + LAP_STEP,
         "reads": desk.reads,
-        "lap": not desk.exhausted,
+        "lap": afresh or not desk.exhausted,
         "desk": desk.pk,
         "finished": finished,
     }

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("judging", "0010_screens"),
+        ("judging", "0011_answers_read"),
         ("studies", "0004_breaks_and_languages"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
