@@ -27,17 +27,6 @@ def share_memory(**kwargs) -> None:
     gc.freeze()
 
 
-@worker_init.connect
-def compare_files(**kwargs) -> None:
-    """A worker that sees other files than the web servers ends at once."""
-    from django.db import connection
-
-    from annotation.core import start
-
-    start.check()
-    connection.close()  # children that are forked later must not share it
-
-
 @heartbeat_sent.connect
 def sign_of_life(**kwargs) -> None:
     """Note now and then that this worker lives, in the database and as a file for its container.
