@@ -28,7 +28,7 @@ from annotation.datasets.choices import Choices
 from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
 from annotation.datasets.models import Release
-from annotation.datasets.soft_labels import posteriors
+from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import (
     imported_pair,
@@ -298,7 +298,8 @@ class _Rows:
     def __init__(self, layout, reading: Reading, tally: Tally, choices: Choices):
         self.layout, self.reading, self.tally, self.choices = layout, reading, tally, choices
         self.dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
-        self.remarks, self.filled, self.posteriors = {}, frozenset(), {}
+        self.tier_rule = choices.tier_rule
+        self.remarks, self.filled = {}, frozenset()
 
     def __iter__(self) -> Iterator[tuple[str, dict]]:
         makers = self.layout.ROWS
@@ -308,11 +309,14 @@ class _Rows:
                     yield from makers[name](record)
                     self._remark(record)
         if self.layout.TIERED:
-            self.filled = filled(self.reading.items(), self.choices.tier_rule)
+            self.filled = filled(self.reading.items(), self.tier_rule)
         if "items" in makers:
-            self.posteriors = posteriors(self.reading.label_votes())
-        for item in self.reading.items():
-            yield from self._of_item(item, makers.get("items"))
+            self.posteriors = Posteriors(self.reading.label_votes())
+        for chunk in self.reading.chunks():
+            for item in chunk.items:
+                yield from self._of_item(item, makers.get("items"))
+            if "votes" in makers:
+                yield from makers["votes"](chunk)
         if "candidates" in makers:
             for candidate in self.reading.candidates():
                 yield from makers["candidates"](candidate)
@@ -320,7 +324,7 @@ class _Rows:
     def _of_item(self, item, make) -> Iterable[tuple[str, dict]]:
         decided, made, reason = self._decide(item)
         self.tally.add(item, decided, made, reason)
-        return make(item, decided, made, self.posteriors.get(item.id)) if make else ()
+        return make(item, decided, made, self.posteriors.of(item)) if make else ()
 
     def _decide(self, item):
         """The item's verdict, its pair or None, and why there is none."""
@@ -329,7 +333,7 @@ class _Rows:
             return decided, *majority_pair(item, decided)
         if not self.choices.by_tiers:
             return majority(item, 1, 1), *imported_pair(item)
-        decided = verdict(item, self.choices.tier_rule)
+        decided = verdict(item, self.tier_rule)
         if item.id in self.filled:
             decided = replace(decided, tier="hard")
         return decided, *pair(item, decided, self.dropped, self.choices.easy_share)

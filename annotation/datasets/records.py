@@ -2,10 +2,16 @@
 
 import hashlib
 import hmac
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from annotation.datasets.columns import Columns, json_text, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,55 +69,73 @@ class Vote:
     revision: int = 1
 
 
-class VoteText(NamedTuple):
-    """A vote whose answer is a label, its parts as JSON text where it is written down.
+@dataclass(frozen=True)
+class VoteColumns:
+    """The votes of some items, in the items' order and then in that of submission.
 
-    ``label``, ``detail`` and ``shown`` are JSON; ``before`` and ``after`` are members of an object,
-    up to the value of "marks" and from there to the end.
+    ``place`` is each vote's item, counted from 0. ``columns`` has the fields of Vote apart from
+    ``label``; ``workers`` and ``labels`` are lists, since every vote is counted.
     """
 
-    worker: str
-    label: str
-    detail: str
-    shown: str
-    before: str
-    marks: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class VoteTexts(Sequence[Vote]):
-    """Votes as the database makes their JSON: a Vote is made where one is asked for."""
-
-    texts: tuple[VoteText, ...]
+    place: np.ndarray
+    columns: Columns
     workers: list[str]
     labels: list[str | None]
 
+    def by_item(self, items: int) -> list["Votes"]:
+        """The votes of each of the ``items`` items."""
+        starts = np.searchsorted(self.place, np.arange(items + 1)).tolist()
+        return [Votes(self, slice(*pair)) for pair in pairwise(starts)]
+
+    @cached_property
+    def made(self) -> list[Vote]:
+        """Every vote as an object."""
+        names = list(self.columns.texts)
+        rows = zip(*map(self.columns.values, names), strict=True)
+        return [
+            Vote(label=label, **dict(zip(names, row, strict=True)))
+            for label, row in zip(self.labels, rows, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Votes(Sequence[Vote]):
+    """The votes of one item among those of ``chunk``: a Vote is made where one is asked for."""
+
+    chunk: VoteColumns
+    rows: slice
+
     def __len__(self):
-        return len(self.texts)
+        return self.rows.stop - self.rows.start
 
     def __getitem__(self, place):
-        if isinstance(place, slice):
-            return VoteTexts(self.texts[place], self.workers[place], self.labels[place])
-        text, label = self.texts[place], self.labels[place]
-        return Vote(
-            worker=text.worker,
-            label=label,
-            answer=label,
-            detail=json.loads(text.detail),
-            shown=json.loads(text.shown),
-            **json.loads(f"{{{text.before}{text.marks}{text.after}"),
-        )
+        return self.chunk.made[self.rows][place]
+
+    def __iter__(self):
+        return iter(self.chunk.made[self.rows])
+
+    @property
+    def workers(self) -> list[str]:
+        """Who gave each."""
+        return self.chunk.workers[self.rows]
+
+    @property
+    def labels(self) -> list[str | None]:
+        """The label of each."""
+        return self.chunk.labels[self.rows]
 
 
 class LabelVotes(NamedTuple):
-    """The votes of an item as codes: the version of a task with its labels, item, who, what."""
+    """The votes on one version of a task, in the items' order, whose answer is one label.
+
+    Equally long arrays: the item's position, who, and the label's place in ``offered``.
+    """
 
     task: tuple[str, int]
     offered: tuple[str, ...]
-    item: str
-    workers: list[str]
-    labels: list[str]
+    position: np.ndarray
+    worker: np.ndarray
+    label: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +166,7 @@ class Item:
     profile: dict | None
     answers: tuple[Answer, ...]
     votes: Sequence[Vote]
+    position: int = 0
     attribute: Attribute | None = None
     gold: str = ""
     criteria: tuple[str, ...] = ()
@@ -159,29 +184,43 @@ class Item:
     def voters(self) -> list[str]:
         """Who gave each of the votes."""
         votes = self.votes
-        return votes.workers if type(votes) is VoteTexts else [vote.worker for vote in votes]
+        return votes.workers if type(votes) is Votes else [vote.worker for vote in votes]
 
     @property
     def given_labels(self) -> list[str | None]:
         """The label of each of the votes."""
         votes = self.votes
-        return votes.labels if type(votes) is VoteTexts else [vote.label for vote in votes]
+        return votes.labels if type(votes) is Votes else [vote.label for vote in votes]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """An answer as it was made; texts are exact."""
+class Chunk:
+    """Items in the order of hand-out, and all their votes by column."""
 
-    id: str
-    query_id: str
-    query_version: int
-    text: str
-    urls: list
-    strategy: str
-    model: str
-    template: str
-    prompt_digest: str
-    parameters: dict
+    items: list[Item]
+    votes: VoteColumns
+
+    def spread(self, fields: Callable[[Item], dict]) -> dict[str, pa.Array]:
+        """``fields`` of its item for each vote, by column."""
+        rows = [fields(item) for item in self.items]
+        return {name: self._spread([row[name] for row in rows]) for name in rows[0]}
+
+    def _spread(self, values: list) -> pa.Array:
+        texts = {value: json_text(value) for value in set(values)}
+        return spread([texts[value] for value in values], self.votes.place)
+
+    def votes_on(self, wanted: Callable[[Item], object]) -> "Chunk":
+        """The chunk with the votes on those items alone that ``wanted`` is true of."""
+        mask = np.array([bool(wanted(item)) for item in self.items])[self.votes.place]
+        rows = np.flatnonzero(mask).tolist()
+        votes = replace(
+            self.votes,
+            place=self.votes.place[mask],
+            columns=self.votes.columns.filter(mask),
+            workers=[self.votes.workers[row] for row in rows],
+            labels=[self.votes.labels[row] for row in rows],
+        )
+        return Chunk(self.items, votes)
 
 
 # Tables of one's own queries whose rows have an id.

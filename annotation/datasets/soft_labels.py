@@ -4,8 +4,6 @@ Beside the share of votes stands the posterior after Dawid and Skene (1979), whi
 by their errors.
 """
 
-from array import array
-from collections import defaultdict
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,15 +15,27 @@ SOFT = [{"label": "text", "n": "integer", "share": "number", "posterior": "numbe
 DIGITS = 6
 
 
-def posteriors(votes: Iterable[LabelVotes]) -> dict[str, tuple[float, ...]]:
-    """{item's id: posterior of each of ``Item.labels``} of all items with votes.
+class Posteriors:
+    """The posterior of each item's labels; every version of a task is a model of its own."""
 
-    Every version of a task is a model of its own.
-    """
-    tasks: dict[tuple, _Task] = {}
-    for item in votes:
-        tasks.setdefault((item.task, item.offered), _Task(item.offered)).add(item)
-    return {name: row for task in tasks.values() for name, row in task.fit()}
+    def __init__(self, votes: Iterable[LabelVotes]):
+        self._tasks = {task.task: _fitted(task) for task in votes if len(task.position)}
+
+    def of(self, item: Item) -> tuple[float, ...] | None:
+        """Of each of ``item.labels``; None without votes."""
+        if not item.labels or not item.votes:
+            return None
+        positions, rows = self._tasks[item.task, item.task_version]
+        return tuple(rows[np.searchsorted(positions, item.position)].tolist())
+
+
+def _fitted(votes: LabelVotes) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of the items, rising, and a row of posteriors for each."""
+    positions, item = np.unique(votes.position, return_inverse=True)
+    workers, worker = np.unique(votes.worker, return_inverse=True)
+    shape = len(positions), len(workers), len(votes.offered)
+    fitted = dawid_skene(item, worker, votes.label, shape)
+    return positions, fitted.posterior.round(DIGITS)
 
 
 def soft(item: Item, posterior: tuple[float, ...] | None) -> list[dict]:
@@ -43,27 +53,3 @@ def soft(item: Item, posterior: tuple[float, ...] | None) -> list[dict]:
         }
         for place, (label, count) in enumerate(counts.items())
     ]
-
-
-class _Task:
-    """The votes of one version of a task as codes: place of item, number of worker, label."""
-
-    def __init__(self, offered: tuple[str, ...]):
-        self.places = {label: place for place, label in enumerate(offered)}
-        self.items: list[str] = []
-        self.workers: dict[str, int] = defaultdict(lambda: len(self.workers))
-        self.item, self.worker, self.label = array("i"), array("i"), array("i")
-
-    def add(self, votes: LabelVotes) -> None:
-        self.item.extend([len(self.items)] * len(votes.workers))
-        self.worker.extend([self.workers[worker] for worker in votes.workers])
-        self.label.extend([self.places[label] for label in votes.labels])
-        self.items.append(votes.item)
-
-    def fit(self):
-        codes = (
-            np.frombuffer(part, dtype=np.int32) for part in (self.item, self.worker, self.label)
-        )
-        shape = len(self.items), len(self.workers), len(self.places)
-        rows = dawid_skene(*codes, shape).posterior.round(DIGITS).tolist()
-        return zip(self.items, map(tuple, rows), strict=True)

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import json
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from annotation.core.cells import disarmed
+from annotation.datasets.columns import Columns, json_text
 
 ROW_GROUP = 5_000
 ARROW = {
@@ -56,14 +56,6 @@ def arrow_type(kind: str | list) -> pa.DataType:
     return ARROW[kind]
 
 
-class Lines(NamedTuple):
-    """Rows of a table as JSON text: each up to the value of its one "json" column, that value, and
-    the rest. Of tables that have one such column.
-    """
-
-    parts: list[tuple[str, str, str]]
-
-
 class Rows(NamedTuple):
     """Rows of a CSV table, their texts in the order of its columns."""
 
@@ -99,13 +91,13 @@ class Tables:
     def __exit__(self, *error):
         return self._stack.__exit__(*error)
 
-    def write(self, name: str, row: dict | Lines | Rows) -> None:
+    def write(self, name: str, row: dict | Columns | Rows) -> None:
         """Add ``row``, or several rows, to the table ``name``."""
         writer = self._writers[name]
         if type(row) is dict:
             writer.write(row)
-        elif type(row) is Lines:
-            writer.write_lines(row.parts)
+        elif type(row) is Columns:
+            writer.write_columns(row)
         else:
             writer.write_cells(row.cells)
 
@@ -131,15 +123,6 @@ def describe(folder: Path, path: str, rows: int) -> dict:
     with (folder / path).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"path": path, "rows": rows, "bytes": file.tell(), "sha256": digest}
-
-
-# Made once: json.dumps would make one for each row.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-def json_text(value) -> str:
-    """One line of JSON, other scripts than Latin as they are."""
-    return _ENCODER.encode(value)
 
 
 def _writer(path: Path, table: Table, safe: bool):
@@ -209,18 +192,18 @@ class _Texts:
 
 class _JsonLines(_File):
     def __init__(self, path, columns):
-        super().__init__(path, encoding="utf-8", newline="\n")
+        super().__init__(path)
         self.open, self.columns = not columns, dict(columns)
 
     def write(self, row):
         if self.open:
             self.columns |= dict.fromkeys(row, "json")
-        self.file.write(json_text(row) + "\n")
+        self.file.write(f"{json_text(row)}\n".encode())
         self.rows += 1
 
-    def write_lines(self, parts):
-        self.file.write("".join([f"{before}{value}{after}\n" for before, value, after in parts]))
-        self.rows += len(parts)
+    def write_columns(self, columns):
+        self.file.write(columns.json_lines())
+        self.rows += len(columns)
 
 
 class _Csv(_File):
@@ -236,9 +219,15 @@ class _Csv(_File):
         self.lines.writerow([self._cell(row[name]) for name in self.columns])
         self.rows += 1
 
-    def write_lines(self, parts):
-        for part in parts:
-            self.write(json.loads("".join(part)))
+    def write_columns(self, columns):
+        cells = [
+            map(self._cell, columns.values(name))
+            if kind == "text"
+            else ["" if text is None else text for text in columns.texts[name].to_pylist()]
+            for name, kind in self.columns.items()
+        ]
+        self.lines.writerows(zip(*cells, strict=True))
+        self.rows += len(columns)
 
     def write_cells(self, cells):
         if self.guarded:
@@ -269,37 +258,52 @@ class _Parquet(_File):
             write_statistics=True,
             data_page_version="1.0",
         )
-        self.held: list[str] = []
+        # Lines, and then whole tables of them, until there are enough for a row group.
+        self.lines: list[str] = []
+        self.held: list[pa.Table] = []
 
     def write(self, row):
-        self._hold(json_text({name: self._value(name, row[name]) for name in self.columns}))
-
-    def write_lines(self, parts):
-        for before, value, after in parts:
-            self._hold(f"{before}{json_text(value)}{after}")
-
-    def _hold(self, line: str) -> None:
-        self.held.append(line)
+        self.lines.append(json_text({name: self._value(name, row[name]) for name in self.columns}))
         self.rows += 1
-        if len(self.held) == ROW_GROUP:
-            self.finish_group()
+        if len(self.lines) == ROW_GROUP:
+            self._parse()
+
+    def write_columns(self, columns):
+        self._parse()
+        texts = {name for name, kind in self.columns.items() if kind == "json"}
+        self._hold(columns.arrow(self.schema, texts))
+        self.rows += len(columns)
 
     def _value(self, name, value):
         return json_text(value) if self.columns[name] == "json" else value
 
-    def finish_group(self):
+    def _parse(self):
         """Let Arrow make columns of the lines: several times as fast as of Python's values."""
-        text = "\n".join(self.held).encode()
-        self.held = []
+        if not self.lines:
+            return
+        text = "\n".join(self.lines).encode()
+        self.lines = []
         table = pa_json.read_json(
             io.BytesIO(text),
             # One block: a line may be as long as the longest answer.
             pa_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
             pa_json.ParseOptions(self.schema, unexpected_field_behavior="error"),
         )
-        self.writer.write_table(table.cast(self.schema), ROW_GROUP)
+        self._hold(table.cast(self.schema))
+
+    def _hold(self, table: pa.Table) -> None:
+        self.held.append(table)
+        if sum(map(len, self.held)) >= ROW_GROUP:
+            self._write(whole_groups=True)
+
+    def _write(self, *, whole_groups: bool) -> None:
+        held = pa.concat_tables(self.held).combine_chunks()
+        ready = len(held) - len(held) % ROW_GROUP if whole_groups else len(held)
+        self.writer.write_table(held.slice(0, ready), ROW_GROUP)
+        self.held = [held.slice(ready)] if ready < len(held) else []
 
     def finish(self):
+        self._parse()
         if self.held:
-            self.finish_group()
+            self._write(whole_groups=False)
         self.writer.close()

@@ -70,6 +70,10 @@ class TierRule:
         if self.stop_below not in {None, *STOPS}:
             raise ValueError("stop_below must be hard or borderline")
 
+    def __hash__(self) -> int:
+        # Without the fractions, whose hashes cost more than a cached tier saves.
+        return hash((self.name, self.version, self.panel, self.minimum, self.stop_below))
+
     def as_json(self) -> dict[str, Any]:
         """Name, version and parameters, fractions as "2/5"."""
         parameters = {

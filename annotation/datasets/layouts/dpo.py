@@ -1,7 +1,7 @@
 """Preference pairs for direct preference optimisation, one file that stands alone."""
 
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
-from annotation.datasets.layouts.soft import soft_rows, soft_tables
+from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
 from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import Table
 
@@ -62,4 +62,4 @@ def _item(item, verdict, pair, posterior):
 
 
 texts = harness_texts
-ROWS = {"items": _item}
+ROWS = {"items": _item, "votes": annotations}

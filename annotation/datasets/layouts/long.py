@@ -2,9 +2,9 @@
 
 from itertools import repeat
 
+from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.layouts.soft import soft_row, soft_tables
-from annotation.datasets.records import VoteTexts
-from annotation.datasets.writers import VOTES, Lines, Rows, Table, json_text
+from annotation.datasets.writers import VOTES, Rows, Table
 
 FORMATS = ("jsonl", "csv", "parquet")
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
@@ -118,11 +118,6 @@ def _item(item, verdict, pair, posterior):
     # The judgments are the annotators' labels already.
     if item.labels and item.votes:
         yield "soft_labels", soft_row(item, posterior)
-    if isinstance(item.votes, VoteTexts):
-        yield "judgments", _judgment_lines(item, item.votes)
-    else:
-        for vote in item.votes:
-            yield "judgments", _judgment_row(item, vote)
     yield from votes(item)
 
 
@@ -171,57 +166,18 @@ def _of_item(item) -> dict:
     }
 
 
-def _judgment_lines(item, votes: VoteTexts) -> Lines:
-    """The same as ``_judgment_row`` of each vote, from the JSON that the database made."""
-    head = json_text(_of_item(item))[:-1]
-    return Lines(
-        [
-            (
-                f'{head}, "worker": "{worker}", "answer": {label}, "detail": {detail}, '
-                f'"shown": {shown}, {before}',
-                marks,
-                after,
-            )
-            for worker, label, detail, shown, before, marks, after in votes.texts
-        ]
-    )
-
-
-def _judgment_row(item, vote) -> dict:
-    return _of_item(item) | {
-        "worker": vote.worker,
-        "answer": _text(vote.answer),
-        "detail": vote.detail,
-        "shown": vote.shown,
-        "reason": vote.reason,
-        "flags": vote.flags,
-        "chips": vote.chips,
-        "marks": vote.marks,
-        "seconds": vote.seconds,
-        "submitted_at": vote.submitted_at,
-        "revision": vote.revision,
-        "imported": vote.imported,
-    }
+def _judgments(chunk):
+    texts = chunk.votes.columns.texts
+    answer = mapped(texts["answer"], lambda text: text if text[0] == '"' else json_text(text))
+    yield "judgments", Columns(chunk.spread(_of_item) | texts | {"answer": answer})
 
 
 def _text(answer) -> str | None:
     return answer if answer is None or isinstance(answer, str) else json_text(answer)
 
 
-def _candidate(candidate):
-    row = {
-        "candidate_id": candidate.id,
-        "query_id": candidate.query_id,
-        "query_version": candidate.query_version,
-        "text": candidate.text,
-        "strategy": candidate.strategy,
-        "model": candidate.model,
-        "urls": candidate.urls,
-        "template": candidate.template,
-        "prompt_digest": candidate.prompt_digest,
-        "parameters": candidate.parameters,
-    }
-    yield "candidates", row
+def _candidates(columns):
+    yield "candidates", columns
 
 
 def _persona(persona):
@@ -249,5 +205,6 @@ ROWS = {
     "personas": _persona,
     "attributes": _attribute,
     "items": _item,
-    "candidates": _candidate,
+    "votes": _judgments,
+    "candidates": _candidates,
 }

@@ -2,7 +2,7 @@
 
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.long import votes
-from annotation.datasets.layouts.soft import soft_rows, soft_tables
+from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
 from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import VOTES, Table
 
@@ -99,5 +99,9 @@ def _item(item, verdict, pair, posterior):
     yield from harness_rows(item, pair, item.type)
 
 
+def _annotations(chunk):
+    return annotations(chunk, lambda item: item.kind == "selection")
+
+
 texts = harness_texts
-ROWS = {"personas": _persona, "items": _item}
+ROWS = {"personas": _persona, "items": _item, "votes": _annotations}

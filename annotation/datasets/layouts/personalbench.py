@@ -5,7 +5,7 @@ The published keys come first in every row, our own after them.
 
 from annotation.datasets import mention
 from annotation.datasets.layouts.long import votes
-from annotation.datasets.layouts.soft import soft_rows, soft_tables
+from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
 from annotation.datasets.truth import orient
 from annotation.datasets.writers import VOTES, Table
 
@@ -187,5 +187,14 @@ def _most(counts: dict) -> str | None:
     return best if 2 * counts[best] > sum(counts.values()) else None
 
 
+def _annotations(chunk):
+    return annotations(chunk, lambda item: item.kind in _ROWS and _is_complete(item))
+
+
+def _is_complete(item) -> bool:
+    """Whether the item has what its row needs."""
+    return item.kind != "preference" or orient(item) is not None
+
+
 _ROWS = {"attribute": _attribute, "relevance": _relevance, "preference": _response}
-ROWS = {"items": _item}
+ROWS = {"items": _item, "votes": _annotations}

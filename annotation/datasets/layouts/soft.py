@@ -1,5 +1,8 @@
 """Tables that layouts share: the distribution of labels per item, and every annotator's label."""
 
+from collections.abc import Callable
+
+from annotation.datasets.columns import Columns
 from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import Table
 
@@ -32,19 +35,22 @@ def soft_tables(format: str) -> dict[str, Table]:
 
 
 def soft_rows(item, posterior):
-    """The rows of both for an item, where its votes are labels."""
-    if not item.labels or not item.votes:
-        return
-    yield "soft_labels", soft_row(item, posterior)
-    for vote in item.votes:
-        row = {
-            "worker": vote.worker,
-            "label": vote.label,
-            "reason": vote.reason,
-            "seconds": vote.seconds,
-            "submitted_at": vote.submitted_at,
-        }
-        yield "annotations", _common(item) | row
+    """The row of ``soft_labels`` of an item, where its votes are labels."""
+    if item.labels and item.votes:
+        yield "soft_labels", soft_row(item, posterior)
+
+
+def annotations(chunk, wanted: Callable = lambda item: item.labels):
+    """The rows of ``annotations`` for the votes on the ``wanted`` items of a chunk."""
+    chosen = chunk.votes_on(wanted)
+    texts = chosen.votes.columns.texts
+    rows = chosen.spread(_common) | {
+        "worker": texts["worker"],
+        # An answer that is one label.
+        "label": texts["answer"],
+        **{name: texts[name] for name in ("reason", "seconds", "submitted_at")},
+    }
+    yield "annotations", Columns(rows)
 
 
 def soft_row(item, posterior) -> dict:

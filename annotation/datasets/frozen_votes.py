@@ -1,0 +1,293 @@
+"""Reads the votes of a release by column."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from django.db.models import Exists, Func, OuterRef, QuerySet, TextField, Value
+
+from annotation.datasets import records
+from annotation.datasets.columns import Columns, json_text, mapped, mapped_by_place
+from annotation.datasets.copied import copied, json_column, text_column
+from annotation.judging.kinds import Kind, config_of_task, kind_of
+from annotation.judging.models import Judgment
+
+# Numbers of a vote as they are read.
+_NUMBERS = {
+    "position": "slot__position",
+    "batch": "slot__item__batch_id",
+    "annotator": "annotator_id",
+    "judgment": "pk",
+}
+# What every kind has, as JSON.
+_TEXTS = {
+    "shown": text_column("shown"),
+    "reason": json_column("reason"),
+    "flags": text_column("flags"),
+    "chips": text_column("chips"),
+    "marks": text_column("marks"),
+    "seconds": text_column("seconds"),
+    # The day in UTC; exact times would join a person's votes across releases. In a pattern of
+    # to_char, what is quoted stands for itself: a quote needs a backslash.
+    "submitted_at": Func(
+        "submitted_at", Value(r"\"YYYY-MM-DD\""), function="to_char", output_field=TextField()
+    ),
+    "revision": text_column("revision"),
+    "imported": text_column("imported"),
+}
+_READ = ("label", "detail", *_TEXTS)
+_SCHEMA = pa.schema([(n, pa.int64()) for n in _NUMBERS] + [(n, pa.string()) for n in _READ])
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A version of a task; ``labels`` are all that an answer may have, () where it has parts."""
+
+    name: str
+    version: int
+    kind: Kind
+    config: dict
+    labels: tuple[str, ...]
+    criteria: tuple[str, ...]
+    # The points of the scale of those criteria.
+    scale: tuple[str, ...]
+    stop_below: str | None
+
+    @classmethod
+    def of(cls, task, stop_below: dict) -> "Task":
+        """The task of the definition ``task``."""
+        kind, config = kind_of(task.kind), config_of_task(task)
+        scored = kind.SHAPE == "scores"
+        return cls(
+            task.name,
+            task.version,
+            kind,
+            config,
+            labels=tuple(kind.labels(config)) if kind.SHAPE == "label" else (),
+            criteria=tuple(config["criteria"]) if scored else (),
+            scale=tuple(kind.scale(config)) if scored else (),
+            stop_below=stop_below.get(task.name),
+        )
+
+
+class _Spool:
+    """Votes of one kind in a temporary file, in the order of their items: read as often as needed.
+
+    The database makes and sorts them once.
+    """
+
+    def __init__(self, tables: Iterable[pa.Table]):
+        # Open, and so on the disk, for as long as the spool is.
+        self._file = tempfile.NamedTemporaryFile(prefix="attune-votes-")  # noqa: SIM115
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with (
+            pa.OSFile(self._file.name, "wb") as sink,
+            pa.ipc.new_stream(sink, _SCHEMA, options=options) as writer,
+        ):
+            for table in tables:
+                writer.write_table(table)
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Let ``until`` begin anew."""
+        self._batches, self._rest = self._read(), None
+
+    def _read(self, names: Iterable[str] = _SCHEMA.names) -> Iterator[pa.RecordBatch]:
+        fields = [_SCHEMA.get_field_index(name) for name in names]
+        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        with pa.OSFile(self._file.name) as source:
+            yield from pa.ipc.open_stream(source, options=options)
+
+    def columns(self, *names: str) -> dict[str, pa.Array]:
+        """Columns of all votes."""
+        schema = pa.schema([_SCHEMA.field(name) for name in _SCHEMA.names if name in names])
+        table = pa.Table.from_batches(self._read(names), schema)
+        return {name: table[name].combine_chunks() for name in names}
+
+    def until(self, last: int) -> dict[str, pa.Array]:
+        """The next votes, up to those on the item at the position ``last``."""
+        taken = []
+        while (batch := self._rest or next(self._batches, None)) is not None:
+            end = int(np.searchsorted(batch["position"].to_numpy(), last, side="right"))
+            taken.append(batch.slice(0, end))
+            self._rest = batch.slice(end) if end < len(batch) else None
+            if self._rest:
+                break
+        table = pa.Table.from_batches(taken, _SCHEMA)
+        return {name: table[name].combine_chunks() for name in table.column_names}
+
+
+class FrozenVotes:
+    """The judgments of ``release`` as they stood when it was frozen.
+
+    ``tasks`` is {batch's id: its task}; ``alive`` is called on the way.
+    """
+
+    def __init__(self, release, tasks: dict[int, Task], alive: Callable[[], None]):
+        self.release, self.tasks, self.alive = release, tasks, alive
+        self.withdrawn = frozenset(release.frozen["withdrawn"])
+
+    @property
+    def left(self) -> int:
+        """How many people with votes withdrew their consent: they are not in the release."""
+        return len(self._voters & self.withdrawn)
+
+    @cached_property
+    def workers(self) -> dict:
+        """{annotator's id: pseudonym} of everybody with a vote in the release."""
+        return records.workers(self.release.salt, self._voters - self.withdrawn)
+
+    def rewind(self) -> None:
+        """Let ``of`` begin with the first item again."""
+        for spool in self._spools.values():
+            spool.rewind()
+
+    def labels(self, positions: np.ndarray) -> Iterator[records.LabelVotes]:
+        """Every vote whose answer is one label, a version of a task at a time.
+
+        ``positions`` are those of the items that count.
+        """
+        for kind, spool in self._spools.items():
+            if kind.SHAPE != "label":
+                continue
+            columns = spool.columns("position", "batch", "annotator", "label")
+            labels = columns.pop("label")
+            position, batch, worker = (column.to_numpy() for column in columns.values())
+            counts = np.isin(position, positions) & ~np.isin(worker, list(self.withdrawn))
+            for task, batches in self._batches(kind).items():
+                # A label that the task does not offer is refused where the item is read.
+                label = pc.fill_null(pc.index_in(labels, pa.array(task.labels)), -1).to_numpy()
+                rows = counts & np.isin(batch, batches) & (label >= 0)
+                yield records.LabelVotes(
+                    (task.name, task.version),
+                    task.labels,
+                    position[rows],
+                    worker[rows],
+                    label[rows],
+                )
+
+    def of(self, positions: list[int], ids: list[dict]) -> tuple[records.VoteColumns, list[int]]:
+        """The votes on the next items, and how many of anybody each has.
+
+        ``positions`` are the items', ``ids`` their options' ids by number.
+        """
+        at = np.array(positions)
+        table = pa.concat_tables([self._placed(kind, at, ids) for kind in self._spools])
+        if len(self._spools) > 1:
+            table = table.take(np.argsort(table["place"].to_numpy(), kind="stable"))
+        collected = np.bincount(table["place"].to_numpy(), minlength=len(at)).tolist()
+        table = table.filter(pc.is_valid(table["worker"]))
+        columns = {name: table[name].combine_chunks() for name in table.column_names}
+        place = columns.pop("place").to_numpy()
+        labels, workers = columns.pop("label").to_pylist(), columns["worker"].to_pylist()
+        columns["worker"] = pc.binary_join_element_wise('"', columns["worker"], '"', "")
+        return records.VoteColumns(place, Columns(columns), workers, labels), collected
+
+    def _placed(self, kind: Kind, positions: np.ndarray, ids: list[dict]) -> pa.Table:
+        """The votes of one kind on the items; the worker is null where they withdrew."""
+        read = self._spools[kind].until(positions[-1])
+        place, read = _places(read, positions)
+        who = np.searchsorted(self._ids, read.pop("annotator").to_numpy())
+        judgments = read.pop("judgment").to_pylist()
+
+        def by_option(texts: pa.Array, make: Callable) -> pa.Array:
+            return mapped_by_place(texts, place, lambda text, n: make(text, ids[n]))
+
+        if kind.SHAPE == "label":
+            read["label"] = by_option(read["label"], kind.label_json)
+            answer = mapped(read["label"], json_text)
+        else:
+            answers = kind.answers(judgments)
+            rows = zip(place.tolist(), judgments, strict=True)
+            made = [json_text(kind.answer_json(answers[pk], ids[n])) for n, pk in rows]
+            answer = pa.array(made, pa.string())
+            details = [json_text(answers[pk].detail) for pk in judgments]
+            read["detail"] = pa.array(details, pa.string())
+        read["shown"] = by_option(read["shown"], _shown)
+        read["marks"] = by_option(read["marks"], _marks)
+        worker = self._names.take(pa.array(who))
+        first = {"place": place, "label": read.pop("label"), "worker": worker, "answer": answer}
+        return pa.table(first | read)
+
+    @cached_property
+    def _spools(self) -> dict[Kind, _Spool]:
+        kinds = dict.fromkeys(task.kind for task in self.tasks.values())
+        return {kind: _Spool(self._tables(kind)) for kind in kinds}
+
+    def _tables(self, kind: Kind) -> Iterator[pa.Table]:
+        label = kind.SHAPE == "label"
+        texts = _TEXTS | {
+            "label": kind.label_column() if label else Value(None, TextField()),
+            "detail": json_column(kind.detail_column() if label else Value("")),
+        }
+        rows = (
+            self._judgments(kind)
+            .order_by("slot__position", "submitted_at", "pk")
+            .annotate(**{f"{name}_text": texts[name] for name in _READ})
+            .values_list(*_NUMBERS.values(), *(f"{name}_text" for name in _READ))
+        )
+        for table in copied(rows, _SCHEMA):
+            self.alive()
+            yield table
+
+    def _judgments(self, kind: Kind) -> QuerySet:
+        last = self.release.frozen["judgment"]
+        newer = Judgment.objects.filter(replaces=OuterRef("pk"), pk__lte=last)
+        batches = [pk for batches in self._batches(kind).values() for pk in batches]
+        rows = Judgment.objects.filter(
+            slot__study=self.release.study_id, slot__item__batch__in=batches
+        )
+        return rows.filter(~Exists(newer), pk__lte=last).exclude(pk__in=self.release.frozen["void"])
+
+    def _batches(self, kind: Kind) -> dict[Task, list[int]]:
+        """The batches of each task of the kind."""
+        batches: dict[Task, list[int]] = {}
+        for batch, task in self.tasks.items():
+            if task.kind is kind:
+                batches.setdefault(task, []).append(batch)
+        return batches
+
+    @cached_property
+    def _voters(self) -> set[int]:
+        spools = self._spools.values()
+        return {
+            person
+            for spool in spools
+            for person in pc.unique(spool.columns("annotator")["annotator"]).to_pylist()
+        }
+
+    @cached_property
+    def _ids(self) -> np.ndarray:
+        return np.array(sorted(self._voters), dtype=np.int64)
+
+    @cached_property
+    def _names(self) -> pa.Array:
+        """The pseudonym of each of ``_ids``."""
+        return pa.array(map(self.workers.get, self._ids.tolist()), pa.string())
+
+
+def _places(read: dict[str, pa.Array], positions: np.ndarray) -> tuple[np.ndarray, dict]:
+    """The places of the votes' items among ``positions``, and the other columns of those votes."""
+    at = read.pop("position").to_numpy()
+    del read["batch"]
+    place = np.searchsorted(positions, at)
+    there = positions[place] == at
+    if there.all():
+        return place, read
+    chosen = pa.array(there)
+    return place[there], {name: column.filter(chosen) for name, column in read.items()}
+
+
+def _shown(text: str, ids: dict[int, str]) -> str:
+    return json_text([ids[number] for number in json.loads(text)])
+
+
+def _marks(text: str, ids: dict[int, str]) -> str:
+    if text == "[]":
+        return text
+    return json_text([mark | {"option": ids[mark["option"]]} for mark in json.loads(text)])
