@@ -46,7 +46,11 @@ class About:
         if setting in ("persona", "rag-filter"):
             for pair in pairs:
                 if pair.user_id not in self.profiles:
-                    raise BenchmarkError(f"There is no persona {pair.user_id[:40]} in the release.")
+                    raise BenchmarkError(
+                        f"There is no persona {pair.user_id[:40]} in the release."
+                        if pair.user_id
+                        else "Pairs of the release have no persona: use the setting none."
+                    )
         if setting.startswith("rag"):
             if not benchmark.memories:
                 raise BenchmarkError(

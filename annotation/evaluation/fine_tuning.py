@@ -69,7 +69,7 @@ def fine_tune(
         "trained": {"release": benchmark.digest, "base": str(base)} | asdict(settings),
         "result": result,
         "personas": training.digests_of(benchmark, pairs, seen),
-        "persons": len({pair.user_id for pair, there in zip(pairs, seen, strict=True) if there}),
+        "persons": len({pair.group for pair, there in zip(pairs, seen, strict=True) if there}),
     }
     (Path(out) / CARD).write_text(json.dumps(card, ensure_ascii=False, indent=1), "utf-8")
     return card
@@ -178,7 +178,7 @@ def _held_out(pairs: list[Pair], about: list[str], unseen: np.ndarray, rate: Cal
         return result
     asked = [pair for pair, there in zip(pairs, unseen, strict=True) if there]
     texts = [text for text, there in zip(about, unseen, strict=True) if there]
-    person = training.codes_of([pair.user_id for pair in asked])
+    person = training.codes_of([pair.group for pair in asked])
     value, low, high = training.accuracy_of(of_scores(*rate(asked, texts)), person)
     lengths = [np.array([len(getattr(pair, side)) for pair in asked]) for side in
                ("chosen", "reject")]  # fmt: skip

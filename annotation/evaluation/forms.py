@@ -4,13 +4,15 @@ from django.utils.translation import gettext_lazy as _
 from annotation.evaluation import bespoke, pairs
 
 # By layout of the release: what a model may be shown, and what a limit counts.
+_OF_PERSON = {
+    "persona": _("the profile"),
+    "rag": _("the five nearest memories"),
+    "rag-filter": _("memories that the model picks"),
+    "none": _("nothing of the person"),
+}
 SHOWN = {
-    pairs.LAYOUT: {
-        "persona": _("the profile"),
-        "rag": _("the five nearest memories"),
-        "rag-filter": _("memories that the model picks"),
-        "none": _("nothing of the person"),
-    },
+    pairs.LAYOUT: _OF_PERSON,
+    pairs.ALONE: {name: _OF_PERSON[name] for name in ("persona", "none")},
     bespoke.LAYOUT: {
         "feedback": _("judged answers with scores and feedback"),
         "scores": _("judged answers with scores"),

@@ -1,4 +1,4 @@
-"""The pairs of a release in the `personafeedback` layout, ours or as published. Pure.
+"""The pairs of a release in the layouts `personafeedback` (ours or as published) and `dpo`. Pure.
 
 A pair is one test case: a person, a question, the answer that people chose and the other one.
 """
@@ -22,6 +22,9 @@ RULES = ("majority", "imported")
 # What is appended later comes last: stored facts hold places in this.
 CELLS = tuple((half, name) for names in (TIERS, RULES) for half in HALVES for name in names)
 LAYOUT = "personafeedback"
+ALONE = "dpo"  # one file of pairs, each with its persona
+ALONE_FILE = "pairs.jsonl"
+LAYOUTS = (LAYOUT, ALONE)
 PERSONAS = "persona/all_personas.jsonl"
 MEMORIES = "persona/memories.jsonl"
 TEXTS = ("user_id", "question", "chosen", "reject")
@@ -36,7 +39,10 @@ class BenchmarkError(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One test case. ``place`` is its number in the release, from 0; the ids are unique in it."""
+    """One test case. ``place`` is its number in the release, from 0; the ids are unique in it.
+
+    ``user_id`` is "" where the pair is nobody's.
+    """
 
     place: int
     half: str
@@ -48,6 +54,11 @@ class Pair:
     item: str
     chosen_id: str
     reject_id: str
+
+    @property
+    def group(self) -> str:
+        """What must not lie on both sides of a split: the user, or the question of nobody's."""
+        return self.user_id or f"\n{self.question}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ def read(folder: Path) -> Benchmark:
     folder = Path(folder)
     files = _files(folder)
     if not files:
-        raise BenchmarkError(f"{folder} holds no data/specific or data/general: no pairs to ask.")
+        return _read_alone(folder)
     pairs: list[Pair] = []
     for (half, tier), path in files.items():
         for line, row in _rows(path, folder):
@@ -87,6 +98,26 @@ def read(folder: Path) -> Benchmark:
             memories[str(user)].append(row["text"])
     read_files = [*files.values(), folder / PERSONAS, folder / MEMORIES]
     return Benchmark(pairs, personas, dict(memories), digest_of(read_files), release_of(folder))
+
+
+def _read_alone(folder: Path) -> Benchmark:
+    path = folder / ALONE_FILE
+    if not path.is_file():
+        raise BenchmarkError(
+            f"{folder} has no data/specific, data/general or {ALONE_FILE}: no pairs to ask."
+        )
+    pairs: list[Pair] = []
+    personas: dict[str, dict] = {}
+    for line, row in _rows(path, folder):
+        names = {"user_id": "", "question": row.get("prompt"), "reject": row.get("rejected")}
+        tier = row.get("tier") if row.get("tier") in (*TIERS, *RULES) else "imported"
+        pair = _pair(names | row, "specific", tier, len(pairs), ALONE_FILE, line)
+        pairs.append(pair)
+        if isinstance(row.get("persona"), dict):
+            personas[pair.user_id] = row["persona"]
+    if not pairs:
+        raise BenchmarkError(f"{folder} holds no pair.")
+    return Benchmark(pairs, personas, {}, digest_of([path]), release_of(folder))
 
 
 def sample(pairs: list[Pair], limit: int | None) -> list[Pair]:

@@ -39,7 +39,7 @@ def opened(folder: Path) -> pairs.Benchmark:
     Raises DomainError where it holds none, or where a file that models are asked about is not the
     one that its manifest lists.
     """
-    _refuse_changed(Path(folder), ("data/", "persona/"))
+    _refuse_changed(Path(folder), ("data/", "persona/", pairs.ALONE_FILE))
     return pairs.read(folder)
 
 
@@ -443,7 +443,11 @@ def request_in_background(release: Release, endpoint_name: str, setting: str, li
 
 
 # What a model may be shown, by the layout of the release it is measured on.
-SETTINGS = {pairs.LAYOUT: tuple(prompts.SETTINGS), bespoke.LAYOUT: bespoke.ARMS}
+SETTINGS = {
+    pairs.LAYOUT: tuple(prompts.SETTINGS),
+    pairs.ALONE: ("persona", "none"),
+    bespoke.LAYOUT: bespoke.ARMS,
+}
 
 
 def background_plan(release: Release, endpoint_name: str, setting: str, limit) -> tuple:

@@ -6,7 +6,7 @@ it was fitted on, so that `evaluate` can leave them out.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     ``hold_out`` is the share of persons that the saved model does not see. Raises ModelError.
     """
     pairs, profiles = benchmark.pairs, _profiles(benchmark)
-    person = codes_of([pair.user_id for pair in pairs])
+    person = codes_of([pair.group for pair in pairs])
     texts = Texts()
     chosen, reject = (
         pair_features(texts, pairs, [getattr(pair, side) for pair in pairs],
@@ -74,14 +74,20 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
 
 def seen_persons(pairs: list[Pair], hold_out: float) -> np.ndarray:
     """Which pairs (pairs,) are of persons that a saved model is fitted on."""
-    return _seen(codes_of([pair.user_id for pair in pairs]), hold_out)
+    return _seen(codes_of([pair.group for pair in pairs]), hold_out)
 
 
 def digests_of(benchmark: Benchmark, pairs: list[Pair], seen: np.ndarray) -> list[str]:
-    """The personas of the pairs that were ``seen``, as ``unseen`` knows them."""
-    users = {pair.user_id for pair, there in zip(pairs, seen, strict=True) if there}
-    described = users & benchmark.personas.keys()
-    return sorted(persona_digest(benchmark.personas[user]) for user in described)
+    """The groups of the pairs that were ``seen``, as ``unseen`` knows them."""
+    digests = zip(_digests(benchmark, pairs), seen, strict=True)
+    return sorted({digest for digest, there in digests if there and digest})
+
+
+def _digests(benchmark: Benchmark, pairs: list[Pair]) -> Iterator[str]:
+    """Of each pair its persona's digest, or its question's where it is nobody's; "" for neither."""
+    users = {user: persona_digest(profile) for user, profile in benchmark.personas.items()}
+    for pair in pairs:
+        yield users.get(pair.user_id, "") if pair.user_id else persona_digest(pair.question)
 
 
 def pair_features(texts: Texts, pairs: list[Pair], answers: list[str], about: list[str]):
@@ -114,19 +120,18 @@ def about_users(benchmark: Benchmark, pairs: list[Pair], setting: str) -> list[s
 def unseen(benchmark: Benchmark, pairs: list[Pair], card: dict) -> list[Pair]:
     """The pairs of personas that the model was not trained on. ModelError where none is left."""
     trained = set(card.get("personas", []))
-    users = {user for user, profile in benchmark.personas.items()
-             if persona_digest(profile) in trained}  # fmt: skip
-    left = [pair for pair in pairs if pair.user_id not in users]
+    digests = zip(pairs, _digests(benchmark, pairs), strict=True)
+    left = [pair for pair, digest in digests if digest not in trained]
     if not left:
         raise ModelError(
-            "The model was trained on every persona of this release: what it says of them is no "
-            "test. Train with --hold-out, or evaluate on another release."
+            "The model was trained on every persona or question of this release: what it says of "
+            "them is no test. Train with --hold-out, or evaluate on another release."
         )
     return left
 
 
-def persona_digest(profile: dict) -> str:
-    """A name for a profile that is the same in each release."""
+def persona_digest(profile: dict | str) -> str:
+    """A name for a profile or a question that is the same in each release."""
     canonical = json.dumps(profile, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -53,6 +53,43 @@ def test_accuracies_are_those_computed_by_hand_in_both_orders(capsys, folder, se
         assert all(cell["low"] <= cell["value"] <= cell["high"] for cell in tiers.values())
 
 
+def alone(folder, persona):
+    """A `dpo` release: a pair of which the scripted model is right, and one of which it is not."""
+    rows = [
+        {"prompt": f"[{mark}] Which tea?", "chosen": "GOOD", "rejected": "POOR", "tier": tier}
+        | {"user_id": "u1" if persona else "", "persona": persona}
+        for mark, tier in (("r", "majority"), ("w", "medium"), ("r", "no tier of ours"))
+    ]
+    write_lines(folder / "pairs.jsonl", rows)
+    return folder
+
+
+def test_pairs_of_one_file_are_asked_with_the_personas_in_their_rows(capsys, tmp_path, server):
+    folder = alone(tmp_path / "dpo", {"Name": "Ann", "Preference": "tea 1"})
+    result = evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "persona")
+    values = {tier: cell["value"] for tier, cell in result["accuracy"]["specific"].items()}
+    assert values["majority"] == values["imported"] == 100
+    assert (values["medium"], result["n"]) == (0, 3)
+    assert all("tea 1" in text for text in map(prompt_of, server.requests))
+
+
+def test_pairs_of_nobody_are_asked_without_a_persona_only(capsys, tmp_path, server):
+    folder = alone(tmp_path / "dpo", None)
+    result = evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "none")
+    assert (result["n"], result["average"]["value"]) == (3, pytest.approx(200 / 3))
+    with pytest.raises(CommandError, match="use the setting none"):
+        evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "persona")
+
+
+def test_a_changed_file_of_pairs_is_named(capsys, tmp_path, server):
+    folder = alone(tmp_path / "dpo", None)
+    files = [{"path": "pairs.jsonl", "rows": 3, "bytes": 1, "sha256": "0" * 64}]
+    (folder / "manifest.json").write_text(json.dumps({"release": "r", "files": files}))
+    with pytest.raises(CommandError, match=r"pairs\.jsonl"):
+        evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "none")
+    assert server.calls == 0
+
+
 @pytest.mark.parametrize(
     ("setting", "profile", "memories", "calls"),
     [("persona", True, 0, 36), ("rag", False, 5, 36), ("rag-filter", False, 2, 54),

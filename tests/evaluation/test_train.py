@@ -94,7 +94,7 @@ def test_a_reward_model_learns_whom_an_answer_fits(tmp_path):
 def test_a_model_is_never_measured_on_personas_it_was_trained_on(tmp_path):
     trained_on, other = make_pairs(tmp_path / "a"), make_pairs(tmp_path / "b", seed=1)
     train("reward", trained_on, tmp_path / "rm.npz")
-    with pytest.raises(CommandError, match="trained on every persona"):
+    with pytest.raises(CommandError, match="trained on every persona or question"):
         evaluate(trained_on, tmp_path / "rm.npz")
     result = evaluate(other, tmp_path / "rm.npz")
     assert (result["n"], result["left_out"], result["model"]) == (96, 0, "rm")
@@ -105,6 +105,22 @@ def test_a_model_is_never_measured_on_personas_it_was_trained_on(tmp_path):
     assert (part["n"], part["left_out"]) == (24, 72)
     nothing = evaluate(other, tmp_path / "rm.npz", "--setting", "none")
     assert nothing["average"]["value"] < result["average"]["value"]
+
+
+@pytest.mark.django_db
+def test_a_model_of_nobodys_pairs_is_not_measured_on_their_questions(tmp_path):
+    rows = [
+        {"prompt": f"Question {n // 2}?", "chosen": f"A longer answer {n}", "rejected": f"No {n}"}
+        for n in range(40)
+    ]
+    write_lines(tmp_path / "dpo/pairs.jsonl", rows)
+    card = train("reward", tmp_path / "dpo", tmp_path / "rm.npz")
+    assert card["n"] == 40
+    with pytest.raises(CommandError, match="trained on every persona or question"):
+        evaluate(tmp_path / "dpo", tmp_path / "rm.npz", "--setting", "none")
+    write_lines(tmp_path / "dpo/pairs.jsonl", [*rows, rows[0] | {"prompt": "Another?"}])
+    result = evaluate(tmp_path / "dpo", tmp_path / "rm.npz", "--setting", "none")
+    assert (result["n"], result["left_out"]) == (1, 40)
 
 
 def test_folds_never_split_a_person():
