@@ -10,6 +10,7 @@ from annotation.candidates import endpoints
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules
 from annotation.candidates.steps.personas import MOST_PERSONAS
+from annotation.core import learned
 
 TEXTS_LIMIT = 5_000_000
 # The fields of each step; others are left out of its form.
@@ -206,3 +207,25 @@ class PromptForm(forms.Form):
     user = forms.CharField(
         label=gettext_lazy("Message"), widget=forms.Textarea(attrs={"rows": 8}), required=False
     )
+
+
+class VerifierForm(forms.Form):
+    """A trained verifier; ``cleaned_data["model"]`` is its model and card."""
+
+    model = forms.FileField(label=gettext_lazy("Verifier (the .npz file that train wrote)"))
+    flagged = forms.ChoiceField(
+        label=gettext_lazy("What it finds problematic"),
+        choices=[
+            ("drop", gettext_lazy("is left out")),
+            ("refine", gettext_lazy("is left for a model to verify and refine")),
+        ],
+    )
+
+    def clean_model(self):
+        file = self.cleaned_data["model"]
+        if file.size > learned.FILE_LIMIT:
+            raise forms.ValidationError(_("The file is too large for a model."))
+        try:
+            return learned.read(file, file.name, "verifier")
+        except learned.ModelError as refusal:
+            raise forms.ValidationError(refusal.sentence) from refusal

@@ -6,6 +6,7 @@ from annotation.candidates import (
     generation_views,
     review_views,
     sources,
+    verifier_views,
     views,
 )
 
@@ -17,6 +18,7 @@ urlpatterns = [
     path("studies/<slug:slug>/generation/rules/", generation_views.rules, name="generation-rules"),
     path("studies/<slug:slug>/generation/runs/<int:pk>/", generation_views.stop, name="run-stop"),
     path("studies/<slug:slug>/generation/clusters/", cluster_views.clusters, name="clusters"),
+    path("studies/<slug:slug>/generation/verifier/", verifier_views.verify, name="verifier"),
     path(
         "studies/<slug:slug>/generation/prompts/<slug:name>/",
         generation_views.prompt,

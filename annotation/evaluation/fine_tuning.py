@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from annotation.core.learned import ModelError
 from annotation.evaluation import training
 from annotation.evaluation.choices import of_scores
-from annotation.evaluation.learned import ModelError
 from annotation.evaluation.pairs import Benchmark, Pair
 
 CARD = "attune.json"

@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from annotation.agreement.statistics.bootstrap import resampled_weights
-from annotation.evaluation import learned, training
-from annotation.evaluation.learned import Texts
+from annotation.core import learned
+from annotation.core.learned import Texts
+from annotation.evaluation import training
 
 RESAMPLES = 500
 PEOPLE = "people"

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from annotation.agreement.statistics.bootstrap import resampled_weights
-from annotation.core import records
-from annotation.evaluation import learned, metrics
+from annotation.core import learned, records
+from annotation.core.learned import ModelError, Texts
+from annotation.evaluation import metrics
 from annotation.evaluation.bm25 import Corpus
 from annotation.evaluation.choices import of_scores, retrieved
-from annotation.evaluation.learned import ModelError, Texts
 from annotation.evaluation.pairs import Benchmark, Pair
 from annotation.personas.profile import as_text
 
@@ -164,7 +164,7 @@ def verifier_rows(folder: Path) -> Labelled:
     rows = [row for row in rows if row["label"] in ("accepted", "problematic")]
     attribute = [row["text"] for row in rows]
     confidence = [_number(row.get("confidence")) for row in rows]
-    features = learned.attribute_features(Texts(), attribute, confidence)
+    features = learned.attribute_features(Texts().rows(attribute), attribute, confidence)
     label = np.array([int(row["label"] == "problematic") for row in rows])
     baselines = {
         "verbosity": np.array([float(len(text)) for text in attribute]),

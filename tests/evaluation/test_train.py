@@ -11,7 +11,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from annotation.evaluation import bm25, learned
+from annotation.core import learned
+from annotation.evaluation import bm25
 from annotation.evaluation.models import Run
 from tests.evaluation.conftest import write_lines
 

@@ -756,6 +756,7 @@ TABLE = {
     "conversations": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
     "conversations-histories": page(MANAGERS, POST=302),
     "clusters": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "verifier": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
     "generation-rules": page(
         MANAGERS,
         GET=200,

@@ -176,7 +176,8 @@ CHECKED = record(
 
 def _write_verify(proposal: Proposal, ask: Ask) -> Result:
     first = Proposal.objects.filter(study=proposal.study_id, pk=proposal.input["proposal"]).first()
-    statements = list(first.extractions.order_by("number")) if first else []
+    # A trained verifier may have decided on the others.
+    statements = list(first.extractions.filter(verdict="").order_by("number")) if first else []
     if not statements:
         raise CallFailed("no_source")
     prompt = wording.of(proposal.study, "verify").prompt(

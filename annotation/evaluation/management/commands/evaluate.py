@@ -7,10 +7,11 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.candidates import endpoints
+from annotation.core import learned
 from annotation.core.errors import DomainError
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
-from annotation.evaluation import fine_tuning, learned, runs, scores_file, training
+from annotation.evaluation import fine_tuning, runs, scores_file, training
 from annotation.evaluation.models import Run
 from annotation.evaluation.pairs import HALVES, RULES, TIERS
 from annotation.evaluation.prompts import SETTINGS

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.core import learned
 from annotation.core.errors import DomainError
-from annotation.evaluation import fine_tuning, learned, runs, training
+from annotation.evaluation import fine_tuning, runs, training
 
 
 def share(text: str) -> float:

@@ -10,9 +10,11 @@ A model's file is a NumPy archive of numbers and a card as JSON text; nothing in
 
 import json
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import scipy
@@ -26,6 +28,16 @@ ITERATIONS = 200
 FOLDS = 5
 KINDS = ("reward", "verifier", "matcher")
 FILE_LIMIT = 50_000_000
+# What reading an archive that is none, or not one of these, fails with.
+_BROKEN = (
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    AttributeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class ModelError(DomainError):
@@ -51,7 +63,7 @@ class Linear:
 class Texts:
     """Embeddings of texts, each computed once; ``rows(texts)`` gives (texts, 256)."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.places: dict[str, int] = {"": 0}
         self.values = np.zeros((1, DIMENSIONS), dtype=np.float32)
 
@@ -64,7 +76,9 @@ class Texts:
         return self.values[[self.places[text] for text in texts]]
 
 
-def reward_features(texts: Texts, persona: list[str], question: list[str], answer: list[str]):
+def reward_features(
+    texts: Texts, persona: list[str], question: list[str], answer: list[str]
+) -> np.ndarray:
     """Features (rows, 771) of answers: what an answer says, how it meets persona and question.
 
     The embedding of the answer, its products with those of persona and question (of which each sum
@@ -76,10 +90,15 @@ def reward_features(texts: Texts, persona: list[str], question: list[str], answe
     return np.concatenate([a, to_persona, to_question, near.astype(np.float32)], axis=1)
 
 
-def attribute_features(texts: Texts, attribute: list[str], confidence: list[float]) -> np.ndarray:
-    """Features (rows, 258) of attributes: embedding, log length, the extractor's confidence."""
+def attribute_features(
+    vectors: np.ndarray, attribute: list[str], confidence: list[float]
+) -> np.ndarray:
+    """Features (rows, 258) of attributes: embedding, log length, the extractor's confidence.
+
+    ``vectors`` (rows, 256) are the embeddings of the attributes.
+    """
     more = np.column_stack([_lengths(attribute), np.nan_to_num(np.array(confidence, float))])
-    return np.concatenate([texts.rows(list(attribute)), more.astype(np.float32)], axis=1)
+    return np.concatenate([vectors, more.astype(np.float32)], axis=1)
 
 
 def match_features(texts: Texts, attribute: list[str], prompt: list[str]) -> np.ndarray:
@@ -115,13 +134,13 @@ def _scale(features: np.ndarray) -> np.ndarray:
     return np.where(size > 1e-8, size, 1.0)
 
 
-def _fit(x: np.ndarray, y: np.ndarray, ridge: float, *, with_intercept: bool):
+def _fit(x: np.ndarray, y: np.ndarray, ridge: float, *, with_intercept: bool) -> tuple:
     """Weights and intercept of the least penalised loss; the intercept is not penalised."""
     size = x.shape[1]
     x = np.ascontiguousarray(x, dtype=np.float32)
     sign = (2 * y - 1).astype(np.float32)
 
-    def loss(theta):
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         weights, intercept = theta[:size].astype(np.float32), theta[size]
         odds = sign * (x @ weights + np.float32(intercept))
         slope = -sign * scipy.special.expit(-odds)
@@ -175,7 +194,7 @@ def best_threshold(score: np.ndarray, label: np.ndarray) -> float:
     return float(score[order][np.where(last, f1, -1).argmax()])
 
 
-def f1(predicted: np.ndarray, label: np.ndarray, weight=None) -> float:
+def f1(predicted: np.ndarray, label: np.ndarray, weight: np.ndarray | None = None) -> float:
     """F1 of the label 1; 0 where nothing is right."""
     weight = np.ones(len(label)) if weight is None else weight
     right = (weight * (predicted & (label == 1))).sum()
@@ -214,19 +233,27 @@ def load(path: Path, kind: str) -> tuple[Linear, dict]:
     try:
         if path.stat().st_size > FILE_LIMIT:
             raise ModelError(f"{path}: the file is too large for a model.")
-        with np.load(path, allow_pickle=False) as archive:
-            card = json.loads(archive["card"].tobytes())
-            parts = [archive[name].astype(float) for name in ("weights", "middle", "scale")]
-            model = Linear(*parts, float(archive["intercept"]))
+        with path.open("rb") as stream:
+            return read(stream, str(path), kind)
     except OSError as error:
         raise ModelError(f"{path}: {(error.strerror or 'no model').lower()}.") from error
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise ModelError(f"{path} is no model that `train` made.") from error
+
+
+def read(stream: IO[bytes], name: str, kind: str) -> tuple[Linear, dict]:
+    """As ``load``, from a stream called ``name``."""
+    try:
+        with np.load(stream, allow_pickle=False) as archive:
+            card = json.loads(archive["card"].tobytes())
+            parts = [archive[name].astype(float) for name in ("weights", "middle", "scale")]
+            model = Linear(parts[0], parts[1], parts[2], float(archive["intercept"]))
+    except _BROKEN as error:
+        raise ModelError(f"{name} is no model that `train` made.") from error
     if not isinstance(card, dict) or card.get("kind") != kind or card.get("version") != VERSION:
         held = card.get("kind") if isinstance(card, dict) else None
-        raise ModelError(f"{path} is no {kind} model (it says: {str(held)[:40]}).")
-    if len({part.shape for part in parts}) != 1:
-        raise ModelError(f"{path} is no model that `train` made.")
+        raise ModelError(f"{name} is no {kind} model (it says: {str(held)[:40]}).")
+    finite = all(np.isfinite(part).all() for part in (*parts, model.intercept))
+    if len({part.shape for part in parts}) != 1 or not finite:
+        raise ModelError(f"{name} is no model that `train` made.")
     return model, card
 
 

@@ -1,0 +1,40 @@
+"""`manage.py verify_attributes STUDY --verifier FILE`"""
+
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.candidates import verifier
+from annotation.core import learned
+from annotation.core.errors import DomainError
+from annotation.studies.commands import study_of
+
+
+class Command(BaseCommand):
+    """Let a trained verifier decide on extracted statements."""
+
+    help = (
+        "Verify statements that were extracted from conversations with a model that "
+        "`train verifier` wrote. Statements that were verified before keep their verdict."
+    )
+
+    def add_arguments(self, parser):
+        """STUDY, --verifier, --refine."""
+        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        parser.add_argument("--verifier", type=Path, required=True, metavar="FILE")
+        parser.add_argument(
+            "--refine",
+            action="store_true",
+            help="leave what it finds problematic for the step verify, which asks a model",
+        )
+
+    def handle(self, *args, study, refine, **options):
+        """Verify, print the counts as JSON; exit 1 with a sentence where nothing can be done."""
+        there = study_of(study)
+        try:
+            model, card = learned.load(options["verifier"], "verifier")
+            counts = verifier.verify(there, model, card, refine=refine)
+        except DomainError as refusal:
+            raise CommandError(refusal.sentence) from refusal
+        self.stdout.write(json.dumps(counts))

@@ -1,0 +1,55 @@
+"""Verify extracted statements with a model that was trained on people's judgments of attributes."""
+
+import numpy as np
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.candidates.models import Extraction
+from annotation.core import audit, learned
+from annotation.core.embed import DIMENSIONS
+from annotation.core.errors import DomainError
+from annotation.core.rows import chunks
+
+CHUNK = 2_000
+Verdict = Extraction.Verdict
+
+
+@transaction.atomic
+def verify(study, model: learned.Linear, card: dict, *, refine: bool = False, by=None) -> dict:
+    """Decide on the statements of ``study`` that nothing verified yet.
+
+    A statement from the card's threshold on counts as problematic: it is unsupported, or with
+    ``refine`` left for the step that asks a model. Returns ``{"statements", "supported",
+    "flagged"}``. Raises DomainError where there is none, or the model takes other features.
+    """
+    threshold = card.get("threshold")
+    if model.weights.shape != (DIMENSIONS + 2,) or not isinstance(threshold, int | float):
+        raise DomainError(_("This verifier takes other features than statements have."))
+    rows = Extraction.objects.filter(proposal__study=study, persona__dropped_at=None, verdict="")
+    rows = rows.exclude(proposal__review="rejected").select_for_update(of=("self",)).order_by("pk")
+    counts = {"statements": 0, "supported": 0, "flagged": 0}
+    rows = rows.only("text", "confidence", "embedding").iterator(chunk_size=CHUNK)
+    for some in chunks(rows, CHUNK):
+        flagged = _scores(model, some) >= threshold
+        passed = [row.pk for row, bad in zip(some, flagged, strict=True) if not bad]
+        others = [row.pk for row, bad in zip(some, flagged, strict=True) if bad]
+        Extraction.objects.filter(pk__in=passed).update(verdict=Verdict.SUPPORTED)
+        if not refine:
+            Extraction.objects.filter(pk__in=others).update(verdict=Verdict.UNSUPPORTED)
+        counts["statements"] += len(some)
+        counts["supported"] += len(passed)
+        counts["flagged"] += len(others)
+    if not counts["statements"]:
+        raise DomainError(_("There is no statement that nothing verified yet."), code="nothing")
+    audit.record(by, "attributes.verify", study, **counts, refine=refine)
+    return counts
+
+
+def _scores(model: learned.Linear, rows: list[Extraction]) -> np.ndarray:
+    """Log odds (rows,) that a statement is problematic."""
+    vectors = np.array([row.embedding for row in rows], dtype=np.float32)
+    # Half precision shortens vectors a little.
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+    texts, confidence = [row.text for row in rows], [row.confidence for row in rows]
+    return model.score(learned.attribute_features(vectors, texts, confidence))

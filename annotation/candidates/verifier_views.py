@@ -1,0 +1,35 @@
+"""The page on which a trained verifier decides on extracted statements."""
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from annotation.candidates import verifier
+from annotation.candidates.forms import VerifierForm
+from annotation.candidates.models import Extraction
+from annotation.core.errors import DomainError
+from annotation.studies.access import MANAGERS, study_for
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def verify(request, slug):
+    """What it is for; POST takes the file and verifies."""
+    study = study_for(request.user, slug, MANAGERS)
+    form = VerifierForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
+    if form.is_bound and form.is_valid():
+        refine = form.cleaned_data["flagged"] == "refine"
+        try:
+            counts = verifier.verify(
+                study, *form.cleaned_data["model"], refine=refine, by=request.user
+            )
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+        else:
+            words = _("%(supported)d of %(statements)d statements pass, %(flagged)d do not.")
+            messages.success(request, words % counts)
+            return redirect("step", slug, "verify") if refine else redirect("clusters", slug)
+    waiting = Extraction.objects.filter(proposal__study=study, verdict="").count()
+    context = {"study": study, "form": form, "waiting": waiting}
+    status = 400 if form.errors else 200
+    return render(request, "candidates/verifier.html", context, status=status)
