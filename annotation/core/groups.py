@@ -1,13 +1,17 @@
 """Fields of a long form in groups, as templates/core/_groups.html shows them."""
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from django.forms import BaseForm, BoundField
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 
 def in_groups(
-    form: BaseForm, groups: Iterable[tuple[str, tuple[str, ...]]]
-) -> Iterator[tuple[str, list[BoundField]]]:
+    form: BaseForm, groups: Iterable[tuple["StrOrPromise", tuple[str, ...]]]
+) -> Iterator[tuple["StrOrPromise", list[BoundField]]]:
     """Legend and fields of each group; the first also takes what none names."""
     groups = list(groups)
     named = {name for _legend, names in groups for name in names}

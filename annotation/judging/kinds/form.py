@@ -1,7 +1,7 @@
 """The form that defines a task; each kind adds the fields of its own settings, named like them."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db import transaction
@@ -15,6 +15,9 @@ from annotation.core.errors import DomainError
 from annotation.core.groups import in_groups
 from annotation.judging.kinds import common
 from annotation.studies.models import Study, TaskDefinition
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 ASKED = [
     ("off", gettext_lazy("not asked")),
@@ -98,7 +101,7 @@ class TaskForm(forms.Form):
         super().__init__(data, initial=initial)
 
     @property
-    def groups(self):
+    def groups(self) -> Iterator[tuple["StrOrPromise", list[forms.BoundField]]]:
         """Legend and fields of each group; what only this kind has stands in the first."""
         return in_groups(self, self.GROUPS)
 
