@@ -32,34 +32,39 @@ def vote(cast):
     "1", "2", "3" are canonical options, "t" a tie, "n" none.
     """
 
-    def vote_(item, pattern: str, *, people=None, imported=False, reason="", seconds=12.5):
+    def vote_(item, pattern: str, *, people=None, **fields):
         people = people or [cast.person(f"Rater{n}") for n in range(len(pattern))]
-        options = {str(option.number): option for option in item.options.all()}
-        slots = list(item.slots.filter(status=Slot.Status.OPEN).order_by("ordinal"))
-        made = []
-        for n, (mark, slot, person) in enumerate(zip(pattern, slots, people, strict=False)):
-            Slot.objects.filter(pk=slot.pk).update(status="done", annotator=person)
-            made.append(
-                Selection(
-                    slot=slot,
-                    annotator=person,
-                    key=f"key-{next(keys)}",
-                    digest="d",
-                    shown=list(range(len(options), 0, -1)),
-                    outcome={"t": "tie", "n": "none"}.get(mark, "choice"),
-                    choice=options.get(mark),
-                    reason=reason,
-                    flags=["unsafe"] if reason else [],
-                    seconds=seconds,
-                    submitted_at=START + timedelta(minutes=n),
-                    imported=imported,
-                )
-            )
-        for selection in made:
-            selection.save()
-        Item.objects.filter(pk=item.pk).update(done=F("done") + len(made))
+        store_votes(item, pattern, people, **fields)
 
     return vote_
+
+
+def store_votes(item, pattern: str, people, *, imported=False, reason="", seconds=12.5):
+    """One vote a character of ``pattern`` by the next of ``people`` (see ``vote``)."""
+    options = {str(option.number): option for option in item.options.all()}
+    slots = list(item.slots.filter(status=Slot.Status.OPEN).order_by("ordinal"))
+    made = []
+    for n, (mark, slot, person) in enumerate(zip(pattern, slots, people, strict=False)):
+        Slot.objects.filter(pk=slot.pk).update(status="done", annotator=person)
+        made.append(
+            Selection(
+                slot=slot,
+                annotator=person,
+                key=f"key-{next(keys)}",
+                digest="d",
+                shown=list(range(len(options), 0, -1)),
+                outcome={"t": "tie", "n": "none"}.get(mark, "choice"),
+                choice=options.get(mark),
+                reason=reason,
+                flags=["unsafe"] if reason else [],
+                seconds=seconds,
+                submitted_at=START + timedelta(minutes=n),
+                imported=imported,
+            )
+        )
+    for selection in made:
+        selection.save()
+    Item.objects.filter(pk=item.pk).update(done=F("done") + len(made))
 
 
 @pytest.fixture

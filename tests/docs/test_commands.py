@@ -5,21 +5,31 @@ model server or the embedded services are read by the command's own parser inste
 names the tests that run these commands.
 """
 
+import copy
 import io
 import json
 import re
 import shlex
+import shutil
 from argparse import ArgumentError
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command, get_commands, load_command_class
+from django.db import transaction
+from django.test import override_settings
 
+from annotation.candidates.models import AspectScore, Document
+from annotation.datasets.models import Release
+from annotation.evaluation.models import Verdict
+from annotation.histories.models import Session
 from annotation.judging.imports import bundles
-from annotation.judging.models import Item
+from annotation.judging.models import Item, Judgment
 from annotation.personas import curate
+from annotation.studies.models import Membership, Study
 from tests import everykind
-from tests.datasets.conftest import _data, vote  # noqa: F401 - fixtures
+from tests.conftest import Cast
+from tests.datasets.conftest import _data, store_votes  # noqa: F401 - a fixture
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -75,22 +85,39 @@ def test_a_documented_line_is_one_that_the_command_takes(words):
 # --- The world in which they run --------------------------------------------------------------
 
 
-@pytest.fixture
-def world(cast, tea, vote, _data, tmp_path, monkeypatch, settings):  # noqa: F811
-    """The study of the documentation: votes of every kind, and the folder in which one types."""
-    folder = everykind.write(tmp_path / "bundle", "tea")
+@pytest.fixture(scope="module")
+def built(django_db_setup, django_db_blocker, tmp_path_factory):
+    """The study of the documentation, with votes of every kind, made once for all lines."""
+    folder = everykind.write(tmp_path_factory.mktemp("docs") / "bundle", "tea")
     for file in folder.iterdir():
         # The documentation's task of scores is called so.
         file.write_text(file.read_text("utf-8").replace('"feel"', '"score"'), "utf-8")
-    bundles.import_study(folder)
-    judges = [cast.member(f"Judge{n}", tea, "annotator") for n in range(3)]
-    everykind.judge(tea, judges)
-    raters = [cast.member(f"Rater{n}", tea, "annotator") for n in range(9)]
-    for name, options in (("best", 3), ("pairs", 2)):
-        for item in cast.open(tea, items=2, options=options, name=name).items.all():
-            vote(item, "1" * 8 + "2", people=raters)
+    data = override_settings(DATA=tmp_path_factory.mktemp("data"))
+    with data, django_db_blocker.unblock(), transaction.atomic():
+        cast = Cast()
+        tea = cast.study("tea")
+        for name, role in PEOPLE.items():
+            cast.member(name, tea, role)
+        bundles.import_study(folder)
+        everykind.judge(tea, [cast.member(f"Judge{n}", tea, "annotator") for n in range(3)])
+        raters = [cast.member(f"Rater{n}", tea, "annotator") for n in range(9)]
+        for name, options in (("best", 3), ("pairs", 2)):
+            for item in cast.open(tea, items=2, options=options, name=name).items.all():
+                store_votes(item, "1" * 8 + "2", raters)
+        yield tea, folder
+        transaction.set_rollback(True)
+
+
+PEOPLE = {"Carol": "curator", "Rui": "researcher", "Ann": "annotator", "Bo": "annotator"}
+
+
+@pytest.fixture
+def world(built, db, _data, tmp_path, monkeypatch):  # noqa: F811
+    """The study, and the folder in which one types."""
+    tea, folder = built
+    shutil.copytree(folder, tmp_path / "bundle")
     monkeypatch.chdir(tmp_path)
-    return tea
+    return copy.deepcopy(tea)
 
 
 # Commands that read the folders of releases which they name.
@@ -102,7 +129,8 @@ def votes(world, words):
     if "--options" in words or "--level" in words:
         rows = [f"t{n},w{w},{1 + (n + w) % 2}" for n in range(3) for w in range(9)]
     else:
-        rows = [f"{item.external_id},w1,tie"]
+        item = Cast().open(world, name="later").items.first()
+        rows = [f"{item.external_id},w1,{item.options.first().candidate.external_id}"]
     return "task,worker,label\n" + "\n".join(rows) + "\n"
 
 
@@ -178,6 +206,8 @@ def prepare(world, words) -> None:
             Path(word).write_text(TEXTS[word](world, words), "utf-8")
         if word == "book.pdf":
             Path(word).write_bytes(pdf())
+    if words[0] == "open_batch":
+        Cast().candidates(Cast().query(world, "new", world.personas.first()), 3)
     if words[0] == "split_personas":
         curate.save_all(
             world, [{"id": f"of-{n}", "profile": {"Name": f"Person {n}"}} for n in range(200)]
@@ -190,8 +220,89 @@ def prepare(world, words) -> None:
             )
 
 
+RELEASED = (
+    r"tea release 1 \({}, jsonl\): 15 items, 92 judgments by 12 workers; pairs: {}; \d+ files"
+)
+# The salt of a release draws what the reserve takes of the easy pairs.
+TIERED = r"\d easy, 0 medium, 5 hard"
+# What each line prints first.
+SENTENCES = {
+    "add_member tea ann@example.org --role annotator": "ann@example.org is annotator of tea",
+    "agreement --votes votes.csv --level ordinal --labels 1,2,3,4,5": (
+        r"27 votes of 9 annotators on 3 items \(9 / 9 / 9 an item\)"
+    ),
+    "agreement tea --json": r'{"items": 1, "paired_items": 1, "votes": 3, "workers": 3, .*',
+    "agreement tea --task score:Tone": r"2 votes of 2 annotators on 1 items \(2 / 2 / 2 an item\)",
+    "check_release release/": "ok",
+    "diff_releases release/ again/": r"tea v1 \(long\) -> tea v2 \(long\)",
+    "import_data battles.jsonl --recipe arena": (
+        "The study “battles” has 1 queries, 2 candidates, 1 items, 1 votes, 1 workers of this file."
+    ),
+    "import_data wildchat.jsonl --study wild --recipe conversations": (
+        "The study “wild” has 1 conversations of this file."
+    ),
+    "import_documents tea pages.jsonl book.pdf": "2 documents added, 0 known",
+    "import_history ann@example.org export.zip": (
+        r'{"source": "claude", "sessions": 4, "messages": 16, .*'
+    ),
+    "import_release release/ tea2": r"tea2 \(long\): 14 items, 75 votes, 12 workers",
+    "import_scores tea scores.csv": "1 scores of 1 answers; 0 rejected",
+    "import_scores tea scores.csv --json": r'{"scores": 1, "candidates": 1, "rejected": \[\]}',
+    "import_study bundle/": "tea: 1 personas, 5 queries, 13 candidates, 17 items, 92 slots",
+    "import_verdicts tea verdicts.jsonl": r"1 verdicts \(1 new\) on 1 items by 1 models",
+    "import_votes tea votes.csv": "1 votes by 1 workers on 1 items; 0 rejected",
+    "open_batch tea --task best --dry-run": r"1 items, 9 judgments, .* hours",
+    "open_batch tea --task best --number 100": "1 items and 9 slots are open",
+    "open_batch tea --task better --again": r"\d+ items and \d+ slots are open",
+    "push_release release/ my-lab/tea --dry-run": (
+        r"\d+ files, [\d,]+ bytes would be uploaded to my-lab/tea"
+    ),
+    "release tea --again 1 --out again/": RELEASED.format("long", ".*"),
+    "release tea --layout dpo --hard-fill 1/5 --out filled/": RELEASED.format("dpo", TIERED),
+    "release tea --layout dpo --rule majority --min-votes 3 --min-margin 1 --out few/": (
+        RELEASED.format("dpo", "0 easy, 0 medium, 0 hard, 10 majority")
+    ),
+    "release tea --layout long --out release/": RELEASED.format("long", TIERED),
+    "release tea --layout personafeedback --easy-share 2/3 --out strict/": (
+        RELEASED.format("personafeedback", TIERED)
+    ),
+    "release tea --layout personafeedback --licence CC-BY-4.0 --out release/": (
+        RELEASED.format("personafeedback", TIERED)
+    ),
+    "release tea --layout personafeedback --out release/": (
+        RELEASED.format("personafeedback", TIERED)
+    ),
+    "review_release release/": "0 passages to read",
+    "split_personas tea --benchmark 200": "benchmark: 200, training: 1",
+    "tiers --votes votes.csv --options 2": "rule kappa-bands 1, 2 options",
+}
+# What is there after a command, as a function of the study, and how many.
+LEFT = {
+    "add_member": (lambda tea: Membership.objects.filter(study=tea, user__name="Ann"), 1),
+    "import_documents": (lambda tea: Document.objects.filter(study=tea), 2),
+    "import_history": (lambda tea: Session.objects.filter(owner__name="Ann"), 4),
+    "import_release": (lambda tea: Item.objects.filter(study__slug="tea2"), 14),
+    "import_scores": (lambda tea: AspectScore.objects.filter(candidate__study=tea), 1),
+    "import_study": (lambda tea: Study.objects.filter(slug="tea"), 1),
+    "import_verdicts": (lambda tea: Verdict.objects.filter(item__study=tea), 1),
+    "import_votes": (lambda tea: Judgment.objects.filter(imported=True, slot__study=tea), 1),
+    "release": (lambda tea: Release.objects.filter(study=tea, status="done"), 1),
+    "split_personas": (lambda tea: tea.personas.filter(split="benchmark"), 200),
+}
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("words", [w for w in lines() if w[0] not in RUN_ELSEWHERE], ids=" ".join)
-def test_a_documented_line_runs(world, words):
+def test_a_documented_line_does_what_it_says(world, words):
     prepare(world, words)
-    call_command(*words, stdout=io.StringIO(), stderr=io.StringIO())
+    out = io.StringIO()
+    err = io.StringIO()
+    call_command(*words, stdout=out, stderr=err)
+    first = out.getvalue().splitlines()[0]
+    assert re.fullmatch(SENTENCES[" ".join(words)], first), (first, err.getvalue())
+    if words[0] in LEFT:
+        rows, count = LEFT[words[0]]
+        assert rows(world).count() == count
+    if "--out" in words:
+        folder = Path(words[words.index("--out") + 1])
+        assert json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
