@@ -109,6 +109,34 @@ def pieces(path: Path) -> Iterator[Path]:
         yield from (path / name for name in sorted(files))
 
 
+def files(folder: Path) -> Iterator[Path]:
+    """Every file below ``folder``: the store's, where there is one."""
+    place = store()
+    if place is None:
+        yield from sorted(path for path in folder.rglob("*") if path.is_file())
+        return
+    waiting = [folder]
+    while waiting:
+        path = waiting.pop()
+        try:
+            folders, names = place.listdir(_name(path))
+        except FileNotFoundError:
+            continue
+        waiting += (path / name for name in folders)
+        yield from (path / name for name in sorted(names))
+
+
+def replace(folder: Path, content: Path) -> None:
+    """Let the store hold below ``folder`` the files of ``content``, and no others."""
+    if place := store():
+        for path in files(folder):
+            place.delete(_name(path))
+        for path in sorted(content.rglob("*")):
+            if path.is_file():
+                with path.open("rb") as file:
+                    place.save(_name(folder / path.relative_to(content)), File(file))
+
+
 def remove(path: Path) -> None:
     """Delete a file and its pieces from the store."""
     if place := store():

@@ -23,7 +23,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.functions import Now
 
-from annotation.core import installation
+from annotation.core import installation, sharing
 from annotation.core.errors import DomainError
 from annotation.core.models import Heartbeat
 from annotation.histories import erase
@@ -31,7 +31,7 @@ from annotation.operations import postgres_tools, withdrawals
 from annotation.operations.examine import VERSION
 
 FORMAT = 1
-FOLDERS = ("releases", "histories", "documents")
+FOLDERS = ("releases", "histories", "documents", "imports")
 SECRETS = ("secret_key",)
 LISTS = ("erased.jsonl", withdrawals.NAME)
 MANIFEST, DUMP = "manifest.json", "database.dump"
@@ -139,24 +139,29 @@ def _members(work: Path) -> Iterator[tuple[str, Path]]:
         if (path := settings.DATA / "secrets" / name).exists():
             yield f"secrets/{name}", path
     for name in LISTS:
-        if (path := settings.DATA / name).exists():
-            # A copy: a line may be added while the file is packed.
-            yield name, Path(shutil.copy(path, work / name))
+        if lines := sharing.lines(settings.DATA / name):
+            (work / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            yield name, work / name
     for folder in FOLDERS:
-        for path in sorted((settings.DATA / folder).rglob("*")):
-            if path.is_file() and not _unfinished(path):
-                yield f"{folder}/{path.relative_to(settings.DATA / folder)}", _linked(path, work)
+        for path in sharing.files(settings.DATA / folder):
+            if not _unfinished(path) and (copy := _copied(path, work)):
+                yield str(path.relative_to(settings.DATA)), copy
 
 
 def _unfinished(path: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(settings.DATA).parts)
 
 
-def _linked(path: Path, work: Path) -> Path:
-    """A copy in ``work``: the file may be deleted or grow while others are packed."""
+def _copied(path: Path, work: Path) -> Path | None:
+    """A copy in ``work``, as the file may go or grow while others are packed; None if it went."""
     target = work / "files" / path.relative_to(settings.DATA)
     target.parent.mkdir(parents=True, exist_ok=True)
-    return Path(shutil.copy(path, target))
+    try:
+        with sharing.opened(path) as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink, BLOCK)
+    except FileNotFoundError:
+        return None
+    return target
 
 
 def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
@@ -201,12 +206,9 @@ def _refuse_newer(manifest: dict) -> None:
 def _keep_newer_lists(content: Path) -> None:
     """Join the lists of erasures and withdrawals that are here with those of the backup."""
     for name in LISTS:
-        lines = {}
-        for path in (content / name, settings.DATA / name):
-            if path.exists():
-                lines |= dict.fromkeys(path.read_text(encoding="utf-8").splitlines())
+        lines = [*sharing.lines(content / name), *sharing.lines(settings.DATA / name)]
         if lines:
-            text = "".join(f"{line}\n" for line in lines)
+            text = "".join(f"{line}\n" for line in dict.fromkeys(lines))
             (content / name).write_text(text, encoding="utf-8")
 
 
@@ -238,7 +240,8 @@ def _place(content: Path) -> None:
         target = settings.DATA / folder
         if target.exists():
             target.rename(content / f"before-{folder}")
-        if (content / folder).exists():
+        sharing.replace(target, content / folder)
+        if (content / folder).exists() and not sharing.store():
             for path in (content / folder, *(content / folder).rglob("*")):
                 path.chmod(0o700 if path.is_dir() else 0o600)
             (content / folder).rename(target)

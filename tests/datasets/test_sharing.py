@@ -12,7 +12,7 @@ from annotation.core import installation, sharing, start
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
 from annotation.histories import files, receive
-from annotation.operations import withdrawals
+from annotation.operations import backup, withdrawals
 
 KEYS = {"region_name": "us-east-1", "access_key": "key", "secret_key": "secret"}
 
@@ -127,6 +127,40 @@ def test_lists_of_withdrawals_outlive_a_machine(bucket, machine, cast, tea):
     path = machine("two") / withdrawals.NAME
     sharing.append(path, "second")
     assert sharing.lines(path) == ["first", "second"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, machine, cast):
+    data = machine("one")
+    (data / "secrets").mkdir()
+    release = data / "releases" / "tea" / "v1.zip"
+    release.parent.mkdir(parents=True)
+    release.write_bytes(b"PK release")
+    assert sharing.put(release)
+    release.unlink()
+    ann = cast.person("Ann")
+    upload = receive.begin(ann, 6)
+    receive.append(ann, upload.pk, 0, b"abc")
+    sharing.append(data / withdrawals.NAME, '{"study": 0, "user": 0}')
+    held = sorted(bucket())
+    made = backup.backup(data.parent / "one.backup")
+    inside = {name for name in made["files"] if name.startswith(("releases/", "histories/"))}
+    assert inside == {name for name in held if not name.startswith(withdrawals.NAME)}
+    assert len(inside) == 2
+
+    # Another machine; meanwhile a release went and another came.
+    for path in sharing.files(data / "releases"):
+        sharing.remove(path)
+    assert sharing.put_piece(data / "releases" / "tea" / "v2.zip", 0, b"later")
+    two = machine("two")
+    restored = backup.restore(data.parent / "one.backup")
+    assert restored["files"] == made["files"]
+    assert sorted(set(bucket()) - {"installation"}) == held
+    with sharing.opened(two / "releases" / "tea" / "v1.zip") as file:
+        assert file.read() == b"PK release"
+    receive.append(ann, upload.pk, 3, b"def")
+    with sharing.gathered(files.path_of(upload.stored)) as path:
+        assert path.read_bytes() == b"abcdef"
 
 
 @pytest.mark.django_db
