@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotation.api.base import KEY, StudyView, once
-from annotation.candidates import generate, proposals, review, spending
+from annotation.candidates import generate, proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
 from annotation.candidates.models import Retrieval, Run
 from annotation.candidates.strategies import STRATEGIES
@@ -112,6 +112,54 @@ class StudyRetrieval(StudyView):
 
 def _retrieval(study) -> Retrieval:
     return Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
+
+
+class PromptBody(serializers.Serializer):
+    system = serializers.CharField(allow_blank=True, max_length=wording.LIMIT)
+    user = serializers.CharField(max_length=wording.LIMIT)
+
+
+class Prompts(StudyView):
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompts_list")
+    def get(self, request, slug):
+        """The study's wording of every prompt, with the places that its texts may name."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response({"prompts": [_prompt(study, name) for name in wording.EDITABLE]})
+
+
+class OnePrompt(StudyView):
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompt")
+    def get(self, request, slug, name):
+        """The study's wording of one prompt."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(_prompt(study, _prompt_name(name)))
+
+    @extend_schema(request=PromptBody, responses=OpenApiTypes.OBJECT, operation_id="prompt_save")
+    def put(self, request, slug, name):
+        """Make the next version; runs that were started keep theirs."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = PromptBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        wording.save(study, _prompt_name(name), **body.validated_data, by=request.user)
+        return Response(_prompt(study, name))
+
+
+def _prompt_name(name: str) -> str:
+    if name not in wording.EDITABLE:
+        raise NotFound(f"There is no prompt “{name[:40]}”.")
+    return name
+
+
+def _prompt(study, name: str) -> dict:
+    current, places = wording.of(study, name), wording.EDITABLE[name]
+    return {
+        "name": name,
+        "id": current.id,
+        "system": current.system,
+        "user": current.user,
+        "places": sorted(places.places),
+        "needed": sorted(places.needed),
+    }
 
 
 class Review(StudyView):

@@ -91,6 +91,12 @@ urlpatterns = [
         evaluations.ModelRaters.as_view(),
         name="api-model-raters",
     ),
+    path("v1/studies/<slug:slug>/prompts/", generation.Prompts.as_view(), name="api-prompts"),
+    path(
+        "v1/studies/<slug:slug>/prompts/<slug:name>/",
+        generation.OnePrompt.as_view(),
+        name="api-prompt",
+    ),
     path("v1/studies/<slug:slug>/review/", generation.Review.as_view(), name="api-review"),
     path(
         "v1/studies/<slug:slug>/own-queries/",

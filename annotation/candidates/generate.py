@@ -7,7 +7,15 @@ from django.db import transaction
 from django.db.models import Count, F, Q, Sum
 from django.utils.translation import gettext as _
 
-from annotation.candidates import calls, clean, endpoints, results, retrieve, spending
+from annotation.candidates import (
+    calls,
+    clean,
+    endpoints,
+    results,
+    retrieve,
+    spending,
+    wording,
+)
 from annotation.candidates.endpoints import CallFailed, Endpoint
 from annotation.candidates.models import Candidate, Retrieval, Run
 from annotation.candidates.prompts import Prompt
@@ -287,8 +295,11 @@ def _insert(study, server: Endpoint, rows: list[Candidate], by, limit=None) -> l
             planned=_estimate(study, server, new).as_json(),
             created_by=by,
         )
+        own = wording.of_answers(study)
         for row in new:
             row.run = run
+            # All answers of a run are asked for in the wordings of its start.
+            row.parameters |= {"prompts": own} if own else {}
     Candidate.every.bulk_create(new, batch_size=2000)
     if new:
         audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
@@ -366,6 +377,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
         )
         if not answer:
             raise CallFailed("no_source")
+    own = candidate.parameters.get("prompts", {})
     return Brief(
         question=candidate.query.text,
         profile=version.profile if version else {},
@@ -377,6 +389,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
         need=candidate.query.need if strategy.oracle else "",
         seed=candidate.parameters["seed"],
         small=server.embedded,
+        wordings={name: wording.version(pk) for name, pk in own.items()},
     )
 
 

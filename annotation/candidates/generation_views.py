@@ -113,7 +113,7 @@ def rules(request, slug):
         audit.record(request.user, "generation.rules", study, **_as_text(forms))
         messages.success(request, _("Saved."))
         return redirect("generation", slug)
-    context = {"study": study, "forms": forms, "prompts": list(wording.BUILT_IN)}
+    context = {"study": study, "forms": forms, "prompts": list(wording.EDITABLE)}
     status = 400 if any(form.errors for form in forms) else 200
     return render(request, "candidates/rules.html", context, status=status)
 
@@ -126,7 +126,7 @@ def _as_text(forms) -> dict:
 def prompt(request, slug, name):
     """The study's wording of one prompt; POST makes its next version."""
     study = study_for(request.user, slug, MANAGERS)
-    if name not in wording.BUILT_IN:
+    if name not in wording.EDITABLE:
         raise Http404
     current = wording.of(study, name)
     initial = {"system": current.system, "user": current.user}
@@ -144,7 +144,7 @@ def prompt(request, slug, name):
         "name": name,
         "current": current,
         "form": form,
-        "places": sorted(wording.BUILT_IN[name].places),
+        "places": sorted(wording.EDITABLE[name].places),
         "versions": PromptTemplate.objects.filter(study=study, name=name).order_by("-version"),
     }
     return render(request, "candidates/prompt.html", context, status=400 if form.errors else 200)

@@ -2,13 +2,16 @@
 alone, for the experiment "oracle".
 
 Each builder returns a Prompt whose ``template`` names the wording and its version: any change of a
-wording gets a new version, because stored candidates name the one that made them. A small model
-gets a shorter wording, which is a template of its own.
+wording gets a new version, because stored candidates name the one that made them. ``own`` are a
+study's own wordings by name, which take the place of ours (WORDINGS). A small model gets a shorter
+wording, which is a template of its own, where the study has none.
 """
 
 import hashlib
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 IMPROVED = "improved"
 DEGRADED = "degraded"
@@ -38,34 +41,76 @@ class Prompt:
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def plain_answer(question: str, *, small: bool = False) -> Prompt:
-    """The question alone (A3)."""
-    if small:
-        return _prompt("plain-small/1", f"Answer the question. {language(question)}", question)
-    system = (
-        "You are a helpful assistant. Answer the question precisely and naturally, so that the "
-        f"answer can be used as it stands. {language(question)}"
-    )
-    return _prompt("plain/1", system, question)
+_PLACE = re.compile(r"\{([a-z_]+)\}")
 
 
-def personal_answer(
-    question: str, about: str, inferred: str = "", *, small: bool = False
-) -> Prompt:
-    """The question with what is known of the person (A1, A2).
+@dataclass(frozen=True)
+class Wording:
+    """One prompt as texts with places ``{name}``; ``id`` is stored with each result.
 
-    ``about`` is text of the profile or of a part of it; ``inferred`` the profiler's findings.
+    Filling is one pass: braces in what is filled in stay as they are. ``needs`` are places that no
+    wording of this prompt can do without; those of ``user`` are needed in any case.
     """
-    about_and_inferred = (
-        f"{about}\n\nLikely to matter for this question:\n{inferred}" if inferred else about
-    )
-    if small:
-        system = (
-            "Answer the question so that it suits this person. Do not list what you know of them. "
-            f"{language(question)}\n\nThe person:\n{about_and_inferred}"
-        )
-        return _prompt("personal-small/1", system, question)
-    system = (
+
+    id: str
+    system: str
+    user: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> set[str]:
+        return places_of(self.system + self.user)
+
+    @property
+    def needed(self) -> set[str]:
+        return places_of(self.user) | set(self.needs)
+
+    def prompt(self, **values: str) -> Prompt:
+        """The messages with ``values`` in their places."""
+        return _prompt(self.id, _filled(self.system, values), _filled(self.user, values))
+
+
+def places_of(text: str) -> set[str]:
+    """The names of the places in a text."""
+    return set(_PLACE.findall(text))
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    return _PLACE.sub(lambda place: values.get(place.group(1), place.group()), text)
+
+
+_ABOUT = (
+    "Describe the person who had these conversations in a few short lines: what they know, do "
+    "and care about, and how they like to be answered. State only what the texts show."
+)
+_BEARS = (
+    "From the conversations of a person, write down in a few short lines what bears on their "
+    "new question: what they know already, what they prefer, in which form they like answers. "
+    "State only what the texts show, and do not answer the question."
+)
+_IMPROVE = (
+    "Rewrite the answer so that it meets the question more precisely and reads more naturally; "
+    "smooth out details about the person that were forced in."
+)
+_DEGRADE = (
+    "Rewrite the answer so that it serves the person a little less well, in one of two ways: "
+    "turn something personal into what would do for anybody, or make a piece of advice vaguer. "
+    "It must stay coherent and keep its structure."
+)
+_REWRITES = "Keep the length: the answer has {length} words, and so must yours. {form} {language}"
+_REWRITTEN = "The question:\n{question}\n\nThe answer:\n{answer}"
+_SEARCHED = "{language}{about}{need}\n\nSearch results:\n{sources}"
+_OF_HISTORY = "The conversations:\n{history}\n\nThe new question:\n{question}"
+# The wordings of answers that a study can replace by its own.
+WORDINGS = {
+    "plain": Wording(
+        "plain/1",
+        "You are a helpful assistant. Answer the question precisely and naturally, so that the "
+        "answer can be used as it stands. {language}",
+        "{question}",
+    ),
+    "personal": Wording(
+        "personal/1",
         "You are the assistant of the person described below and answer their question.\n"
         "- Solve exactly what was asked; that comes first.\n"
         "- Let what you know of the person decide what you choose, stress and leave out. Use only "
@@ -73,31 +118,103 @@ def personal_answer(
         "- Never recite the description and never force a detail of it into the answer: the person "
         "should feel understood, not watched.\n"
         "- Friendly, competent, natural. No preamble about how you reached the answer.\n"
-        f"{language(question)}\n\nThe person:\n{about_and_inferred}"
-    )
-    return _prompt("personal/1", system, question)
+        "{language}\n\nThe person:\n{person}",
+        "{question}",
+        needs=("person",),
+    ),
+    "profiler": Wording(
+        "profiler/1",
+        "From what is known of a person, infer which of their preferences bear on their question. "
+        "Write at most five short lines, each one preference and what follows from it for a good "
+        "answer. Leave out whatever has nothing to do with the question; write 'none' where "
+        "nothing has. Do not answer the question. {language}",
+        "The person:\n{person}{memories}\n\nTheir question:\n{question}",
+    ),
+    "searched": Wording(
+        "searched/1",
+        "You answer a question with the help of search results. Rely on the results where they "
+        "bear on the question and on what you know where they do not; say so where they "
+        "contradict each other. Write for the person who asks: as much detail, the tone and "
+        "the organisation that suit them, without listing what you know of them. Begin with "
+        f"the answer, use headings or lists only where they help, end without offers. {_SEARCHED}",
+        "{question}",
+        needs=("about", "need", "sources"),
+    ),
+    "static-profile": Wording("static-profile/1", _ABOUT, "{history}"),
+    "aware-profile": Wording("aware-profile/1", _BEARS, _OF_HISTORY),
+    "improve": Wording("improve/1", f"{_IMPROVE} {_REWRITES}", _REWRITTEN, needs=("form",)),
+    "degrade": Wording("degrade/1", f"{_DEGRADE} {_REWRITES}", _REWRITTEN, needs=("form",)),
+}
+# Long instructions cost a small model more than they tell it.
+_SMALL = {
+    "plain": Wording("plain-small/1", "Answer the question. {language}", "{question}"),
+    "personal": Wording(
+        "personal-small/1",
+        "Answer the question so that it suits this person. Do not list what you know of them. "
+        "{language}\n\nThe person:\n{person}",
+        "{question}",
+    ),
+    "profiler": Wording(
+        "profiler-small/1",
+        "List at most three likes of this person that help with the question. {language}",
+        WORDINGS["profiler"].user,
+    ),
+    "searched": Wording(
+        "searched-small/1",
+        f"Answer the question from the search results below. {_SEARCHED}",
+        "{question}",
+    ),
+    "static-profile": Wording("static-profile-small/1", _ABOUT, "{history}"),
+    "aware-profile": Wording("aware-profile-small/1", _BEARS, _OF_HISTORY),
+    "improve": Wording("improve-small/1", f"{_IMPROVE.split('; ')[0]} {{form}}", _REWRITTEN),
+    "degrade": Wording("degrade-small/1", f"{_DEGRADE.split('; ')[0]} {{form}}", _REWRITTEN),
+}
+Own = Mapping[str, Wording]
+_OURS: Own = {}
 
 
-def profiler(question: str, about: str, memories: list[str] = (), *, small: bool = False) -> Prompt:
+def _wording(name: str, own: Own, *, small: bool) -> Wording:
+    return own.get(name) or (_SMALL if small else WORDINGS)[name]
+
+
+def plain_answer(question: str, *, small: bool = False, own: Own = _OURS) -> Prompt:
+    """The question alone (A3)."""
+    wording = _wording("plain", own, small=small)
+    return wording.prompt(question=question, language=language(question))
+
+
+def personal_answer(
+    question: str, about: str, inferred: str = "", *, small: bool = False, own: Own = _OURS
+) -> Prompt:
+    """The question with what is known of the person (A1, A2).
+
+    ``about`` is text of the profile or of a part of it; ``inferred`` the profiler's findings.
+    """
+    if inferred:
+        about = f"{about}\n\nLikely to matter for this question:\n{inferred}"
+    wording = _wording("personal", own, small=small)
+    return wording.prompt(question=question, language=language(question), person=about)
+
+
+def profiler(
+    question: str,
+    about: str,
+    memories: Sequence[str] = (),
+    *,
+    small: bool = False,
+    own: Own = _OURS,
+) -> Prompt:
     """Ask which preferences of the person bear on the question (first call of A1).
 
     ``about`` is text of the whole profile, ``memories`` texts that the person found of interest.
     """
     read = "\n\nTexts this person liked to read:\n" + "\n".join(f"- {text}" for text in memories)
-    user = f"The person:\n{about}{read if memories else ''}\n\nTheir question:\n{question}"
-    if small:
-        system = (
-            "List at most three likes of this person that help with the question. "
-            f"{language(question)}"
-        )
-        return _prompt("profiler-small/1", system, user)
-    system = (
-        "From what is known of a person, infer which of their preferences bear on their question. "
-        "Write at most five short lines, each one preference and what follows from it for a good "
-        "answer. Leave out whatever has nothing to do with the question; write 'none' where "
-        f"nothing has. Do not answer the question. {language(question)}"
+    return _wording("profiler", own, small=small).prompt(
+        question=question,
+        language=language(question),
+        person=about,
+        memories=read if memories else "",
     )
-    return _prompt("profiler/1", system, user)
 
 
 def searched_answer(
@@ -107,52 +224,37 @@ def searched_answer(
     need: str = "",
     *,
     small: bool = False,
+    own: Own = _OURS,
 ) -> Prompt:
     """The question with what a search found: ``sources`` are (title, text).
 
     ``about`` is what is known of the person: their history or a profile made from it. ``need`` is
     given in the experiment "oracle" and in no other.
     """
-    name = "searched" + ("-about" if about else "") + ("-oracle" if need else "")
+    arm = "searched" + ("-about" if about else "") + ("-oracle" if need else "")
     passages = "\n\n".join(f"[{n}] {title}\n{text}" for n, (title, text) in enumerate(sources, 1))
-    system = (
-        "Answer the question from the search results below. "
-        if small
-        else (
-            "You answer a question with the help of search results. Rely on the results where they "
-            "bear on the question and on what you know where they do not; say so where they "
-            "contradict each other. Write for the person who asks: as much detail, the tone and "
-            "the organisation that suit them, without listing what you know of them. Begin with "
-            "the answer, use headings or lists only where they help, end without offers. "
-        )
+    wording = _wording("searched", own, small=small)
+    if "searched" not in own:  # the name tells what the model was shown
+        wording = replace(wording, id=wording.id.replace("searched", arm))
+    return wording.prompt(
+        question=question,
+        language=language(question),
+        about=f"\n\nWhat is known of the person who asks:\n{about}" if about else "",
+        need=f"\n\nWhat the person really wants to know:\n{need}" if need else "",
+        sources=passages or "(no results)",
     )
-    parts = [system + language(question)]
-    if about:
-        parts.append(f"What is known of the person who asks:\n{about}")
-    if need:
-        parts.append(f"What the person really wants to know:\n{need}")
-    parts.append(f"Search results:\n{passages or '(nothing was passages)'}")
-    return _prompt(f"{name}{'-small' if small else ''}/1", "\n\n".join(parts), question)
 
 
-def static_profile(history: str, *, small: bool = False) -> Prompt:
+def static_profile(history: str, *, small: bool = False, own: Own = _OURS) -> Prompt:
     """Ask for a profile of the person behind ``history``, whatever they may ask."""
-    aim = (
-        "Describe the person who had these conversations in a few short lines: what they know, do "
-        "and care about, and how they like to be answered. State only what the texts show."
-    )
-    return _prompt(f"static-profile{'-small' if small else ''}/1", aim, history or "(nothing)")
+    wording = _wording("static-profile", own, small=small)
+    return wording.prompt(history=history or "(nothing)")
 
 
-def aware_profile(question: str, history: str, *, small: bool = False) -> Prompt:
+def aware_profile(question: str, history: str, *, small: bool = False, own: Own = _OURS) -> Prompt:
     """Ask what of ``history`` bears on ``question``."""
-    aim = (
-        "From the conversations of a person, write down in a few short lines what bears on their "
-        "new question: what they know already, what they prefer, in which form they like answers. "
-        "State only what the texts show, and do not answer the question."
-    )
-    user = f"The conversations:\n{history or '(nothing)'}\n\nThe new question:\n{question}"
-    return _prompt(f"aware-profile{'-small' if small else ''}/1", aim, user)
+    wording = _wording("aware-profile", own, small=small)
+    return wording.prompt(history=history or "(nothing)", question=question)
 
 
 def claims(question: str, response: str) -> Prompt:
@@ -188,23 +290,20 @@ def rubric(
     return _prompt("rubric/1", system, user)
 
 
-def improve(question: str, answer: str, length: int, *, small: bool = False) -> Prompt:
+def improve(
+    question: str, answer: str, length: int, *, small: bool = False, own: Own = _OURS
+) -> Prompt:
     """Ask for a better wording of ``answer`` of the same length (``length`` in words)."""
-    aim = (
-        "Rewrite the answer so that it meets the question more precisely and reads more naturally; "
-        "smooth out details about the person that were forced in."
-    )
-    return _rewrite("improve", IMPROVED, aim, question, answer, length, small)
+    wording = _wording("improve", own, small=small)
+    return _rewrite(wording, IMPROVED, question, answer, length)
 
 
-def degrade(question: str, answer: str, length: int, *, small: bool = False) -> Prompt:
+def degrade(
+    question: str, answer: str, length: int, *, small: bool = False, own: Own = _OURS
+) -> Prompt:
     """Ask for a worse version of ``answer`` of the same length (``length`` in words)."""
-    aim = (
-        "Rewrite the answer so that it serves the person a little less well, in one of two ways: "
-        "turn something personal into what would do for anybody, or make a piece of advice vaguer. "
-        "It must stay coherent and keep its structure."
-    )
-    return _rewrite("degrade", DEGRADED, aim, question, answer, length, small)
+    wording = _wording("degrade", own, small=small)
+    return _rewrite(wording, DEGRADED, question, answer, length)
 
 
 def language(question: str) -> str:
@@ -218,14 +317,14 @@ def language(question: str) -> str:
     return _ELSE
 
 
-def _rewrite(name, tag, aim, question, answer, length, small) -> Prompt:
-    size = f"Keep the length: the answer has {length} words, and so must yours."
-    form = f"Put nothing but the rewritten answer between <{tag}> and </{tag}>."
-    system = f"{aim} {size} {form} {language(question)}"
-    user = f"The question:\n{question}\n\nThe answer:\n{answer}"
-    if small:  # long instructions cost a small model more than they tell it
-        return _prompt(f"{name}-small/1", f"{aim.split('; ')[0]} {form}", user)
-    return _prompt(f"{name}/1", system, user)
+def _rewrite(wording: Wording, tag: str, question: str, answer: str, length: int) -> Prompt:
+    return wording.prompt(
+        question=question,
+        answer=answer,
+        language=language(question),
+        length=str(length),
+        form=f"Put nothing but the rewritten answer between <{tag}> and </{tag}>.",
+    )
 
 
 def _prompt(template: str, system: str, user: str) -> Prompt:

@@ -50,6 +50,13 @@ class Brief:
     need: str = ""
     seed: int = 0
     small: bool = False
+    # The study's own wordings of prompts, by name.
+    wordings: prompts.Own = field(default_factory=dict)
+
+    @property
+    def manner(self) -> dict:
+        """How its prompts are worded: for a small model, or in the study's own words."""
+        return {"small": self.small, "own": self.wordings}
 
 
 @dataclass(frozen=True)
@@ -93,36 +100,36 @@ def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
     memories = _sample(brief)
     core = profiles.as_text(profiles.core_fields(brief.profile))
     seen = core if memories else profiles.as_text(brief.profile)
-    inferred = ask("inferred", prompts.profiler(brief.question, seen, memories, small=brief.small))
-    return Draft(prompts.personal_answer(brief.question, core, inferred, small=brief.small))
+    inferred = ask("inferred", prompts.profiler(brief.question, seen, memories, **brief.manner))
+    return Draft(prompts.personal_answer(brief.question, core, inferred, **brief.manner))
 
 
 def _masked(brief: Brief, ask: Ask) -> Draft:
     shown, masked = profiles.mask(brief.profile, seed=brief.seed, share=MASKED)
     about = profiles.as_text(shown)
-    prompt = prompts.personal_answer(brief.question, about, small=brief.small)
+    prompt = prompts.personal_answer(brief.question, about, **brief.manner)
     return Draft(prompt, {"masked": masked, "share": MASKED})
 
 
 def _from_attributes(brief: Brief, ask: Ask) -> Draft:
     about = "\n".join(f"- {statement}" for statement in brief.attributes)
-    prompt = prompts.personal_answer(brief.question, about, small=brief.small)
+    prompt = prompts.personal_answer(brief.question, about, **brief.manner)
     return Draft(prompt, {"attributes": list(brief.attributes)})
 
 
 def _question_alone(brief: Brief, ask: Ask) -> Draft:
-    return Draft(prompts.plain_answer(brief.question, small=brief.small))
+    return Draft(prompts.plain_answer(brief.question, **brief.manner))
 
 
 def _improved(brief: Brief, ask: Ask) -> Draft:
     length = clean.words(brief.answer)
-    prompt = prompts.improve(brief.question, brief.answer, length, small=brief.small)
+    prompt = prompts.improve(brief.question, brief.answer, length, **brief.manner)
     return Draft(prompt, {"words_before": length}, tag=prompts.IMPROVED)
 
 
 def _degraded(brief: Brief, ask: Ask) -> Draft:
     length = clean.words(brief.answer)
-    prompt = prompts.degrade(brief.question, brief.answer, length, small=brief.small)
+    prompt = prompts.degrade(brief.question, brief.answer, length, **brief.manner)
     return Draft(prompt, {"words_before": length}, tag=prompts.DEGRADED)
 
 
@@ -135,12 +142,12 @@ def _searched_raw(brief: Brief, ask: Ask) -> Draft:
 
 
 def _searched_static(brief: Brief, ask: Ask) -> Draft:
-    about = ask("static_profile", prompts.static_profile(_joined(brief), small=brief.small))
+    about = ask("static_profile", prompts.static_profile(_joined(brief), **brief.manner))
     return _from_sources(brief, about)
 
 
 def _searched_aware(brief: Brief, ask: Ask) -> Draft:
-    prompt = prompts.aware_profile(brief.question, _joined(brief), small=brief.small)
+    prompt = prompts.aware_profile(brief.question, _joined(brief), **brief.manner)
     return _from_sources(brief, ask("aware_profile", prompt))
 
 
@@ -150,7 +157,7 @@ def _from_sources(brief: Brief, about: str) -> Draft:
     sources = sources[: SMALL_SOURCES if brief.small else None]
     prompt = prompts.searched_answer(
         brief.question, [(source.title, source.text) for source in sources], about, brief.need,
-        small=brief.small,
+        **brief.manner,
     )  # fmt: skip
     return Draft(prompt, {"sources": [asdict(source) for source in sources]})
 

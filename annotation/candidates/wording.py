@@ -1,46 +1,17 @@
-"""The prompts of generation as texts with places: built in, or a study's own version of them.
+"""The prompts of generation as texts with places: built in, or a study's own version of them."""
 
-A place is ``{name}``. Filling it is one pass: braces in what is filled in stay as they are.
-"""
+import functools
 
-import re
-from dataclasses import dataclass
-
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotation.candidates.models import PromptTemplate
-from annotation.candidates.prompts import Prompt
+from annotation.candidates.prompts import WORDINGS, Wording
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.studies.models import Study
 
 LIMIT = 8_000
-_PLACE = re.compile(r"\{([a-z_]+)\}")
-
-
-@dataclass(frozen=True)
-class Wording:
-    """One prompt: ``id`` is stored with each result; ``places`` are what its texts may name."""
-
-    id: str
-    system: str
-    user: str
-
-    @property
-    def places(self) -> set[str]:
-        return set(_PLACE.findall(self.system + self.user))
-
-    def prompt(self, **values: str) -> Prompt:
-        """The messages with ``values`` in their places."""
-        texts = (_filled(self.system, values), _filled(self.user, values))
-        messages = [
-            {"role": role, "content": text}
-            for role, text in zip(("system", "user"), texts, strict=True)
-        ]
-        return Prompt(self.id, messages)
-
-
-def _filled(text: str, values: dict[str, str]) -> str:
-    return _PLACE.sub(lambda place: values.get(place.group(1), place.group()), text)
 
 
 BUILT_IN = {
@@ -125,37 +96,62 @@ BUILT_IN = {
         "The conversations, each turn with its number:\n{turns}\n\nThe attributes:\n{attributes}",
     ),
 }
+# What a study can word itself: the prompts of the steps, and those of answers.
+EDITABLE = BUILT_IN | WORDINGS
 
 
 def of(study, name: str) -> Wording:
     """The study's newest wording of the prompt ``name``, or the built-in one."""
     template = PromptTemplate.objects.filter(study=study, name=name).order_by("-version").first()
-    return Wording(str(template), template.system, template.user) if template else BUILT_IN[name]
+    return _as_wording(template) if template else EDITABLE[name]
+
+
+def of_answers(study) -> dict[str, int]:
+    """The study's own wordings of prompts of answers, the newest: {name: id of the version}."""
+    rows = PromptTemplate.objects.filter(study=study, name__in=WORDINGS).order_by("version")
+    return dict(rows.values_list("name", "pk"))
+
+
+@functools.lru_cache(maxsize=256)
+def version(pk: int) -> Wording:
+    """The wording of that id; a version never changes."""
+    return _as_wording(PromptTemplate.objects.select_related("study").get(pk=pk))
+
+
+def _as_wording(template: PromptTemplate) -> Wording:
+    return Wording(str(template), template.system, template.user)
 
 
 def save(study, name: str, system: str, user: str, *, by=None) -> Wording:
     """Make the study's next version of a prompt; DomainError where it misses a place."""
     system, user = (text.replace("\r\n", "\n").strip() for text in (system, user))
-    if name not in BUILT_IN:
+    if name not in EDITABLE:
         raise DomainError(_("There is no such prompt."), code="template")
     wording = Wording("", system, user)
-    needed = set(_PLACE.findall(BUILT_IN[name].user))
     if len(system) + len(user) > LIMIT or not user:
         raise DomainError(
             _("A prompt has from 1 to {n} characters.").format(n=LIMIT), code="template"
         )
-    if missing := needed - wording.places:
-        names = ", ".join(f"{{{name}}}" for name in sorted(missing))
-        raise DomainError(_("The prompt must name {names}.").format(names=names), code="template")
-    if extra := wording.places - BUILT_IN[name].places:
-        names = ", ".join(f"{{{name}}}" for name in sorted(extra))
-        raise DomainError(_("The prompt cannot name {names}.").format(names=names), code="template")
-    current = of(study, name)
-    if (current.system, current.user) == (system, user):
-        return current
-    last = PromptTemplate.objects.filter(study=study, name=name).count()
-    made = PromptTemplate.objects.create(
-        study=study, name=name, version=last + 1, system=system, user=user, created_by=by
-    )
-    audit.record(by, "prompt.save", made, name=name, version=made.version)
-    return Wording(str(made), system, user)
+    if missing := EDITABLE[name].needed - wording.places:
+        raise DomainError(
+            _("The prompt must name {names}.").format(names=_braced(missing)), code="template"
+        )
+    if extra := wording.places - EDITABLE[name].places:
+        raise DomainError(
+            _("The prompt cannot name {names}.").format(names=_braced(extra)), code="template"
+        )
+    with transaction.atomic():
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        current = of(study, name)
+        if (current.system, current.user) == (system, user):
+            return current
+        last = PromptTemplate.objects.filter(study=study, name=name).count()
+        made = PromptTemplate.objects.create(
+            study=study, name=name, version=last + 1, system=system, user=user, created_by=by
+        )
+        audit.record(by, "prompt.save", made, name=name, version=made.version)
+    return _as_wording(made)
+
+
+def _braced(names: set[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in sorted(names))

@@ -9,7 +9,15 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.candidates import calls, crew, generate, results, tasks
+from annotation.candidates import (
+    calls,
+    crew,
+    generate,
+    prompts,
+    results,
+    tasks,
+    wording,
+)
 from annotation.candidates.models import Candidate, GenerationRules
 from annotation.core import heartbeat, jobs
 from annotation.core.errors import Conflict, DomainError
@@ -595,6 +603,55 @@ def test_at_most_so_many_are_asked_for_and_the_run_has_the_plan(asked, cast, tea
     rows = generate.request(tea, strategies=["A3"], limit=1)
     assert len(rows) == 1
     assert (rows[0].run.planned["calls"], rows[0].run.options) == (1, {"strategies": ["A3"]})
+
+
+def test_answers_are_asked_for_in_the_studys_own_words_of_the_runs_start(asked, tea, fake):
+    wording.save(tea, "plain", "Answer in one line.", "Q: {question}")
+    first = one(tea)
+    wording.save(tea, "plain", "Answer in two lines.", "Q: {question}")
+    wording.save(tea, "profiler", "Guess. {language}", "{person}{memories} asks {question}")
+    assert [written(row).template for row in (first, one(tea, "A1"))] == [
+        "plain/tea-1",
+        "personal/1",
+    ]
+    sent = [body["messages"] for body in fake.bodies()]
+    assert sent[0] == [
+        {"role": "system", "content": "Answer in one line."},
+        {"role": "user", "content": "Q: Where shall I walk?"},
+    ]
+    assert sent[1][0]["content"] == "Guess. Write in the language of the question."
+    inferred = Candidate.objects.get(strategy="A1").parameters["inferred"]
+    assert inferred["template"] == "profiler/tea-1"
+
+
+def test_a_rewrite_and_a_search_are_asked_for_in_the_studys_own_words(tea):
+    own = {
+        "improve": prompts.Wording("improve/tea-1", "{form}", "{question} {answer}"),
+        "searched": prompts.Wording("searched/tea-1", "{about}{need}{sources}", "{question}"),
+    }
+    prompt = prompts.improve("Why {about}?", "So.", 1, own=own)
+    assert prompt.messages == [
+        {
+            "role": "system",
+            "content": "Put nothing but the rewritten answer between <improved> and </improved>.",
+        },
+        {"role": "user", "content": "Why {about}? So."},
+    ]
+    assert prompts.searched_answer("Why?", [], "Likes tea.", own=own).template == "searched/tea-1"
+    assert prompts.searched_answer("Why?", [], "Likes tea.").template == "searched-about/1"
+
+
+@pytest.mark.parametrize(
+    ("name", "system", "user", "missing"),
+    [
+        ("personal", "Be kind.", "{question}", "{person}"),
+        ("improve", "Improve it.", "{question}{answer}", "{form}"),
+        ("searched", "{sources}{need}", "{question}", "{about}"),
+    ],
+)
+def test_a_prompt_of_answers_cannot_do_without_what_it_is_for(tea, name, system, user, missing):
+    with pytest.raises(DomainError, match=f"must name {missing}"):
+        wording.save(tea, name, system, user)
 
 
 def test_answers_that_are_held_wait_for_a_curator(asked, tea, fake):

@@ -1,5 +1,7 @@
 import json
 import threading
+from collections import deque
+from decimal import Decimal
 
 import pytest
 from django.db import connection
@@ -12,7 +14,9 @@ from annotation.candidates import (
     generate,
     leaks,
     proposals,
+    results,
     review,
+    spending,
     structured,
     wording,
 )
@@ -424,16 +428,26 @@ def test_one_thread_renews_the_leases_of_a_crew(cast, settings, monkeypatch):
     assert Candidate.objects.filter(status="done").count() == 2
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_crews_statements_are_for_many_calls_together(cast, settings):
+def test_many_rows_are_taken_accounted_for_and_stored_in_as_many_statements_as_one(cast, settings):
     study = cast.study("tea")
-    for n in range(24):
+    for n in range(4):
         cast.query(study, f"q{n}")
-    with ScriptedEndpoint(latency=0.3) as endpoint:
-        settings.ENDPOINTS = [endpoint.config(concurrency=12)]
-        generate.request(study, strategies=["A3"])
-        with CaptureQueriesContext(connection) as statements:
-            crew.work(study=study)
-    assert Candidate.objects.filter(status="done").count() == 24
-    # Begin and commit of transactions are counted, too; each by itself needed 16.
-    assert len(statements) <= 24 * 8
+    counts = []
+    with ScriptedEndpoint() as endpoint:
+        settings.ENDPOINTS = [endpoint.config(concurrency=9)]
+        rows = deque(generate.request(study, strategies=["A3"]))
+        for number in (1, 3):
+            with CaptureQueriesContext(connection) as statements:
+                taken = calls.claim_some("scripted", rows, number)
+            written = [generate.write(row) for row in taken]
+            wish = spending.Wish(study.pk, 10, Decimal(0), True)
+            with CaptureQueriesContext(connection) as more:
+                reserved = spending.account([], [], [wish] * number)
+                settled = [spending.Settlement(row, 5, Decimal(0)) for row in reserved]
+                paid = [spending.Payment(Candidate, row.pk, 1, 1, Decimal(0), 1) for row in taken]
+                spending.account(settled, paid, [])
+                results.store(written)
+            counts.append((len(taken), len(statements), len(more)))
+    assert Candidate.objects.filter(status="done").count() == 4
+    (single, *few), (several, *many) = counts
+    assert (single, several, few) == (1, 3, many)

@@ -1048,6 +1048,17 @@ TABLE = {
         data=lambda w: {"text": "Short and calm."},
         but=_fresh("GET", "HEAD", "POST"),
     ),
+    "api-prompts": api(MANAGERS, GET=200, HEAD=200),
+    "api-prompt": api(
+        MANAGERS,
+        args=lambda w: {**_slug(w), "name": "plain"},
+        foreign=lambda w: [{**_slug(w), "name": "nonsense"}],
+        GET=200,
+        HEAD=200,
+        PUT=200,
+        data=lambda w: {"system": "Answer.", "user": "{question}"},
+        changes={"PUT"},
+    ),
     "api-retrieval": api(
         MANAGERS,
         GET=200,
