@@ -20,7 +20,7 @@ from annotation.local.secrets import write_private
 from benchmarks.figures import run
 
 NAMES = (
-    *("stats", "claim_contention", "judge_loop", "page"),
+    *("stats", "claim_contention", "claim_end", "judge_loop", "crowd_loop", "page", "results"),
     *(
         "history_import",
         "history_events",

@@ -57,13 +57,13 @@ def _claims(count: int, *statements: str) -> tuple[float, float]:
         cursor.execute("VACUUM (ANALYZE)")
     times = []
     for _ in range(count):
-        begin = time.process_time() + _server_seconds(connection)
+        begin = time.process_time() + server_seconds(connection)
         assert queue.claim(study, person) is None
-        times.append((time.process_time() + _server_seconds(connection) - begin) * 1e3)
+        times.append((time.process_time() + server_seconds(connection) - begin) * 1e3)
     return times[0], statistics.median(times[1:])
 
 
-def _server_seconds(connection) -> float:
+def server_seconds(connection) -> float:
     """Processor seconds that the connection's server process has used, to the nanosecond."""
     process = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
     return int(process.read_text().split()[0]) / 1e9

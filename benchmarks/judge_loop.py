@@ -68,12 +68,12 @@ class Site:
 
     def judge(self, count: int, tally: Tally) -> None:
         """One round of `count` judgments."""
-        self._round(count, _judge, tally)
+        self._round(count, judge, tally)
         self.acknowledged += count
 
     def touch(self, count: int, tally: Tally) -> None:
         """One round of `count` requests of the floor."""
-        self._round(count, _touch, tally)
+        self._round(count, touch, tally)
 
     def _round(self, count: int, act, tally: Tally) -> None:
         turns = iter(range(count))
@@ -117,7 +117,7 @@ WRONG_ITEMS = """
           IS DISTINCT FROM (coalesce(n, 0), coalesce(first, 0), coalesce(n - first, 0))"""
 
 
-def _judge(browser: Browser) -> None:
+def judge(browser: Browser) -> None:
     item = browser.shown()
     choice = random.choice(item["options"])
     fields = {"slot": item["slot"], "key": item["key"], "choice": choice, "seconds": "12.5"}
@@ -125,7 +125,7 @@ def _judge(browser: Browser) -> None:
     assert status == 200, f"status {status}"
 
 
-def _touch(browser: Browser) -> None:
+def touch(browser: Browser) -> None:
     status, body = browser.send("GET", "/floor/")
     assert (status, len(body) > 150) == (200, True), f"status {status}"
 

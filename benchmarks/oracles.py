@@ -70,14 +70,15 @@ def create(names):
     subprocess.run([*install, "--no-deps", *names], check=True)
 
 
-def timed(prepare, call, data, *, value="float(found)", rounds=3):
+def timed(library, prepare, call, data, *, value="float(found)", rounds=3):
     """Seconds of the best call and its value in the oracles' environment.
 
-    ``prepare`` are lines run once, ``call`` is the body to time (with ``return``), ``data`` arrays
-    by name. None where the environment or the library is missing.
+    ``library`` is one of LIBRARIES, ``prepare`` are lines run once, ``call`` is the body to time
+    (with ``return``), ``data`` arrays by name. None, and a line that says so, where the environment
+    or the library is missing.
     """
     if python() is None:
-        return None
+        return _left_out(library)
     code = RUNNER.format(prepare=prepare, call=call, value=value, rounds=rounds)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "data.npz"
@@ -86,10 +87,15 @@ def timed(prepare, call, data, *, value="float(found)", rounds=3):
             [python(), "-c", code, file], capture_output=True, text=True, check=False
         )
     if "ModuleNotFoundError" in done.stderr:
-        return None
+        return _left_out(library)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def _left_out(library):
+    how = f"python -m benchmarks.oracles {library}"
+    print(f"{library} is left out: it is not installed ({how})", flush=True)
 
 
 if __name__ == "__main__":

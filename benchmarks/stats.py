@@ -122,6 +122,7 @@ def bench_alpha():
         counts = count_votes(item[keep], category[keep], items, 5)
         ours = best(lambda c=counts: alpha(patterns_of(c), "ordinal", resamples=0))
         theirs = oracles.timed(
+            "krippendorff",
             "import krippendorff",
             "return krippendorff.alpha(value_counts=data['c'], value_domain=[0, 1, 2, 3, 4], "
             "level_of_measurement='ordinal')",
@@ -178,6 +179,7 @@ def bench_icc():
     rng = np.random.default_rng(0)
     scores = rng.integers(1, 6, (1000, 9)) + rng.normal(0, 1, (1000, 1))
     theirs = oracles.timed(
+        "pingouin",
         "import pandas as pd, pingouin\n"
         "n, k = data['s'].shape\n"
         "long = pd.DataFrame({'t': np.repeat(np.arange(n), k), 'r': np.tile(np.arange(k), n),"
@@ -200,6 +202,7 @@ def bench_dawid_skene():
 
         ours = (best(lambda: run(11)) - best(lambda: run(1))) / 10
         theirs = oracles.timed(
+            "crowd-kit",
             "import pandas as pd\nfrom crowdkit.aggregation import DawidSkene\n"
             "frame = pd.DataFrame({k: data[k] for k in ('task', 'worker', 'label')})\n"
             "def time_of(rounds):\n"

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.agreement import reading, recompute
+from annotation.agreement import reading, recompute, tasks
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
 from annotation.agreement.tiers.rules import is_closed
@@ -227,3 +228,30 @@ def test_a_recomputation_reads_nothing_twice(voted):
 def test_a_look_that_nobody_took_in_time_is_dropped():
     entry = settings.CELERY_BEAT_SCHEDULE["recompute-agreement"]
     assert entry["options"]["expires"] == entry["schedule"]
+
+
+def test_a_turn_that_took_long_is_followed_by_a_rest(voted, cast, monkeypatch):
+    monkeypatch.setattr(tasks, "SHARE", 1_000_000)
+    vote(voted, cast.person("Dora"))
+    recompute_due()
+    assert recompute.due() == []
+    vote(voted, cast.person("Dora"))
+    recompute_due()
+    assert recompute.due() == [(voted, "better")]
+    cache.delete(tasks.RESTING)
+    recompute_due()
+    assert recompute.due() == []
+
+
+def test_comparisons_that_find_nothing_become_rarer_until_something_changes(voted, cast):
+    cache.delete(tasks.UNCHANGED)
+    lasts = []
+    for _turn in range(3):
+        cache.delete(tasks.SEEN)  # as if its time were over
+        recompute_due()
+        lasts.append(cache.get(tasks.UNCHANGED)[1])
+    assert lasts == [600, 1_200, 2_400]
+    vote(voted, cast.person("Dora"))
+    recompute_due()
+    recompute_due()
+    assert cache.get(tasks.UNCHANGED)[1] == 600

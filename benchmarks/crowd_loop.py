@@ -1,0 +1,72 @@
+"""Many signed-in people who take their time: how long each waits for the next item.
+
+Each thinks `think` seconds on average (evenly spread from half to one and a half of it), submits
+and gets the next item in the same request. The floor is the page of session and user, asked for
+once by each person at the same pace.
+"""
+
+import argparse
+import random
+import statistics
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from benchmarks import stack
+from benchmarks.clients import Browser, seconds_of
+from benchmarks.figures import figure
+from benchmarks.judge_loop import judge, touch
+
+OVERLAP = 9
+
+
+def main(people: int = 500, think: float = 20, rounds: int = 5) -> dict[str, dict]:
+    """The 95th percentile of the waiting times in milliseconds, against the floor's."""
+    with stack.running() as run:
+        items = people * (rounds + 2) // OVERLAP + people
+        words = ("--items", items, "--overlap", OVERLAP, "--people", people)
+        made = run.run("benchmarks.seed", *words)
+        browsers = [Browser(run.port, person) for person in made["people"]]
+        with ThreadPoolExecutor(8) as pool:  # a password takes tens of milliseconds to check
+            list(pool.map(_enter, browsers))
+        floor = _paced(browsers, think, 1, touch)
+        begin = run.cpu_seconds("web") + run.cpu_seconds("postgres")
+        waits = _paced(browsers, think, rounds, judge)
+        used = run.cpu_seconds("web") + run.cpu_seconds("postgres") - begin
+    cuts, floors = statistics.quantiles(waits, n=20), statistics.quantiles(floor, n=20)
+    return figure(
+        "crowd_loop", cuts[18] * 1e3, floors[18] * 1e3, "ms", p50_ms=cuts[9] * 1e3,
+        cpu_ms=used / len(waits) * 1e3, people=people, think_s=think,
+    )  # fmt: skip
+
+
+def _enter(browser: Browser) -> None:
+    browser.login()
+    assert browser.open() == 200
+
+
+def _paced(browsers: list[Browser], think: float, rounds: int, act) -> list[float]:
+    """Seconds of each of `rounds` acts of everybody, a thread each, thinking before each act."""
+    waits: list[float] = []
+
+    def person(browser: Browser) -> None:
+        time.sleep(random.uniform(0, think))  # people do not begin together
+        for _ in range(rounds):
+            time.sleep(random.uniform(think / 2, think * 1.5))
+            waits.append(seconds_of(lambda: act(browser)))
+
+    threads = [threading.Thread(target=person, args=[browser]) for browser in browsers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(waits) == len(browsers) * rounds, "somebody's request failed"
+    return waits
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.crowd_loop", description=__doc__)
+    parser.add_argument("--people", type=int, default=500)
+    parser.add_argument("--think", type=float, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
+    main(**vars(parser.parse_args()))

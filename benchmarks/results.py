@@ -1,0 +1,113 @@
+"""What the pages of a study's results cost as its votes grow, and the recomputation behind them.
+
+Studies of more and more judgments, made by SQL, each in a stack of its own. A page is fetched
+through the application in this process; its figure is processor time, of this process and of the
+database's server process together. The floor of each size is the size before, so that a ratio of 1
+means that the page does not grow; `slowest` is the longest statement of the page in milliseconds.
+"""
+
+import argparse
+import concurrent.futures
+import multiprocessing
+import os
+import time
+
+from benchmarks import stack
+from benchmarks.claim_end import server_seconds
+from benchmarks.figures import figure
+
+OVERLAP = 9
+EMAIL, PASSWORD = "curator@bench.example.org", "a long password of a curator"
+
+
+def main(votes: tuple[int, ...] = (10_000, 100_000)) -> dict[str, dict]:
+    """Milliseconds of each page at each number of `votes`, beside those at the number before."""
+    figures, before = {}, {}
+    spawn = multiprocessing.get_context("spawn")
+    for count in votes:
+        with (
+            stack.running() as run,
+            concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn) as pool,
+        ):
+            items = count // OVERLAP + 1
+            run.call(
+                "benchmarks.growth",
+                *("--items", items, "--overlap", OVERLAP, "--items-judged", items),
+            )
+            taken = pool.submit(_measure, run.database_url, str(run.data)).result()
+        for name, (spent, slowest) in taken.items():
+            floor = before.get(name, (spent, 0))[0]
+            entry = figure(f"results_{name}_{count}", spent, floor, "ms", slowest=slowest)
+            figures |= entry
+        before = taken
+    return figures
+
+
+def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
+    """{page: (milliseconds of the second fetch, its slowest statement's)} of one installation."""
+    os.environ |= {"DATABASE_URL": database_url, "ATTUNE_DATA": data}
+    os.environ |= {"DJANGO_SETTINGS_MODULE": "benchmarks.settings", "ATTUNE_ENDPOINTS": "[]"}
+    import django
+
+    django.setup()
+    from django.db import connection
+    from django.test import Client
+
+    from annotation.agreement import recompute
+    from annotation.judging.models import Item
+    from annotation.studies.models import Study
+
+    study, client = Study.objects.get(), Client(SERVER_NAME="127.0.0.1")
+    client.force_login(_curator(study))
+    connection.ensure_connection()
+    (task,) = study.tasks.values_list("name", flat=True)
+    taken = {"recompute": _spent(lambda: recompute.recompute(study, task))}
+    taken["digests"] = _spent(lambda: recompute.digests(study))
+    start = f"/studies/{study.slug}/"
+    item = Item.objects.order_by("position").first()
+    pages = {
+        "study": start,
+        "results": f"{start}results/{task}/",
+        "item": f"{start}results/{task}/items/{item.pk}/",
+        "raters": f"{start}raters/",
+        "checks": f"{start}checks/",
+    }
+    for name, address in pages.items():
+        assert client.get(address).status_code == 200, address  # imports and compiles templates
+        taken[name] = _spent(lambda address=address: client.get(address))
+    return taken
+
+
+def _curator(study):
+    from annotation.accounts.models import User
+    from annotation.studies.models import Membership
+
+    user = User.objects.create_user(EMAIL, PASSWORD)
+    Membership.objects.create(study=study, user=user, role="curator")
+    return user
+
+
+def _spent(call) -> tuple[float, float]:
+    """Processor milliseconds of `call`, here and in the database, and its longest statement's."""
+    from django.db import connection
+
+    longest = 0.0
+
+    def time_of(execute, sql, parameters, many, context):
+        nonlocal longest
+        begin = server_seconds(connection)
+        result = execute(sql, parameters, many, context)
+        longest = max(longest, server_seconds(connection) - begin)
+        return result
+
+    begin = time.process_time() + server_seconds(connection)
+    with connection.execute_wrapper(time_of):
+        call()
+    spent = time.process_time() + server_seconds(connection) - begin
+    return spent * 1e3, longest * 1e3
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.results", description=__doc__)
+    parser.add_argument("votes", type=int, nargs="*", default=[10_000, 100_000])
+    main(tuple(parser.parse_args().votes))
