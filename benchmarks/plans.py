@@ -1,8 +1,7 @@
-"""What the statements of the hot path read, as PostgreSQL counts it, beside the study's size.
+"""What statements read, as PostgreSQL counts it: rows that scans look at, and pages.
 
-`python -m benchmarks plans` fills two studies, the second ten times as large, of which people have
-judged half, runs each statement of a judgment and of a page under EXPLAIN (ANALYZE, BUFFERS), and
-fails where the rows or pages that one reads grow with the study.
+Every statement that runs within `reads()` is run under EXPLAIN (ANALYZE, BUFFERS) too.
+tests/benchmarks/test_plans.py compares a judgment's in a small and in a large study.
 """
 
 import json
