@@ -293,8 +293,12 @@ def writes() -> int:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            """SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_xact_user_tables
-               WHERE relname NOT IN ('django_session', 'django_migrations')"""
+            # Three times as quick as the view pg_stat_xact_user_tables, and asked 60,000 times.
+            """SELECT sum(pg_stat_get_xact_tuples_inserted(oid)
+                          + pg_stat_get_xact_tuples_updated(oid)
+                          + pg_stat_get_xact_tuples_deleted(oid))
+               FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+               AND relname NOT IN ('django_session', 'django_migrations')"""
         )
         return cursor.fetchone()[0]
 

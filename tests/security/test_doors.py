@@ -122,6 +122,26 @@ def test_guessing_a_password_ends_soon_from_any_address_and_for_the_right_one_to
     assert "_auth_user_id" not in client.session
 
 
+@pytest.mark.parametrize(("proxies", "counted"), [(0, "peer"), (1, "last"), (2, "second last")])
+def test_guessing_is_counted_by_the_address_that_our_own_proxies_saw(
+    client, cast, settings, proxies, counted
+):
+    """Of X-Forwarded-For only what our proxies wrote is believed, the rest is the visitor's own."""
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = proxies
+
+    def guess(number: int, address: str) -> int:
+        chain = [f"10.9.0.{number}", address, *["10.0.0.1"] * (proxies - 1)]
+        # Another account each time: the limit of an account does not hold yet.
+        data = {"login": f"nobody{number}@example.org", "password": "guess"}
+        forwarded = {"X-Forwarded-For": ", ".join(chain)}
+        return client.post(LOGIN, data, headers=forwarded, REMOTE_ADDR="10.0.0.1").status_code
+
+    statuses = [guess(number, "192.0.2.7") for number in range(60)]
+    assert statuses.index(429) >= 10
+    assert set(statuses[statuses.index(429) :]) == {429}
+    assert guess(99, "192.0.2.8") == (200 if proxies else 429), counted
+
+
 def test_asking_for_resets_ends_soon(client, ann):
     statuses = [client.post(RESET, {"email": ann.email}).status_code for _ in range(25)]
     assert 429 in statuses
