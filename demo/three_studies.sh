@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All three studies from seeds to checked releases, with commands and the API alone, on an
 # installation of their own in a temporary folder and a scripted model server. Exit 0: all is well.
-# RELEASES=DIR keeps the releases there.
+# RELEASES=DIR keeps the releases there; PICTURES=docs/images takes the pictures of the docs anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -115,6 +115,13 @@ people judge demo-own <"$folder/owners"
 people gold demo-own <"$folder/owners"
 attune release demo-own --layout bespoke --out "$releases/bespoke"
 attune check_release "$releases/bespoke"
+
+if [ -n "${PICTURES:-}" ]; then
+    step "Pictures"
+    attune load_demo
+    attune add_member demo "${raters[0]}" --role annotator --consented
+    "$python" -m demo.three_studies.pictures "$PICTURES"
+fi
 
 step "What must be there"
 "$python" $seeds/expect.py "$releases" "$folder"
