@@ -92,6 +92,9 @@ class BatchBody(serializers.Serializer):
     mixed = serializers.BooleanField(
         default=False, help_text="Items in a random order, instead of query by query."
     )
+    control = serializers.BooleanField(
+        default=False, help_text="One answer of each item is generic, a hidden control."
+    )
     dry_run = serializers.BooleanField(
         default=False, help_text="Answer what would be opened (200), and open nothing."
     )
@@ -101,7 +104,8 @@ class BatchBody(serializers.Serializer):
         data = self.validated_data
         names = ("queries", "personas", "strategies", "languages")
         lists = {name: tuple(data[name]) for name in names}
-        return Scope(**lists, number=data.get("number"), mixed=data["mixed"], again=data["again"])
+        plain = {name: data[name] for name in ("mixed", "again", "control")}
+        return Scope(**lists, number=data.get("number"), **plain)
 
 
 def create_study(request) -> Response:

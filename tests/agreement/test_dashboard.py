@@ -23,8 +23,11 @@ from annotation.agreement import recompute, task_votes
 from annotation.agreement.figures import dashboard
 from annotation.agreement.figures.dashboard import FIGURES, Board
 from annotation.agreement.models import StoredVotes
+from annotation.candidates.models import Candidate
 from annotation.judging.models import Item, Selection
 
+# What these votes say nothing of: no two models are compared, and no answer is generic.
+ALONE = ("models", "model_wins", "control")
 VOTES = {"Ann": "1121", "Bo": "1122", "Chen": "122"}
 SECONDS = {"Ann": 10, "Bo": 20, "Chen": 30}
 SHOWN = {"Ann": [1, 2], "Bo": [2, 1], "Chen": [2, 1]}
@@ -147,6 +150,21 @@ def test_a_strategys_share_is_the_mean_over_its_items(board):
     assert second[3] == pytest.approx(1 - first[3])
 
 
+def test_a_control_is_the_generic_answer_and_its_share_is_told_for_all_and_for_each(judged, cast):
+    Candidate.objects.filter(strategy="A2").update(strategy="A3")
+    board = Board(judged, judged.tasks.get(name="better"))
+    figure = board.figure("control")
+    (_all, items, votes, share, *_limits), *each = figure.rows
+    assert (items, votes, share) == (4, 11, pytest.approx((0 + 1 / 3 + 1 + 1 / 2) / 4))
+    name = workers(board, cast)
+    rows = {row[0]: row[1:4] for row in each}
+    assert rows[name["Ann"]] == (4, 4, 0.25)
+    assert rows[name["Bo"]] == (4, 4, 0.5)
+    assert rows[name["Chen"]] == (3, 3, pytest.approx(2 / 3))
+    assert figure.lead.startswith("1 of 3 annotators preferred it in more than half")
+    assert (figure.votes, figure.items) == (11, 4)
+
+
 def test_strengths_are_those_of_the_votes_with_the_side_taken_off(board):
     # A1 wins 3 of 4 when shown first and 3 of 7 when not: two equations for two unknowns.
     rows = {row[0]: row[2] for row in board.figure("strategies").rows}
@@ -250,7 +268,7 @@ def test_one_vote_gives_values_or_reasons_and_never_an_error(cast, tea):
     reasons = {key for key, one in figures.items() if one.reason}
     # Of the two answers' strategies A1 and A2 one has won: that can be ranked, with care.
     waiting = {"agreement", "patterns", "tiers", "matrix", "sides", "seconds"}
-    assert reasons == waiting | {"models", "model_wins"}
+    assert reasons == waiting | set(ALONE)
     assert "Regularised" in figures["strategies"].lead
     assert not any("nan" in str(one.rows) for one in figures.values())
 
@@ -262,10 +280,10 @@ def test_the_page_draws_every_figure_with_its_table_and_download(judged, page):
     recompute.recompute(judged, "better")
     html = page("results/better/").content.decode()
     drawn = re.findall(r'<svg class="chart" role="img" [^>]*aria-labelledby="(\w+)-name', html)
-    # No two models are compared, and signs are a table.
-    assert drawn == [key for key in FIGURES if key not in ("models", "model_wins", "flags")]
+    # Signs are a table.
+    assert drawn == [key for key in FIGURES if key not in (*ALONE, "flags")]
     links = re.findall(r"\?format=csv&amp;chart=(\w+)", html)
-    assert links == ["agreement", *(key for key in FIGURES if key not in ("models", "model_wins"))]
+    assert links == ["agreement", *(key for key in FIGURES if key not in ALONE)]
     assert re.findall(r"/figures/(\w+)\.png", html) == drawn
     assert html.count('<text x="0%" y="12" text-anchor="start" class="axis">') == len(drawn)
     assert "style=" not in html

@@ -1,6 +1,7 @@
 """Whoever judges sees the answers and nothing that tells where they come from."""
 
 import itertools
+import json
 import re
 from collections import Counter
 from uuid import uuid4
@@ -10,9 +11,15 @@ from django.urls import reverse
 from scipy.stats import chisquare
 
 from annotation.candidates.models import Candidate
+from annotation.core.errors import DomainError
+from annotation.evaluation import raters
 from annotation.judging import ordering
-from annotation.judging.models import Slot
+from annotation.judging.batches.open import open_batch
+from annotation.judging.kinds import kind_of
+from annotation.judging.kinds.planning import Scope
+from annotation.judging.models import Item, Slot
 from annotation.judging.work import queue, submit
+from annotation.studies.models import TaskDefinition
 
 CANARIES = {
     "model": "secret-model-7b",
@@ -133,6 +140,78 @@ def test_the_pages_of_two_items_differ_in_the_answers_alone(cast, tea, login):
         page = re.sub(r'<a class="last".*</a>', "", page)
         pages.append(re.sub(r"Answer \d(?=<)|\d of \d judged", "", page))
     assert pages[0] == pages[1]
+
+
+@pytest.fixture
+def controlled(cast, tea):
+    """A task of three answers, one of them a generic control, that hides fields of the persona."""
+    profile = {
+        "Demographics": {"Age": "canary-age", "Career_Information": "baker"},
+        "Preference": {"Travel": {"Leisure_Travel": "canary-travel"}, "Social": "choirs"},
+    }
+    persona = cast.persona(tea, **profile)
+    cast.candidates(cast.query(tea, "q1", persona), 5)
+    task = cast.task(tea, "best", options=3, hidden=["Demographics.Age", "Preference.Travel"])
+    open_batch(tea, task, scope=Scope(control=True))
+    return tea
+
+
+def test_neither_hidden_fields_nor_the_control_show_on_the_page_in_the_api_or_to_models(
+    controlled, cast, login
+):
+    """What is shown stays the same, to the byte, whichever answer is the control."""
+    ann = cast.person("Ann")
+    client = login(ann)
+    options = list(Item.objects.get().options.values_list("candidate", flat=True))
+    shown = set()
+    for control in options:
+        Candidate.objects.filter(pk__in=options).update(strategy="A1", model="large", urls=["x"])
+        Candidate.objects.filter(pk=control).update(strategy="A3", model="small", urls=[])
+        page = client.get(reverse("judge", args=["tea"])).content.decode()
+        page = re.sub(
+            r'(csrfmiddlewaretoken" value="|nonce[^"]*"|"X-CSRFToken": ")\w+', r"\1", page
+        )
+        claimed = client.post(reverse("api-claim", args=["tea"]), content_type="application/json")
+        given = {key: value for key, value in claimed.json().items() if key != "lease_expires_at"}
+        asked = [
+            question.messages()
+            for question in raters.questions(raters.units(controlled, "best", "rater"))
+        ]
+        assert len(asked) == 2
+        shown.add((page, json.dumps(given), json.dumps(asked)))
+    assert len(shown) == 1
+    everything = "".join(shown.pop())
+    assert "baker" in everything
+    assert "choirs" in everything
+    for hidden in ("canary-age", "canary-travel", "Leisure", "Demographics.Age", "A3", "generic"):
+        assert hidden not in everything
+
+
+@pytest.mark.parametrize(
+    ("strategies", "items"), [(["A1", "A2", "A3"], 1), (["A1", "A2"], 0), (["A3"], 0)]
+)
+@pytest.mark.parametrize("options", [2, 3])
+def test_a_control_stands_alone_among_the_other_answers(cast, tea, strategies, items, options):
+    answers = cast.candidates(cast.query(tea, "q1", cast.persona(tea)), len(strategies) * 2)
+    for answer, strategy in zip(answers, strategies * 2, strict=True):
+        Candidate.objects.filter(pk=answer.pk).update(strategy=strategy)
+    task = cast.task(tea, "best", options=options)
+    if not items:
+        with pytest.raises(DomainError, match="No query has a generic answer"):
+            open_batch(tea, task, scope=Scope(control=True))
+        return
+    open_batch(tea, task, scope=Scope(control=True))
+    (item,) = Item.objects.all()
+    shown = sorted(item.options.values_list("candidate__strategy", flat=True))
+    assert (shown.count("A3"), len(shown)) == (1, options)
+
+
+def test_a_task_that_compares_nothing_takes_no_control(tea):
+    task = TaskDefinition.objects.create(
+        study=tea, name="rank", kind="ranking", config=kind_of("ranking").check_config({})
+    )
+    with pytest.raises(DomainError, match="compares no answers"):
+        open_batch(tea, task, scope=Scope(control=True))
 
 
 @pytest.mark.parametrize("options", [2, 3])

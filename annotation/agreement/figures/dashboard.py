@@ -15,6 +15,7 @@ from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.intervals import clopper_pearson
 from annotation.agreement.task_votes import MOST_RATERS, TaskVotes
 from annotation.agreement.tiers.rules import TIERS
+from annotation.candidates.strategies import GENERIC
 from annotation.core import charts
 from annotation.core.charts import Dot
 
@@ -170,6 +171,15 @@ def _words_of_votes() -> dict[str, tuple]:
             _("Share of votes by strategy"),
             _("How often an answer of each strategy was chosen where it was offered."),
             _("The mean over items of the share of their votes, with the t-interval over items."),
+        ),
+        "control": (
+            _("Generic answers preferred"),
+            _("Share of votes for the generic answer where it stood among others, unmarked."),
+            _(
+                "All: the mean over items of the share of their votes, with the t-interval over "
+                "items. Each annotator: the exact binomial interval. Generic are the answers to "
+                "the question alone."
+            ),
         ),
         "strategies": (
             _("Strategies ranked"),
@@ -472,6 +482,52 @@ def wins(board, about) -> dict:
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
+def control(board, about) -> dict:
+    """How often annotators preferred a generic answer to the others of an item."""
+    rows, (names, codes) = board.rows, board.origins["strategies"]
+    generic = np.isin(codes, [code for code, name in enumerate(names) if name in GENERIC])
+    offering = generic.any(axis=1) & ((codes >= 0) & ~generic).any(axis=1)
+    if not offering.any():
+        return {"reason": _("No item has a generic answer among others.")}
+    won, workers = _controls_of(rows, generic, offering)
+    item = rows.item[offering[rows.item]]
+    by_item = np.zeros((len(rows.items), 2), dtype=int)
+    np.add.at(by_item, (item, np.where(won, 0, 1)), 1)
+    share = kappas.mean_share(kappas.patterns_of(by_item[offering]), 0)
+    table = [(_("All"), int(offering.sum()), len(won), share.value, share.low, share.high)]
+    more = 0
+    for worker in np.unique(workers):
+        own = workers == worker
+        chosen, given = int(won[own].sum()), int(own.sum())
+        more += chosen * 2 > given
+        exact = clopper_pearson(chosen, given)
+        items = len(np.unique(item[own]))
+        table.append((rows.workers[worker], items, given, exact.value, exact.low, exact.high))
+    annotators = len(table) - 1
+    lead = _("%(n)d of %(all)d annotators preferred it in more than half of their votes.")
+    lead = lead % {"n": more, "all": annotators}
+    marks = [Dot(row[0], *row[3:6]) for row in table[: MOST_RATERS + 1]]
+    axes = (_("Share of votes"), _("Annotator"))
+    svg = charts.dots("control", about["title"], lead, marks, axes=axes)
+    header = (_("Annotator"), _("Items"), _("Votes"), _("Share of votes"), _("low"), _("high"))
+    return {
+        "header": header,
+        "rows": table,
+        "votes": len(won),
+        "items": table[0][1],
+        "svg": svg,
+        "lead": f"{lead} {about['lead']}",
+    }
+
+
+def _controls_of(rows, generic, offering) -> tuple[np.ndarray, np.ndarray]:
+    """Of each vote on an item that offers a control: whether it won, and whose vote it is."""
+    among = offering[rows.item]
+    item, number = rows.item[among], rows.number[among]
+    won = (number > 0) & generic[item, np.maximum(number - 1, 0)]
+    return won, rows.worker[among]
+
+
 def comparisons(board, names: str) -> dict | None:
     """Votes on pairs of different ``names`` ("strategies" or "models"); None without any.
 
@@ -616,6 +672,7 @@ FIGURES = {
     "matrix": matrix,
     "sides": sides,
     "wins": wins,
+    "control": control,
     "strategies": ranking,
     "models": ranking,
     "strategy_wins": win_matrix,

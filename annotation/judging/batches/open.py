@@ -44,6 +44,11 @@ def open_batch(
         raise Conflict(
             _("The study has changed since: look at the batch once more."), code="changed"
         )
+    if not rows and scope.control:
+        raise DomainError(
+            _("No query has a generic answer (A3) beside others that are not compared yet."),
+            code="no_control",
+        )
     if not rows and (lacking := kind_of(task.kind).lacking(study, task, scope)):
         raise DomainError(lacking.sentence, code="lacking")
     rows = [{"overlap": overlap or task.overlap} | row for row in rows]
@@ -52,7 +57,13 @@ def open_batch(
 
 def planned(study, task: TaskDefinition, scope: Scope = EVERYTHING) -> list[dict]:
     """The rows of the items that a batch of ``task`` would hold."""
-    rows = kind_of(task.kind).plan(study, task, scope)
+    kind = kind_of(task.kind)
+    if scope.control and not kind.takes_control(task.config):
+        raise DomainError(
+            _("This task compares no answers to a query, so it can hide no control among them."),
+            code="control",
+        )
+    rows = kind.plan(study, task, scope)
     if scope.mixed:
         rows = ordering.mixed(sorted(rows, key=lambda row: row["external_id"]), task.name)
     return list(islice(rows, scope.number))

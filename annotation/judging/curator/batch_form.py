@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
 
@@ -55,6 +56,10 @@ class BatchForm(forms.Form):
         label=gettext_lazy("Also queries that have items: further pairs and new answers"),
         required=False,
     )
+    control = forms.BooleanField(
+        label=gettext_lazy("One answer of each item is a generic one: a hidden control"),
+        required=False,
+    )
     overlap = forms.IntegerField(
         label=gettext_lazy("Judgments an item"),
         min_value=1,
@@ -67,6 +72,8 @@ class BatchForm(forms.Form):
         self.study = study
         self._offer("strategies", study.candidates.values_list("strategy", flat=True))
         self._offer("languages", study.queries.values_list("language", flat=True))
+        if not kind_of(task.kind).takes_control(task.config):
+            del self.fields["control"]
         self.fields["overlap"].widget.attrs["placeholder"] = task.overlap
         if task.config.get("owner_only"):
             del self.fields["overlap"]
@@ -96,7 +103,8 @@ class BatchForm(forms.Form):
     def scope(self) -> Scope:
         data = self.cleaned_data
         lists = ("queries", "personas", "strategies", "languages")
-        plain = {"number": data["number"], "mixed": data["mixed"], "again": data["again"]}
+        plain = {name: data[name] for name in ("number", "mixed", "again")}
+        plain["control"] = data.get("control", False)
         return Scope(**plain, **{name: tuple(data.get(name) or ()) for name in lists})
 
     @property

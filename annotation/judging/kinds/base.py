@@ -223,6 +223,10 @@ class Kind(Protocol[A, B, L]):
 
     # Stored answers
 
+    def takes_control(self, config: Config) -> bool:
+        """Whether a generic answer can be hidden among the answers of its items."""
+        return False
+
     @property
     def relation(self) -> str:
         """The name under which a Judgment reaches its row of MODEL."""

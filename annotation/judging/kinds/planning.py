@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 
 from annotation.candidates.models import Candidate
+from annotation.candidates.strategies import GENERIC
 from annotation.judging import ordering
 from annotation.judging.tables import Item, ItemOption
 from annotation.personas.models import Attribute
@@ -21,6 +22,7 @@ class Scope:
     ``number`` is the most items that it opens. ``mixed``: items come in a random order that is
     always the same for the same items, instead of the order of their queries. ``again``: queries
     that have items are planned once more, for pairs and answers that are in none of them.
+    ``control``: exactly one of the answers of each item is a generic one, a hidden control.
     """
 
     queries: tuple[str, ...] = ()
@@ -30,6 +32,7 @@ class Scope:
     number: int | None = None
     mixed: bool = False
     again: bool = False
+    control: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,10 @@ def compared(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]
         sets = shown.get(query.pk, [])
         if sets and task.config["options"] != 2:
             continue  # of three answers one ground truth comes: there is no second set
-        rows = _sets_of(query, candidates, task, sets)
+        if scope.control:
+            rows = _controlled(query, candidates, task, sets)
+        else:
+            rows = _sets_of(query, candidates, task, sets)
         for number, options in enumerate(rows, start=len(sets) + 1):
             yield row(task, query, number, options)
 
@@ -188,6 +194,24 @@ def _sets_of(
         return [pair for pair in every if set(pair) not in shown][:wanted]
     for answers in _sets(candidates):
         if triple := ordering.triple(*_ids_and_texts(answers[:3]), seed):
+            return [triple]
+    return []
+
+
+def _controlled(
+    query: Query, candidates: list[Candidate], task: TaskDefinition, shown: Collection[set]
+) -> list[tuple]:
+    """As ``_sets_of``, of sets in which exactly one answer is generic."""
+    generic = {answer.pk for answer in candidates if answer.strategy in GENERIC}
+    seed = f"{task.name}/{query.pk}"
+    if task.config["options"] == 2:
+        every = ordering.pairs(*_ids_and_texts(candidates), len(candidates) ** 2, seed)
+        pairs = [pair for pair in every if len(generic & set(pair)) == 1 and set(pair) not in shown]
+        return pairs[: task.config["pairs_per_query"]]
+    controls = [answer for answer in candidates if answer.pk in generic]
+    for others in _sets([answer for answer in candidates if answer.pk not in generic]):
+        triple = ordering.triple(*_ids_and_texts([*others[:2], *controls[:1]]), seed)
+        if triple and len(others) > 1 and controls:
             return [triple]
     return []
 

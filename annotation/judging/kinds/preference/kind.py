@@ -104,6 +104,9 @@ class PreferenceKind(base.Kind[Answer, PreferenceBody, str]):
             return personalised.plan(study, task, scope)
         return planning.compared(study, task, scope)
 
+    def takes_control(self, config: Config) -> bool:
+        return not config.get("attribute")  # one of its answers is generic in any case
+
     def lacking(
         self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING
     ) -> Lacking | None:

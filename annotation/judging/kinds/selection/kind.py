@@ -75,6 +75,9 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.compared(study, task, scope)
 
+    def takes_control(self, config: Config) -> bool:
+        return True
+
     def labels(self, config: Config) -> list[str]:
         numbers = [str(number) for number in range(1, config["options"] + 1)]
         return numbers + [name for name in SPECIAL if config[name]]

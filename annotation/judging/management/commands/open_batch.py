@@ -48,6 +48,11 @@ class Command(BaseCommand):
             "--mixed", action="store_true", help="in a random order, instead of query by query"
         )
         parser.add_argument(
+            "--control",
+            action="store_true",
+            help="one answer of each item is generic, a hidden control",
+        )
+        parser.add_argument(
             "--dry-run", action="store_true", help="print what would be opened, and open nothing"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -67,11 +72,13 @@ class Command(BaseCommand):
             number=options["number"],
             mixed=options["mixed"],
             again=options["again"],
+            control=options["control"],
         )
-        if options["dry_run"]:
-            self._dry_run(summary_of(target, newest, overlap=overlap, scope=scope), options["json"])
-            return
         try:
+            if options["dry_run"]:
+                summary = summary_of(target, newest, overlap=overlap, scope=scope)
+                self._dry_run(summary, options["json"])
+                return
             batch = open_batch(target, newest, overlap=overlap, scope=scope)
         except DomainError as error:
             raise CommandError(error.sentence) from error
