@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from django.apps import apps
 from django.db import connection, models
 
+from annotation.core.embed import DIMENSIONS
+
 # Written by the code and compared by it, or part of an address.
 OURS = {
     "accounts.ApiToken": {"digest", "hint"},
@@ -86,6 +88,35 @@ def fill(texts: list[str], start: int = 0) -> dict[str, int]:
             if values is not None:
                 written[f"{model._meta.label}.{field.name}"] = _update(model, field, values)
     return written
+
+
+def furnish(world) -> None:
+    """Rows of the tables that a world of tests.security.conftest leaves empty."""
+    study, mine, person = world.tea, world.mine, world.users["site"]
+    query, persona, item = mine.query, mine.persona, world.bo_slot.item
+    attribute = persona.attributes.create(external_id="a1", text="x", model="m")
+    attribute.evidence.create(messages=[{"role": "user", "text": "x"}])
+    study.conversations.create(
+        persona=persona, provider="wildchat", external_id="c", speaker="s", language="l", turns=1,
+        opening="o", messages=[{"role": "user", "text": "x"}], embedding=[0.0] * DIMENSIONS,
+    )  # fmt: skip
+    for asked in (query, mine.owner_queries):
+        asked.gold_responses.create(text="x").claims.create(number=1, text="x", model="m")
+        asked.rubrics.create(text="x", model="m")
+    shared = {"endpoint": "e", "model": "m", "request_id": "r", "template": "persona-1"}
+    proposal = study.proposals.create(
+        step="persona", run=mine.run, number=1, persona=persona, status="done", text="x", **shared
+    )
+    proposal.opinions.create(reviewer=person, accepts=False, reason="x")
+    study.prompt_templates.create(name="persona", version=1, system="x", user="x")
+    mine.candidate.aspect_scores.create(aspect="a", score=1, source="s")
+    study.documents.create(external_id="d", title="t", url="https://example.org/", text="x")
+    study.document_files.create(by=person, name="n", size=1, status="done", skipped=["x"])
+    mine.data_import.faults.create(line=1, reason="x")
+    study.import_recipes.create(name="n", mapping={})
+    item.verdicts.create(model="m", label="1")
+    mine.slot.drafts.create(annotator=mine.slot.annotator, data={"reason": ["x"]})
+    study.bonus_notes.create(annotator=mine.slot.annotator, by=person, text="x")
 
 
 def _never_ending(text: str) -> tuple:
