@@ -116,6 +116,7 @@ def visit(hostile, open_page, live_server):
     def go(role, address):
         if role not in opened:
             page = opened[role] = open_page()
+            page.set_default_navigation_timeout(120_000)  # 700 texts in every field take a while
             page.on("dialog", lambda dialog: (ran.append(dialog.message), dialog.dismiss()))
             if role != "anonymous":
                 cookie = {"name": site.SESSION_COOKIE_NAME, "value": hostile.sessions[role]}
