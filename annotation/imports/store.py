@@ -32,6 +32,8 @@ from annotation.queries.models import Query
 from annotation.studies.models import Study, TaskDefinition
 
 CHUNK = 2_000
+# From so many rows on, joins read what the study has once instead of looking up row by row.
+MANY = 500
 # Judgments of an item of a new task that brings no votes of its own.
 OVERLAP = 3
 FAULTS_LIMIT = 100_000
@@ -164,6 +166,9 @@ class _Storing:
                 [_staged_vote(line, row, vote) for line, row in good for vote in row.votes],
             )
         self.run("ANALYZE import_row (line, persona, query, item), import_vote (line, item)")
+        # Rows of this transaction are not in the statistics: the planner takes the study for an
+        # empty one, and the nested loops it chooses then compare every row with every other.
+        self.joined_by_loops(read < MANY)
 
     def shaped(self, rows: Rows) -> Iterator[tuple[int, Row | None]]:
         """Line and row; None in place of a row that is faulty."""
@@ -207,6 +212,7 @@ class _Storing:
                AND i.external_id IN (SELECT item FROM import_row WHERE item <> '')"""
         )
         counts |= {"votes": 0, "scores": 0, "workers": 0}
+        self.joined_by_loops(True)
         if self.mapping.votes:
             counts |= votes.store(self.study, self.faults.add, self.check, signed=self.seen.low < 0)
         self.faults.rows.sort()
@@ -459,18 +465,27 @@ class _Storing:
     def check_same(self) -> None:
         """Refuse rows whose item, under this id, has other answers."""
         self.reject(
-            """DELETE FROM import_row s USING judging_item i
-               WHERE i.study_id = %(study)s AND i.external_id = s.item AND s.answers <> '{}'
+            """DELETE FROM import_row s USING (
+                   SELECT i.external_id, array_agg(c.external_id::text ORDER BY c.external_id) names
+                   FROM judging_item i JOIN judging_itemoption o ON o.item_id = i.id
+                   JOIN candidates_candidate c ON c.id = o.candidate_id
+                   WHERE i.study_id = %(study)s AND i.external_id IN (
+                       SELECT item FROM import_row r
+                       WHERE NOT EXISTS (SELECT 1 FROM import_item n WHERE n.line = r.line))
+                   GROUP BY i.id
+               ) i
+               WHERE i.external_id = s.item AND s.answers <> '{}'
                AND NOT EXISTS (SELECT 1 FROM import_item n WHERE n.line = s.line)
-               AND (SELECT array_agg(a ORDER BY a) FROM unnest(s.answers) a) <> (
-                   SELECT array_agg(c.external_id::text ORDER BY c.external_id)
-                   FROM judging_itemoption o JOIN candidates_candidate c ON c.id = o.candidate_id
-                   WHERE o.item_id = i.id)
+               AND (SELECT array_agg(a ORDER BY a) FROM unnest(s.answers) a) <> i.names
                RETURNING s.line, s.item""",
             lambda name: _("the study has another item “%s”: give this one its own id") % name[:80],
         )
 
     # Statements
+
+    def joined_by_loops(self, allowed: bool) -> None:
+        """Whether joins may be nested loops, until the transaction ends."""
+        self.run(f"SET LOCAL enable_nestloop = {'on' if allowed else 'off'}")
 
     def run(self, statement: str, values: dict | None = None) -> None:
         self.check(0)
@@ -516,20 +531,26 @@ def _staged(line: int, row: Row) -> tuple:
         row.type,
         row.scenario,
         row.language,
-        [answer.id for answer in row.answers],
-        [answer.text for answer in row.answers],
-        [answer.model for answer in row.answers],
-        [answer.strategy for answer in row.answers],
+        _array(answer.id for answer in row.answers),
+        _array(answer.text for answer in row.answers),
+        _array(answer.model for answer in row.answers),
+        _array(answer.strategy for answer in row.answers),
         row.item,
         row.model,
     )
+
+
+def _array(texts: Iterable[str]) -> str:
+    """PostgreSQL's text of an array: several times as fast as the driver's."""
+    escaped = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+    return "{" + ",".join([f'"{text}"' for text in escaped]) + "}"
 
 
 def _staged_vote(line: int, row: Row, vote: shape.Vote) -> tuple:
     return (
         line,
         row.item,
-        [answer.id for answer in row.answers],
+        _array(answer.id for answer in row.answers),
         vote.worker,
         vote.label,
         Jsonb(vote.scores),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from annotation.candidates.models import Candidate
 from annotation.judging.models import Item, Judgment, Slot
@@ -402,3 +403,49 @@ def test_orders_of_answers_are_rankings(bring):
     assert (report["items"], report["votes"], report["rejected"]) == (1, 1, [])
     places = Judgment.objects.get().ranking.ranked.order_by("option__number")
     assert list(places.values_list("place", flat=True)) == [2, 1, 2]
+
+
+def test_an_import_keeps_no_other_import_waiting_for_statistics(bring):
+    bring("id,prompt,answer_a,answer_b,winner,judge\ni1,What is tea?,A leaf.,A drink.,a,Ann\n")
+    with connection.cursor() as cursor:
+        # What ANALYZE locks until the end of a transaction; this test is still in it.
+        cursor.execute(
+            """SELECT relation::regclass FROM pg_locks WHERE pid = pg_backend_pid()
+               AND mode = 'ShareUpdateExclusiveLock'
+               AND relation::regclass::text LIKE 'judging_%'"""
+        )
+        assert cursor.fetchall() == []
+
+
+def test_rows_of_one_id_with_other_answers_are_faults_in_the_file_and_in_a_later_one(bring):
+    header = "id,prompt,answer_a,answer_b\n"
+    report = bring(f"{header}i1,What is tea?,A leaf.,A drink.\ni1,What is tea?,A leaf.,No.\n")
+    assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [3])
+    report = bring(f"{header}i1,What is tea?,A drink.,A leaf.\n")
+    assert (report["items"], report["rejected"]) == (1, [])
+    report = bring(f"{header}i1,What is tea?,A drink.,Two.\ni2,What is tea?,A,B\n")
+    assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [2])
+
+
+def test_many_rows_are_joined_without_loops_over_what_the_statistics_do_not_know(
+    bring, monkeypatch
+):
+    monkeypatch.setattr("annotation.imports.store.MANY", 2)
+    settings = []
+    monkeypatch.setattr(
+        "annotation.imports.store._Storing.check_same",
+        lambda self: settings.append(self.scalar("SELECT current_setting('enable_nestloop')")),
+    )
+    rows = "".join(f"i{n},What is {n}?,A,B\n" for n in range(3))
+    bring("id,prompt,answer_a,answer_b\n" + rows)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('enable_nestloop')")
+        assert (settings, cursor.fetchone()[0]) == (["off"], "on")
+
+
+def test_answers_come_in_exactly_as_they_were(bring):
+    texts = ['a "b" \\ {c}, \\n\nd\t', "NULL", "{}", "\\", '"']
+    rows = [{"id": f"i{n}", "prompt": "What?", "answer": text} for n, text in enumerate(texts)]
+    bring(rows, name="mine.jsonl")
+    stored = Candidate.objects.order_by("query__external_id").values_list("text", flat=True)
+    assert list(stored) == texts

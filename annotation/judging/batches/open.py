@@ -1,6 +1,7 @@
 """Open batches: make items, number them, and insert their slots."""
 
 import hashlib
+from functools import partial
 from itertools import islice
 
 from django.db import connection, transaction
@@ -199,5 +200,7 @@ def insert_slots(batch: Batch, bound: bool = False) -> None:
                WHERE i.batch_id = %(batch)s""",
             {"batch": batch.pk, "bound": bound},
         )
-    # The hand-out reads these tables at once; the planner must not take them for empty.
-    sql.analyze(Slot, Item, ItemOption, Batch, Candidate, TaskDefinition, Study, Membership)
+    # The hand-out reads these tables at once; the planner must not take them for empty. After the
+    # commit: until its transaction ends, ANALYZE keeps that of every other import waiting.
+    tables = (Slot, Item, ItemOption, Batch, Candidate, TaskDefinition, Study, Membership)
+    transaction.on_commit(partial(sql.analyze, *tables), robust=True)

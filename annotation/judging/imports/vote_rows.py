@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 
 from django.contrib.auth.hashers import make_password
 from django.db import connection, transaction
@@ -46,7 +47,9 @@ def import_votes(study, path, progress: Callable = silent) -> dict:
                 good.append((line, vote))
         rejected += votes.store(good)
     votes.count()
-    sql.analyze(Slot, Judgment, Selection, Desk, User)
+    # Until its transaction ends, ANALYZE keeps that of every other import waiting.
+    tables = (Slot, Judgment, Selection, Desk, User)
+    transaction.on_commit(partial(sql.analyze, *tables), robust=True)
     rejected.sort(key=lambda row: row["line"])
     items, workers = {item for item, _ in votes.stored}, {who for _, who in votes.stored}
     return {
