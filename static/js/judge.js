@@ -365,6 +365,9 @@
     });
   });
 
+  // A link to what was written about the item.
+  if (location.hash === "#about-item") document.getElementById("about-item")?.showPopover();
+
   Object.assign(Attune, { act, words, form, panes, show, button, told });
   document.addEventListener("DOMContentLoaded", shown);
 })();

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser import keyboard
 from tests.browser.test_whole_path import (
     MINUTES,
     PASSWORD,
@@ -211,10 +212,18 @@ def release(page, server, folder: Path, number: int) -> Path:  # noqa: F811
 # --- The annotator ---------------------------------------------------------------------------
 
 
+def by_keys(page, name: str):
+    """Press a button or a link of the page's main part by keyboard."""
+    main = page.locator("main")
+    button = main.get_by_role("button", name=name, exact=True)
+    keyboard.press(button.or_(main.get_by_role("link", name=name, exact=True)).first)
+
+
 def bring_history(page):
+    """By keyboard alone, as all until the first own query."""
     page.goto("/history/uploads/")
-    page.get_by_label("Your export").set_input_files(exports())
-    press(page, "Send")
+    keyboard.attach(page.get_by_label("Your export"), exports())
+    by_keys(page, "Send")
     for counts in FILES.values():
         card = page.locator("#uploads article", has_text=counts)
         expect(card).to_contain_text("imported", timeout=2 * MINUTES)
@@ -223,44 +232,44 @@ def bring_history(page):
 
 def decide(page):
     """Keep the chat about trains as others would see it and the searches; drop the quarrel."""
-    page.get_by_role("link", name="Sessions", exact=True).click()
-    page.get_by_role("link", name="By night to the sea").click()
+    by_keys(page, "Sessions")
+    keyboard.press(page.get_by_role("link", name="By night to the sea"))
     expect(page.locator("mark")).to_have_text(SECRET)
-    page.get_by_role("link", name="As others would see it").click()
+    by_keys(page, "As others would see it")
     expect(page.locator("main")).to_contain_text("Write to [EMAIL_1].")
     expect(page.locator("main")).not_to_contain_text(SECRET)
-    page.goto("/history/")
-    page.get_by_label("all", exact=False).last.check()
-    press(page, "Keep")
+    by_keys(page, "Your history")
+    keyboard.tick(page.get_by_label("all", exact=False).last)
+    by_keys(page, "Keep")
     # Many at once are asked about, with what is still unread.
-    page.get_by_role("button", name=re.compile(r"^Keep \d+ sessions?$")).click()
-    page.get_by_role("link", name="A quarrel").click()
-    press(page, "Drop d")
-    page.goto("/history/consent/")
+    keyboard.press(page.get_by_role("button", name=re.compile(r"^Keep \d+ sessions?$")))
+    keyboard.press(page.get_by_role("link", name="A quarrel"))
+    by_keys(page, "Drop d")
+    by_keys(page, "Consent and erasing")
     for allowed in range(1, 4):
-        page.get_by_role("button", name="Allow", exact=True).first.click()
+        by_keys(page, "Allow")
         expect(page.get_by_role("button", name="Take it back")).to_have_count(allowed)
 
 
 def write_queries(page):
     page.goto("/")
-    page.get_by_role("link", name="Your queries", exact=True).click()
+    by_keys(page, "Your queries")
     for text, need in QUERIES.items():
-        press(page, "Write a query")
-        page.get_by_label("Your question, in few words").press_sequentially(text)
-        page.get_by_label("What do you really want to know?").fill(need)
+        by_keys(page, "Write a query")
+        keyboard.write(page.get_by_label("Your question, in few words"), text)
+        keyboard.write(page.get_by_label("What do you really want to know?"), need)
         expect(page.get_by_text("Saved.", exact=True)).to_be_visible()
         page.reload()
         expect(page.get_by_label("Your question, in few words")).to_have_value(text)
         expect(page.get_by_label("What do you really want to know?")).to_have_value(need)
-        page.get_by_label("Find in what you keep").press_sequentially("night train")
-        page.locator("#hits").get_by_label("By night to the sea").check()
+        keyboard.write(page.get_by_label("Find in what you keep"), "night train")
+        keyboard.tick(page.locator("#hits").get_by_label("By night to the sea"))
         # What is picked stays, above what the next words find.
-        page.get_by_label("Find in what you keep").fill("tea house")
+        keyboard.write(page.get_by_label("Find in what you keep"), "tea house")
         hit = page.locator("#hits label", has_text="tea house").first
         expect(hit).to_be_visible(timeout=MINUTES)
         expect(page.locator("#grounds").get_by_label("By night to the sea")).to_be_checked()
-        press(page, "Ready: ask for answers")
+        by_keys(page, "Ready: ask for answers")
         expect(page.locator("main")).to_contain_text("Your query is ready to be answered.")
     expect(page.locator("article")).to_have_count(2)
 

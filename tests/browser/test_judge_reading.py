@@ -157,7 +157,7 @@ def test_the_source_and_the_words_that_differ_are_shown_and_their_use_is_noted(p
     assert sorted(sources) == sorted(texts.values())
     page.get_by_role("button", name="Source").click()
     expect(page.locator(".pane strong")).to_have_text("one")
-    page.get_by_role("button", name="Compare words").click()
+    page.get_by_role("button", name="Compare", exact=False).click()
     dialog = page.get_by_role("dialog", name="Compare words")
     gone, come = dialog.locator("del").first, dialog.locator("ins").first
     expect(gone).to_be_visible()
@@ -174,7 +174,7 @@ def test_the_source_and_the_words_that_differ_are_shown_and_their_use_is_noted(p
     # Two texts of their own have nothing that a reader could follow word by word.
     Candidate.objects.filter(external_id__endswith="-1").update(text="Swim in the lake. " * 5)
     page.reload()
-    page.get_by_role("button", name="Compare words").click()
+    page.get_by_role("button", name="Compare", exact=False).click()
     expect(dialog.locator(".result")).to_contain_text("differ nearly everywhere")
     expect(dialog.locator(".result del")).to_have_count(0)
     page.keyboard.press("Escape")
