@@ -70,7 +70,8 @@ OPTIONS = """
 
 
 def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int = 2_100) -> dict:
-    """Open `items` pairs for judging; {"slug", "people": [{"email", "password", "token"}]}.
+    """Open `items` pairs for judging; {"slug", "people"}, people with "email", "password", "token"
+    and "cookies", those of a session in which they are signed in.
 
     They compare the answers to `queries` questions (0: one question each), which have as many as
     that takes; the pairs of one question lie far apart, so that no text is met again soon. `length`
@@ -178,6 +179,8 @@ def _texts(length: int) -> list[str]:
 
 
 def _person(study, number: int) -> dict:
+    from django.test import Client
+
     from annotation.accounts import consent
     from annotation.accounts.models import ApiToken, User
     from annotation.studies.models import Membership
@@ -186,7 +189,15 @@ def _person(study, number: int) -> dict:
     user = User.objects.create_user(email, password)
     Membership.objects.create(study=study, user=user, role="annotator")
     consent.grant(user, study.consent_text)
-    return {"email": email, "password": password, "token": ApiToken.issue(user)[1]}
+    signed_in = Client()
+    signed_in.force_login(user)
+    (cookie,) = signed_in.cookies.values()
+    return {
+        "email": email,
+        "password": password,
+        "token": ApiToken.issue(user)[1],
+        "cookies": {cookie.key: cookie.value},
+    }
 
 
 def _main() -> None:
