@@ -135,6 +135,9 @@ def test_a_label_has_words_a_form_and_an_export(judged, code):
         item = Item.objects.select_related("batch__task").get(slots=judgment.slot_id)
         assert labels.words(item, answer.label) and all(kind.words(answer, config))
         assert all(kind.words(kind.as_shown(answer, judgment.shown, config), config))
+        # Nobody knows the order in which an imported judgment was made.
+        unknown = kind.as_shown(answer, [], config)
+        assert all(kind.words(unknown, config)) and kind.answer_json(unknown, {0: "?"})
         parts = answer.label if isinstance(answer.label, dict) else {"": answer.label}
         fields = labels.fields(item)
         assert {field.part for field in fields} == set(parts)

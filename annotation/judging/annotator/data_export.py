@@ -112,7 +112,7 @@ def _revision(judgment, answer) -> dict:
     return {
         "revision": judgment.revision,
         "submitted_at": judgment.submitted_at,
-        "answer": kind.answer_json(answer, places | {None: "?"}),
+        "answer": kind.answer_json(answer, places | {0: "?"}),
         "detail": answer.detail,
         "in_words": overview.words(judgment, answer),
         "reason": judgment.reason,
