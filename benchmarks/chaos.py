@@ -197,10 +197,10 @@ def compare(run: stack.Stack, acknowledged: list[dict]) -> dict[str, int]:
         rows = database.execute(ROWS).fetchall()
         over, slots, done = database.execute(COUNTS).fetchone()
         counters = database.execute(WRONG_ITEMS).fetchone()[0]
-    wanted = [tuple(one[name] for name in FIELDS) for one in acknowledged]
+    wanted = [tuple(row[name] for name in FIELDS) for row in acknowledged]
     stored = collections.Counter(rows)
     return {
-        "lost": sum(stored[one] == 0 for one in wanted),
+        "lost": sum(stored[row] == 0 for row in wanted),
         "duplicates": len(rows) - len(set(wanted) & stored.keys()),
         "over": over,
         "counters": counters + (slots != len(rows)) + (done != len(rows)),
@@ -224,10 +224,10 @@ COUNTS = """
 
 def annotators(run: stack.Stack, people: list[dict], journal: Journal, end, seed: int):
     """One signed-in Annotator a person, not yet started."""
-    found = [Annotator(run.port, person, journal, end, seed) for person in people]
-    for one in found:
-        one.browser.login()
-    return found
+    annotators = [Annotator(run.port, person, journal, end, seed) for person in people]
+    for annotator in annotators:
+        annotator.browser.login()
+    return annotators
 
 
 def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.5) -> int:
@@ -238,23 +238,27 @@ def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.5) ->
         items = max(2_000, int(seconds * 120))
         words = ("--items", items, "--overlap", OVERLAP, "--people", people, "--length", 300)
         crowd = annotators(run, run.run("benchmarks.seed", *words)["people"], journal, end, seed)
-        for one in crowd:
-            one.start()
+        for annotator in crowd:
+            annotator.start()
         killed = nemesis(run, journal, seconds, seed, end, pause)
         end.set()
         used = _cpu_seconds(psutil.Process(run.process.pid)), time.process_time()
-        for one in crowd:
-            one.join(2 * PATIENCE)
-        found = compare(run, journal.read())
+        for annotator in crowd:
+            annotator.join(2 * PATIENCE)
+        faults = compare(run, journal.read())
     _tell(journal, killed, crowd)
     words = "processor time: server {:.0f} s and more (of killed parts), clients {:.0f} s"
     print(words.format(*used), file=sys.stderr)
-    wrong = found.pop("counters")
-    counts = " ".join(f"{name}={number}" for name, number in found.items())
+    wrong = faults.pop("counters")
+    counts = " ".join(f"{name}={number}" for name, number in faults.items())
     print(f"acknowledged={journal.count} kills={killed.total()} {counts}")
     if wrong:
         print(f"{wrong} counters differ from the rows they count.", file=sys.stderr)
-    bad = wrong or any(found.values()) or any(one.trouble or one.is_alive() for one in crowd)
+    bad = (
+        wrong
+        or any(faults.values())
+        or any(annotator.trouble or annotator.is_alive() for annotator in crowd)
+    )
     answers, kills = quota(seconds)
     few = journal.count < answers or killed.total() < kills
     if few:
@@ -275,12 +279,12 @@ def quota(seconds: float) -> tuple[int, int]:
 
 
 def _tell(journal: Journal, killed, crowd: list[Annotator]) -> None:
-    answers = sum((one.answers for one in crowd), collections.Counter())
+    answers = sum((annotator.answers for annotator in crowd), collections.Counter())
     print(f"killed: {dict(killed)}", file=sys.stderr)
     print(f"answers by status (0: none): {dict(answers)}", file=sys.stderr)
-    for one in crowd:
-        if one.trouble or one.is_alive():
-            print(one.trouble or f"{one.name} still waits", file=sys.stderr)
+    for annotator in crowd:
+        if annotator.trouble or annotator.is_alive():
+            print(annotator.trouble or f"{annotator.name} still waits", file=sys.stderr)
     print(f"acknowledgements: {journal.path}", file=sys.stderr)
 
 
@@ -301,7 +305,9 @@ def _any(processes: list[psutil.Process]) -> psutil.Process | None:
 def _backends(run: stack.Stack) -> list[psutil.Process]:
     """PostgreSQL's processes that serve a connection of the application."""
     return [
-        one for one in run.children("postgres") if one.cmdline()[0].startswith("postgres: attune")
+        process
+        for process in run.children("postgres")
+        if process.cmdline()[0].startswith("postgres: attune")
     ]
 
 

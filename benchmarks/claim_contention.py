@@ -103,7 +103,7 @@ def _through_psycopg(url: str, study, person):
 def _of_a_claim(sent: list, taking: str) -> tuple:
     """The lock of the desk, the look for a held slot, and the taking."""
     take = next(number for number, (sql, _) in enumerate(sent) if sql == taking)
-    locks = [one for one in sent[:take] if "judging_desk" in one[0] and "FOR UPDATE" in one[0]]
+    locks = [call for call in sent[:take] if "judging_desk" in call[0] and "FOR UPDATE" in call[0]]
     return locks[-1], sent[take - 1], sent[take]
 
 

@@ -52,8 +52,8 @@ def main(statements=100_000, people=50) -> dict[str, dict]:
         ("cluster", parts, 1),
         ("cluster_one", [slice(0, statements // 4)], 4),
     ):
-        seconds, found, peak = _clustered(vectors, confidence, some)
-        more = {"statements": statements // of, "clusters": found, "peak": peak}
+        seconds, clusters, peak = _clustered(vectors, confidence, some)
+        more = {"statements": statements // of, "clusters": clusters, "peak": peak}
         figures |= figure(name, seconds, floor / of, "s", **more)
     return figures
 

@@ -62,7 +62,7 @@ def convert(source: Path, out: Path) -> dict[str, int]:
         for argument in arguments
     }
     candidates = [
-        {"id": one["argument_id"], "query": one["debate"], "text": one["text"]} for one in arguments
+        {"id": row["argument_id"], "query": row["debate"], "text": row["text"]} for row in arguments
     ]
     wanted = Counter(judgment["item_id"] for judgment in judgments)
     pairs = {item["item_id"]: _pair(item) for item in items}

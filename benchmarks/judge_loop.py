@@ -132,7 +132,7 @@ def touch(browser: Browser) -> None:
 
 def main(small=2_000, large=200_000, judgments=1_500, people=9) -> dict[str, dict]:
     """Measure both sizes with `judgments` each; judgments a second against the floor's requests."""
-    found = {}
+    figures = {}
     with contextlib.ExitStack() as ends:
         sites = [
             Site(ends.enter_context(stack.running()), items, people) for items in (small, large)
@@ -147,12 +147,12 @@ def main(small=2_000, large=200_000, judgments=1_500, people=9) -> dict[str, dic
         for site in sites:
             site.check()
             ours, floor = site.judging, site.floor
-            found |= figure(
+            figures |= figure(
                 f"judge_loop_{site.items}", ours.rate, floor.rate, "/s", **ours.more(),
                 floor_cpu_ms=floor.more()["cpu_ms"],
             )  # fmt: skip
     first, second = (site.judging.rate for site in sites)
-    return found | figure("judge_loop_growth", second, first, "/s")
+    return figures | figure("judge_loop_growth", second, first, "/s")
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ print(json.dumps([min(times), {value}]))
 
 def python():
     """The environment's interpreter, or None where it has not been made."""
-    found = FOLDER / "bin" / "python"
-    return found if found.exists() else None
+    interpreter = FOLDER / "bin" / "python"
+    return interpreter if interpreter.exists() else None
 
 
 def create(names):

@@ -148,11 +148,11 @@ def main(judgments: int = JUDGMENTS) -> dict[str, dict]:
         shifts = page.evaluate("window.shifts")
         browser.close()
     assert shifts == 0, f"the layout shifted by {shifts}"
-    painted = statistics.median(one["painted"] for one in times)
-    server = statistics.median(one["server"] for one in times)
-    found = figure("page_first_load", first, 60, "KB")
-    found |= figure("page_submit_and_next", max(moved), 6, "KB", median=statistics.median(moved))
-    return found | figure(
+    painted = statistics.median(load["painted"] for load in times)
+    server = statistics.median(load["server"] for load in times)
+    figures = figure("page_first_load", first, 60, "KB")
+    figures |= figure("page_submit_and_next", max(moved), 6, "KB", median=statistics.median(moved))
+    return figures | figure(
         "page_next_painted", painted, 1.5 * server + 50, "ms", server_ms=server, shift=shifts
     )
 

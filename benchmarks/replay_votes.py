@@ -41,15 +41,15 @@ class Page(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        heading = given.get("aria-labelledby", "")
-        if tag == "input" and given.get("type") == "hidden":
-            self.hidden.setdefault(given["name"], given.get("value") or "")
-        elif tag == "input" and given.get("name") == "choice" and heading:
-            self.choices[heading] = given["value"]
+        values = dict(attrs)
+        heading = values.get("aria-labelledby", "")
+        if tag == "input" and values.get("type") == "hidden":
+            self.hidden.setdefault(values["name"], values.get("value") or "")
+        elif tag == "input" and values.get("name") == "choice" and heading:
+            self.choices[heading] = values["value"]
         elif tag == "div" and self._open:
             self._open += 1
-        elif tag == "div" and "text" in (given.get("class") or "").split():
+        elif tag == "div" and "text" in (values.get("class") or "").split():
             self._open, self._heading = 1, heading
             self.texts[heading] = ""
 
@@ -93,10 +93,10 @@ class Book:
 
     def next_vote(self, page: Page) -> tuple[dict, str]:
         """An unused vote for the item on the page, and the choice that says the same there."""
-        found = self.items.get(frozenset(page.answers), [])
-        if len(found) != 1:
-            sys.exit(f"{len(found)} items of the bundle have the answers on the page, not one.")
-        item = found[0]
+        items = self.items.get(frozenset(page.answers), [])
+        if len(items) != 1:
+            sys.exit(f"{len(items)} items of the bundle have the answers on the page, not one.")
+        item = items[0]
         if not self.votes[item]:
             sys.exit(f"The item {item} is shown more often than it has votes.")
         vote = self.votes[item].pop(0)

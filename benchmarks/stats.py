@@ -103,14 +103,14 @@ def bench_bootstrap():
         ours = best(lambda p=patterns: resampled_kappas(p, 1000))
         rows = np.arange(items)
 
-        def theirs(c=counts, rows=rows, draws=draws):
+        def reference(c=counts, rows=rows, draws=draws):
             scipy.stats.bootstrap(
                 (rows,), lambda r: fleiss_kappa(c[r]), n_resamples=draws, method="percentile",
                 vectorized=False, rng=np.random.default_rng(0),
             )  # fmt: skip
 
         # The library's cost is in its resamples: a part of the thousand is timed and scaled.
-        floor = best(theirs, rounds=1) * 1000 / draws
+        floor = best(reference, rounds=1) * 1000 / draws
         report(f"bootstrap1000_{items // 1000}k", ours, floor, at_least=at_least)
 
 
@@ -121,16 +121,17 @@ def bench_alpha():
         keep = rng.random(len(item)) > 0.1
         counts = count_votes(item[keep], category[keep], items, 5)
         ours = best(lambda c=counts: alpha(patterns_of(c), "ordinal", resamples=0))
-        theirs = oracles.timed(
+        reference = oracles.timed(
             "krippendorff",
             "import krippendorff",
             "return krippendorff.alpha(value_counts=data['c'], value_domain=[0, 1, 2, 3, 4], "
             "level_of_measurement='ordinal')",
             {"c": counts},
         )
-        if theirs:
-            assert abs(theirs[1] - alpha(patterns_of(counts), "ordinal", resamples=0).value) < 1e-10
-            report(f"alpha_ordinal_{items // 1000}k", ours, theirs[0], at_least=3)
+        if reference:
+            computed = alpha(patterns_of(counts), "ordinal", resamples=0).value
+            assert abs(reference[1] - computed) < 1e-10
+            report(f"alpha_ordinal_{items // 1000}k", ours, reference[0], at_least=3)
         else:
             table = raters_by_items(item, worker, category, keep, items)
             floor = best(lambda t=table: evalica.alpha(t, "ordinal"))
@@ -178,7 +179,7 @@ def bench_cohen():
 def bench_icc():
     rng = np.random.default_rng(0)
     scores = rng.integers(1, 6, (1000, 9)) + rng.normal(0, 1, (1000, 1))
-    theirs = oracles.timed(
+    reference = oracles.timed(
         "pingouin",
         "import pandas as pd, pingouin\n"
         "n, k = data['s'].shape\n"
@@ -187,9 +188,9 @@ def bench_icc():
         "return pingouin.intraclass_corr(long, 't', 'r', 's')['ICC'].iloc[0]",
         {"s": scores},
     )
-    if theirs:
+    if reference:
         ours = best(lambda: icc.icc(icc.sums_of_table(scores)))
-        report("icc_1k", ours, theirs[0], at_least=50)
+        report("icc_1k", ours, reference[0], at_least=50)
 
 
 def bench_dawid_skene():
@@ -201,7 +202,7 @@ def bench_dawid_skene():
             return dawid_skene(i, w, c, s, most=rounds, tolerance=-np.inf)
 
         ours = (best(lambda: run(11)) - best(lambda: run(1))) / 10
-        theirs = oracles.timed(
+        reference = oracles.timed(
             "crowd-kit",
             "import pandas as pd\nfrom crowdkit.aggregation import DawidSkene\n"
             "frame = pd.DataFrame({k: data[k] for k in ('task', 'worker', 'label')})\n"
@@ -212,8 +213,8 @@ def bench_dawid_skene():
             "return (time_of(11) - time_of(1)) / 10",
             {"task": item, "worker": worker, "label": category},
         )
-        if theirs:
-            report(f"dawid_skene_{items // 1000}k", ours, theirs[1], at_least=8)
+        if reference:
+            report(f"dawid_skene_{items // 1000}k", ours, reference[1], at_least=8)
 
 
 def bench_bradley_terry():
@@ -234,9 +235,9 @@ def bench_correlation():
     y = (rng.random(1_000_000) < x / 9).astype(np.int64)
     named = (("kendall", correlation.kendall_tau_b, scipy.stats.kendalltau),
              ("spearman", correlation.spearman, scipy.stats.spearmanr))  # fmt: skip
-    for name, ours, theirs in named:
-        own = best(lambda f=ours: f(correlation.contingency(x, y, 9, 2)))
-        report(f"{name}_1M", own, best(lambda f=theirs: f(x, y), rounds=1), at_least=10)
+    for name, ours, reference in named:
+        seconds = best(lambda f=ours: f(correlation.contingency(x, y, 9, 2)))
+        report(f"{name}_1M", seconds, best(lambda f=reference: f(x, y), rounds=1), at_least=10)
 
 
 def bench_report():

@@ -53,10 +53,10 @@ class AttributesMade(StudyView):
     def get(self, request, slug):
         """What thresholds would make of the extracted statements."""
         study = study_for(request.user, slug, MANAGERS)
-        found = attributes.preview(study, _thresholds(request.query_params))
-        examples = [[row.wording for row in cluster.members] for cluster in found["examples"]]
+        preview = attributes.preview(study, _thresholds(request.query_params))
+        examples = [[row.wording for row in cluster.members] for cluster in preview["examples"]]
         counts = ("statements", "people", "sampled", "confident", "attributes")
-        return Response({name: found[name] for name in counts} | {"examples": examples})
+        return Response({name: preview[name] for name in counts} | {"examples": examples})
 
     @extend_schema(
         request=ThresholdsBody, responses=OpenApiTypes.OBJECT, operation_id="make_attributes"

@@ -67,11 +67,11 @@ def _clustered(rows: list, vectors: np.ndarray, similarity: float) -> list[Clust
     confidence = np.array([row.confidence for row in rows], dtype=float)
     labels = clusters.cluster(vectors, confidence, similarity)
     leading = clusters.representatives(vectors, confidence, labels)
-    found = []
+    groups = []
     for number, place in enumerate(leading):
         others = [rows[at] for at in np.flatnonzero(labels == number) if at != place]
-        found.append(Cluster([rows[place], *others]))
-    return found
+        groups.append(Cluster([rows[place], *others]))
+    return groups
 
 
 def _people(study) -> Iterator[list[Extraction]]:
@@ -97,15 +97,15 @@ def preview(study, thresholds: Thresholds) -> dict:
         size += len(person)
         if size >= PREVIEWED:
             break
-    found = [cluster for person in sample for cluster in clustered(person, thresholds)]
+    groups = [cluster for person in sample for cluster in clustered(person, thresholds)]
     return {
         "statements": rows.count(),
         "people": rows.order_by().values("persona").distinct().count(),
         "sampled": size,
-        "confident": sum(len(cluster.members) for cluster in found),
-        "attributes": len(found),
+        "confident": sum(len(cluster.members) for cluster in groups),
+        "attributes": len(groups),
         "table": [(at, _count(sample, at)) for at in _around(thresholds)],
-        "examples": sorted(found, key=lambda cluster: -len(cluster.members))[:EXAMPLES],
+        "examples": sorted(groups, key=lambda cluster: -len(cluster.members))[:EXAMPLES],
     }
 
 
@@ -137,11 +137,11 @@ def make(study, thresholds: Thresholds, *, by=None) -> dict:
             counts["left"] += 1
             continue
         Attribute.objects.filter(pk__in=list(made.values_list("pk", flat=True))).delete()
-        found = clustered(rows, thresholds)
-        _store(found)
-        counts["statements"] += sum(len(cluster.members) for cluster in found)
-        counts["attributes"] += len(found)
-        counts["people"] += bool(found)
+        groups = clustered(rows, thresholds)
+        _store(groups)
+        counts["statements"] += sum(len(cluster.members) for cluster in groups)
+        counts["attributes"] += len(groups)
+        counts["people"] += bool(groups)
     if not counts["attributes"] and not counts["left"]:
         raise DomainError(
             _("No statement is confident enough, or none was extracted."), code="none"
@@ -154,7 +154,7 @@ def _settings(thresholds: Thresholds) -> dict:
     return {"confidence": thresholds.confidence, "similarity": thresholds.similarity}
 
 
-def _store(found: list[Cluster]) -> None:
+def _store(groups: list[Cluster]) -> None:
     made = Attribute.objects.bulk_create(
         Attribute(
             persona_id=cluster.first.persona_id,
@@ -163,9 +163,9 @@ def _store(found: list[Cluster]) -> None:
             confidence=cluster.first.confidence,
             model=cluster.first.proposal.model,
         )
-        for cluster in found
+        for cluster in groups
     )
-    for attribute, cluster in zip(made, found, strict=True):
+    for attribute, cluster in zip(made, groups, strict=True):
         Extraction.objects.filter(pk__in=[row.pk for row in cluster.members]).update(
             attribute=attribute
         )

@@ -205,7 +205,7 @@ def persona_funnel(study) -> list[tuple[str, int]]:
     people = Persona.objects.filter(study=study)
     made = Proposal.objects.filter(study=study, status="done", step="persona")
     split = people.aggregate(
-        kept=Count("pk", Q(dropped_at=None)),
+        in_study=Count("pk", Q(dropped_at=None)),
         benchmark=Count("pk", Q(dropped_at=None, split="benchmark")),
         training=Count("pk", Q(dropped_at=None, split="training")),
     )
@@ -213,7 +213,7 @@ def persona_funnel(study) -> list[tuple[str, int]]:
         (_("personas written by people"), people.exclude(external_id__startswith="g-").count()),
         (_("personas proposed by models"), made.count()),
         (_("personas accepted"), made.filter(review=ACCEPTED).count()),
-        (_("personas kept"), split["kept"]),
+        (_("personas kept"), split["in_study"]),
         (_("benchmark personas"), split["benchmark"]),
         (_("training personas"), split["training"]),
     ]

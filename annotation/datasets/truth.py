@@ -69,9 +69,9 @@ def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
     return Verdict(tuple(counts.values()), winner, share, tier)
 
 
-def _counted(item: Item, given: list[str | None]) -> dict[str | None, int]:
+def _counted(item: Item, labels: list[str | None]) -> dict[str | None, int]:
     counts: dict[str | None, int] = dict.fromkeys(item.labels, 0)
-    for label in given:
+    for label in labels:
         if label not in counts:
             raise not_offered(item, label)
         counts[label] += 1

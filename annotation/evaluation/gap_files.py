@@ -27,9 +27,9 @@ def agreements(stage: dict) -> list[tuple[str, object]]:
 def chart(stage: dict):
     """Kappas with their intervals; "" where none is defined."""
     rows = [
-        charts.Dot(who, found.value, found.low, found.high)
-        for who, found in agreements(stage)
-        if found.value is not None
+        charts.Dot(who, kappa.value, kappa.low, kappa.high)
+        for who, kappa in agreements(stage)
+        if kappa.value is not None
     ]
     if not rows:
         return ""
@@ -42,7 +42,7 @@ def chart(stage: dict):
 
 def measures(stage: dict) -> list[tuple]:
     """(measure, who, value, low, high, note) of all numbers of a stage."""
-    rows = [("kappa", who, *_parts(found)) for who, found in agreements(stage)]
+    rows = [("kappa", who, *_parts(kappa)) for who, kappa in agreements(stage)]
     shares = [(PEOPLE, stage["people"]), *((m["model"], m["shares"]) for m in stage["models"])]
     for who, values in shares:
         for label, share in zip(stage["labels"], values, strict=True):
@@ -51,11 +51,11 @@ def measures(stage: dict) -> list[tuple]:
     for name in ("over_selection", "no_better", "mean_rating"):
         if name in stage:
             rows.append((name, PEOPLE, stage[name], None, None, ""))
-        found = (model for model in stage["models"] if name in model)
-        rows += [(name, model["model"], model[name], None, None, "") for model in found]
+        models = (model for model in stage["models"] if name in model)
+        rows += [(name, model["model"], model[name], None, None, "") for model in models]
     for name in ("majority", "difference", "mean"):
-        found = (model for model in stage["models"] if name in model)
-        rows += [(name, model["model"], *_parts(model[name])) for model in found]
+        models = (model for model in stage["models"] if name in model)
+        rows += [(name, model["model"], *_parts(model[name])) for model in models]
     if "spearman" in stage:
         rows.append(("spearman", PEOPLE, *_parts(stage["spearman"])))
     rows += [
@@ -67,10 +67,10 @@ def measures(stage: dict) -> list[tuple]:
     return rows
 
 
-def _parts(found) -> tuple:
-    if isinstance(found, Coefficient):
-        return found.value, found.low, found.high, ""
-    return None, None, None, found.reason
+def _parts(result) -> tuple:
+    if isinstance(result, Coefficient):
+        return result.value, result.low, result.high, ""
+    return None, None, None, result.reason
 
 
 def as_csv(stage: dict) -> str:
@@ -96,11 +96,12 @@ def units(study, task, who: str, label: str) -> list[dict]:
         counted = votes[people.names[item]]
         counted[labels[code]] = counted.get(labels[code], 0) + 1
     rows = Item.objects.filter(study=study, batch__task__name=task.name).order_by("position")
-    found = []
+    units = []
     for pk, name in rows.values_list("pk", "external_id"):
-        said = {model: label_of[name] for model, label_of in verdicts.items() if name in label_of}
-        given = votes.get(name, {}) if who in ("", PEOPLE) else dict.fromkeys([said.get(who)])
-        if name in votes and (label in given if label else who in ("", PEOPLE) or who in said):
+        models = {model: label_of[name] for model, label_of in verdicts.items() if name in label_of}
+        chosen = votes.get(name, {}) if who in ("", PEOPLE) else dict.fromkeys([models.get(who)])
+        if name in votes and (label in chosen if label else who in ("", PEOPLE) or who in models):
             counts = sorted(votes[name].items(), key=lambda pair: labels.index(pair[0]))
-            found.append({"pk": pk, "name": name, "people": counts, "models": sorted(said.items())})
-    return found
+            rows_of_unit = {"people": counts, "models": sorted(models.items())}
+            units.append({"pk": pk, "name": name} | rows_of_unit)
+    return units

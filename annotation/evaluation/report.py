@@ -15,7 +15,6 @@ from annotation.candidates.strategies import GENERIC
 from annotation.datasets.mention import explicit, mentioned
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
-from annotation.evaluation.verdicts import KINDS
 from annotation.judging.models import AttributeVerdict, Item, ItemOption
 from annotation.studies.models import TaskDefinition
 
@@ -32,8 +31,8 @@ ONE_THING = "the model and the majority say one and the same everywhere"
 
 def stages(study) -> list[dict]:
     """A report for each task of a stage that has votes, in the order of the stages."""
-    definitions = study.tasks.filter(kind__in=KINDS).order_by("name", "-version").distinct("name")
-    tasks = sorted(definitions, key=lambda task: (KINDS.index(task.kind), task.name))
+    definitions = study.tasks.filter(kind__in=STAGES).order_by("name", "-version").distinct("name")
+    tasks = sorted(definitions, key=lambda task: (list(STAGES).index(task.kind), task.name))
     reports = []
     for task in tasks:
         try:
@@ -85,11 +84,11 @@ def material(study, task) -> tuple:
 def _report(study, task) -> dict:
     people, verdicts, labels = material(study, task)
     if task.kind == "preference":
-        found = _ratings(people, verdicts, labels)
-        found["mentions"] = _mentions(study, task, people, verdicts, labels)
+        figures = _ratings(people, verdicts, labels)
+        figures["mentions"] = _mentions(study, task, people, verdicts, labels)
     else:
-        found = _labels(people, verdicts, labels)
-        found["causes"] = _causes(study, task) if task.kind == "attribute" else []
+        figures = _labels(people, verdicts, labels)
+        figures["causes"] = _causes(study, task) if task.kind == "attribute" else []
     return {
         "task": task,
         "question": STAGES[task.kind],
@@ -99,7 +98,7 @@ def _report(study, task) -> dict:
         "workers": len(np.unique(people.votes.worker)),
         "left_out": people.left_out,
         "people": _distribution(people.votes.code, len(labels)),
-        **found,
+        **figures,
     }
 
 
@@ -142,7 +141,7 @@ def _explicit(study, task) -> dict[str, int]:
         "item__external_id", "item__attribute__text", "candidate__text", "item__query__text"
     )
     shares = {name: explicit(mentioned(*texts)) for name, *texts in rows}
-    return {name: int(said) for name, said in shares.items() if said is not None}
+    return {name: int(verdict) for name, verdict in shares.items() if verdict is not None}
 
 
 class _People:

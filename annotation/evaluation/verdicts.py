@@ -6,13 +6,14 @@ from django.db import transaction
 
 from annotation.core import audit
 from annotation.evaluation.models import Verdict
-from annotation.judging.kinds import config_of, kind_of
+from annotation.judging.kinds import codes, config_of, kind_of
 from annotation.judging.models import Batch, Item
 from annotation.studies.bundle import BundleError, Report, read_rows
 from annotation.studies.bundle_rows import Verdict as VerdictRow
 from annotation.studies.models import Study
 
-KINDS = ("attribute", "relevance", "preference")
+# Answers with a label of their own: of counted kinds the label is an option of the item.
+KINDS = codes(SHAPE="label", COUNTED=False)
 
 
 @transaction.atomic

@@ -58,16 +58,16 @@ def store(
 
 def _add(study: Study, chunk: list, faults: Faults) -> int:
     """Add the conversations of ``chunk``; how many of them the study has now."""
-    found = []
+    rows = []
     for line, record in chunk:
         if isinstance(record, str):
             faults.add(line, record)
             continue
         try:
-            found.append(shape.conversation(record, salt=study.slug))
+            rows.append(shape.conversation(record, salt=study.slug))
         except RowError as fault:
             faults.add(line, fault.sentence)
-    return conversations.add(study, found)
+    return conversations.add(study, rows)
 
 
 def _nothing(faults: Faults):

@@ -66,7 +66,7 @@ def add(study, rows: list[CorpusRow]) -> int:
 
 
 def _row(study, provider: str, key: str, speaker: str, language: str, turns: list) -> Conversation:
-    said = [turn["text"] for turn in turns if turn["role"] == "user"]
+    messages = [turn["text"] for turn in turns if turn["role"] == "user"]
     return Conversation(
         study=study,
         provider=provider,
@@ -74,17 +74,17 @@ def _row(study, provider: str, key: str, speaker: str, language: str, turns: lis
         speaker=speaker,
         language=language,
         messages=turns,
-        turns=len(said),
-        opening=_opening(said[0]) if said else "",
-        repetitive=_repetitive(said),
+        turns=len(messages),
+        opening=_opening(messages[0]) if messages else "",
+        repetitive=_repetitive(messages),
     )
 
 
 def _store(rows: list[Conversation]) -> None:
-    said = (
+    messages = (
         "\n".join(turn["text"] for turn in row.messages if turn["role"] == "user") for row in rows
     )
-    vectors = embed([text[:EMBEDDED] for text in said])
+    vectors = embed([text[:EMBEDDED] for text in messages])
     for row, vector in zip(rows, vectors, strict=True):
         row.embedding = vector
     Conversation.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
@@ -99,10 +99,10 @@ def _plain(text: str) -> str:
     return _NUMBERS.sub(" ", text[: 4 * OPENING].casefold()).strip()
 
 
-def _repetitive(said: list[str]) -> bool:
+def _repetitive(messages: list[str]) -> bool:
     """Whether more than half of three or more messages begin with the same words."""
-    counted = Counter(_plain(text)[:OPENING] for text in said)
-    return len(said) >= ALIKE and 2 * max(counted.values()) > len(said)
+    counted = Counter(_plain(text)[:OPENING] for text in messages)
+    return len(messages) >= ALIKE and 2 * max(counted.values()) > len(messages)
 
 
 def languages(study) -> list[tuple[str, int]]:
@@ -132,11 +132,11 @@ def _steps(study, filters: Filters) -> list[tuple[str, QuerySet[Conversation]]]:
         alike = alike.filter(n__gte=ALIKE).values("opening")
         rows = rows.exclude(Q(repetitive=True) | Q(opening__in=alike))
         steps.append((_("not scripted"), rows))
-    people = rows.order_by().values("speaker").annotate(n=Count("pk"), said=Sum("turns"))
+    people = rows.order_by().values("speaker").annotate(n=Count("pk"), messages_sent=Sum("turns"))
     enough = people.filter(n__gte=filters.conversations).values("speaker")
     rows = rows.filter(speaker__in=enough)
     steps.append((_("%(n)d conversations or more") % {"n": filters.conversations}, rows))
-    enough = people.filter(n__gte=filters.conversations, said__gte=filters.turns)
+    enough = people.filter(n__gte=filters.conversations, messages_sent__gte=filters.turns)
     rows = rows.filter(speaker__in=enough.values("speaker"))
     steps.append((_("%(n)d messages of their own or more") % {"n": filters.turns}, rows))
     return steps
@@ -242,9 +242,9 @@ def forget_withdrawn() -> int:
     studies = Study.objects.in_bulk({study for study, _owner in pairs})
     for study, owner in sorted(pairs):
         allowed = consent.allows(people[owner], studies[study], HistoryConsent.Purpose.SHOW)
-        kept = browse.sessions(people[owner], studies[study]).values("pk")
+        sessions = browse.sessions(people[owner], studies[study]).values("pk")
         withdrawn = rows.filter(study=study, session__owner=owner)
-        withdrawn = withdrawn.exclude(session__in=kept) if allowed else withdrawn
+        withdrawn = withdrawn.exclude(session__in=sessions) if allowed else withdrawn
         gone += withdrawn.count()
         withdrawn.delete()
     return gone

@@ -97,15 +97,15 @@ def _write(proposal: Proposal, ask: Ask) -> Result:
     )
     schema = record(attributes={"type": "array", "items": STATEMENT, "maxItems": MOST})
     statements, unfounded = [], 0
-    for said in ask("attribute", prompt, schema)["attributes"]:
-        spans = [span for part in said["evidence"] if (span := span_of(turns, part))]
+    for statement in ask("attribute", prompt, schema)["attributes"]:
+        spans = [span for part in statement["evidence"] if (span := span_of(turns, part))]
         if spans:
-            statements.append({**said, "evidence": spans})
+            statements.append({**statement, "evidence": spans})
         else:
             unfounded += 1
     output = {"attributes": statements, "unfounded": unfounded}
     flags = ["unfounded"] if unfounded else []
-    shown = "\n".join(f"{said['text']} ({said['confidence']:.2f})" for said in statements)
+    shown = "\n".join(f"{row['text']} ({row['confidence']:.2f})" for row in statements)
     return Result(output, shown or _("(nothing)"), flags)
 
 
@@ -132,18 +132,18 @@ def span_of(turns: list[tuple[int, int, dict]], part: dict) -> dict | None:
 
 def _stored(proposal: Proposal, result: Result) -> None:
     statements = result.output["attributes"]
-    vectors = embed([said["text"] for said in statements])
+    vectors = embed([statement["text"] for statement in statements])
     Extraction.objects.bulk_create(
         Extraction(
             proposal=proposal,
             persona_id=proposal.persona_id,
             number=number,
-            text=said["text"],
-            confidence=said["confidence"],
-            evidence=said["evidence"],
+            text=statement["text"],
+            confidence=statement["confidence"],
+            evidence=statement["evidence"],
             embedding=vector,
         )
-        for number, (said, vector) in enumerate(zip(statements, vectors, strict=True), start=1)
+        for number, (statement, vector) in enumerate(zip(statements, vectors, strict=True), start=1)
     )
 
 
@@ -183,16 +183,16 @@ def _write_verify(proposal: Proposal, ask: Ask) -> Result:
     prompt = wording.of(proposal.study, "verify").prompt(
         language=proposal.input["language"],
         turns=_shown(_turns(proposal, first.input["chats"])),
-        attributes=numbered([said.text for said in statements]),
+        attributes=numbered([statement.text for statement in statements]),
     )
     schema = record(attributes={"type": "array", "items": CHECKED, "maxItems": 2 * MOST})
     checked = {}
-    for said in ask("verify", prompt, schema)["attributes"]:
-        if 1 <= said["number"] <= len(statements):
-            checked[str(statements[said["number"] - 1].pk)] = said
+    for statement in ask("verify", prompt, schema)["attributes"]:
+        if 1 <= statement["number"] <= len(statements):
+            checked[str(statements[statement["number"] - 1].pk)] = statement
     if len(checked) < len(statements):
         raise UnfitError("an attribute was not checked")
-    names = [f"{said['verdict']}: {said['text']}" for said in checked.values()]
+    names = [f"{statement['verdict']}: {statement['text']}" for statement in checked.values()]
     return Result({"checked": checked}, "\n".join(names))
 
 
@@ -200,11 +200,11 @@ def _stored_verify(proposal: Proposal, result: Result) -> None:
     checked = result.output["checked"]
     rows = list(Extraction.objects.filter(pk__in=checked).order_by("pk"))
     for row in rows:
-        said = checked[str(row.pk)]
-        better = said["text"].strip() if said["verdict"] == "refine" else ""
+        statement = checked[str(row.pk)]
+        better = statement["text"].strip() if statement["verdict"] == "refine" else ""
         row.refined = better
         row.verdict = Verdict.REFINED if better else Verdict.SUPPORTED
-        if said["verdict"] == "unsupported":
+        if statement["verdict"] == "unsupported":
             row.verdict = Verdict.UNSUPPORTED
     for row, vector in zip(rows, embed([row.wording for row in rows]), strict=True):
         row.embedding = vector

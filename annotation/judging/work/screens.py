@@ -13,8 +13,8 @@ LIMIT = 200
 
 def slots_named(names: Iterable[str]) -> set[UUID]:
     """The slots that fields are named after, at most LIMIT."""
-    found = (match for name in names if (match := _NAMED.fullmatch(name)))
-    return {UUID(match[2]) for match in list(found)[:LIMIT]}
+    matches = (match for name in names if (match := _NAMED.fullmatch(name)))
+    return {UUID(match[2]) for match in list(matches)[:LIMIT]}
 
 
 def part_of(data, slot: UUID, *, whole: bool):
