@@ -20,7 +20,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.core import jobs, sharing
+from annotation.core import jobs, sharing, uploads
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.histories import files, formats, marks, memory, redact, search
@@ -152,7 +152,7 @@ def _read(upload: Upload, lease: Lease) -> None:
         path = sharing.gather(files.path_of(upload.stored))
         digest = _digest(path, lease)
     except (FileNotFoundError, ValueError) as error:
-        raise DomainError(files.lost(), code="file_lost") from error
+        raise DomainError(uploads.lost(), code="file_lost") from error
     if _close_repeated(upload, digest):
         return
     with changing(upload.owner, patiently=True), path.open("rb") as file:

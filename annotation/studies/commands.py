@@ -1,8 +1,14 @@
 """What management commands on a study share."""
 
-from django.core.management.base import CommandError
+import json
+from typing import Any
 
+from django.core.management.base import CommandError, CommandParser
+
+from annotation.core.commands import RefusingCommand
 from annotation.studies.models import Study
+
+SHOWN = 20
 
 
 def study_of(slug: str) -> Study:
@@ -11,3 +17,36 @@ def study_of(slug: str) -> Study:
     if study is None:
         raise CommandError(f"There is no study “{slug[:60]}”.")
     return study
+
+
+class ImportCommand(RefusingCommand):
+    """STUDY FILE: stores a file's rows, prints the counts and the rows that were rejected."""
+
+    rows: str
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """STUDY, FILE and --json."""
+        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        parser.add_argument("file", metavar="FILE", help=f"the {self.rows}")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def store(self, study: Study, file: str) -> dict[str, Any]:
+        """Store ``file``; the counts, and as "rejected" {"line", "reason"} of each row left out."""
+        raise NotImplementedError
+
+    def summary(self, result: dict[str, Any]) -> str:
+        """The counts in one line."""
+        raise NotImplementedError
+
+    def handle(self, *args: Any, study: str, file: str, **options: Any) -> None:
+        """Store what fits, print the counts and what was rejected."""
+        result = self.store(study_of(study), file)
+        if options["json"]:
+            self.stdout.write(json.dumps(result))
+            return
+        self.stdout.write(self.summary(result))
+        rejected = result.get("rejected", [])
+        for row in rejected[:SHOWN]:
+            self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
+        if len(rejected) > SHOWN:
+            self.stderr.write(f"… and {len(rejected) - SHOWN:,} more: --json lists all of them")

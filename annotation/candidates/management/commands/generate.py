@@ -4,19 +4,19 @@ import json
 import sys
 import time
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 from tqdm import tqdm
 
 from annotation.candidates import calls, generate, proposals, spending
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.commands import study_of
 
 POLL_SECONDS = 0.5
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Ask for the answers that are missing, and with --wait see them written."""
 
     help = (
@@ -50,13 +50,10 @@ class Command(BaseCommand):
         target = study_of(study)
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit is a number from 1 on.", returncode=2)
-        try:
-            if options["dry_run"]:
-                self._plan(target, options)
-                return
-            _ask(target, options)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        if options["dry_run"]:
+            self._plan(target, options)
+            return
+        _ask(target, options)
         if wait:
             self._wait(target)
         self._warn(target)

@@ -1,17 +1,11 @@
 """`manage.py import_scores STUDY FILE`"""
 
-import json
-
-from django.core.management.base import BaseCommand, CommandError
-
-from annotation.candidates.scores import ScoresFileError, import_scores
+from annotation.candidates.scores import import_scores
 from annotation.core.rows import bar
-from annotation.studies.commands import study_of
-
-SHOWN = 20
+from annotation.studies.commands import ImportCommand
 
 
-class Command(BaseCommand):
+class Command(ImportCommand):
     """Import aspect scores of answers, as a reward model gives them."""
 
     help = (
@@ -19,29 +13,11 @@ class Command(BaseCommand):
         "score and, where there are several, source). Scores that do not fit are listed; the rest "
         "is stored."
     )
+    rows = "scores"
 
-    def add_arguments(self, parser):
-        """STUDY, FILE and --json."""
-        parser.add_argument("study", metavar="STUDY", help="slug of the study")
-        parser.add_argument("file", metavar="FILE", help="the scores")
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
+    def store(self, study, file):
+        return import_scores(study, file, progress=bar)
 
-    def handle(self, *args, study, file, **options):
-        """Store what fits, print the counts and what was rejected."""
-        target = study_of(study)
-        try:
-            result = import_scores(target, file, progress=bar)
-        except ScoresFileError as error:
-            raise CommandError(error.sentence) from error
-        if options["json"]:
-            self.stdout.write(json.dumps(result))
-            return
-        rejected = result["rejected"]
-        self.stdout.write(
-            f"{result['scores']:,} scores of {result['candidates']:,} answers; "
-            f"{len(rejected):,} rejected"
-        )
-        for row in rejected[:SHOWN]:
-            self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
-        if len(rejected) > SHOWN:
-            self.stderr.write(f"… and {len(rejected) - SHOWN:,} more: --json lists all of them")
+    def summary(self, result):
+        scores, answers, rejected = result["scores"], result["candidates"], len(result["rejected"])
+        return f"{scores:,} scores of {answers:,} answers; {rejected:,} rejected"

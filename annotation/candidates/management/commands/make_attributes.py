@@ -2,14 +2,14 @@
 
 import json
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from annotation.candidates import attributes
-from annotation.core.errors import DomainError
-from annotation.studies.models import Study
+from annotation.core.commands import RefusingCommand
+from annotation.studies.commands import study_of
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Make attributes of what models extracted."""
 
     help = (
@@ -31,19 +31,14 @@ class Command(BaseCommand):
 
     def handle(self, *, study, confidence, similarity, dry_run, **options):
         """Make them. Exit 1 where there is no such study, or nothing is confident enough."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         if not (0 <= confidence <= 1 and 0 < similarity <= 1):
             raise CommandError("Confidence and similarity are numbers from 0 to 1.", returncode=2)
         thresholds = attributes.Thresholds(confidence, similarity)
-        try:
-            if dry_run:
-                counts = attributes.preview(found, thresholds)
-                names = ("statements", "people", "sampled", "confident", "attributes")
-                counts = {name: counts[name] for name in names}
-            else:
-                counts = attributes.make(found, thresholds)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        if dry_run:
+            counts = attributes.preview(target, thresholds)
+            names = ("statements", "people", "sampled", "confident", "attributes")
+            counts = {name: counts[name] for name in names}
+        else:
+            counts = attributes.make(target, thresholds)
         self.stdout.write(json.dumps(counts))

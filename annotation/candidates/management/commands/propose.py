@@ -5,21 +5,21 @@ import sys
 import time
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils.datastructures import MultiValueDict
 from tqdm import tqdm
 
 from annotation.accounts.models import User
 from annotation.candidates import calls, endpoints, generate, proposals, review
 from annotation.candidates.forms import FIELDS, StepForm
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.commands import study_of
 
 POLL_SECONDS = 0.5
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Let a model propose personas, memories, features or questions."""
 
     help = (
@@ -46,23 +46,18 @@ class Command(BaseCommand):
         """Plan or request, wait, accept, report. Exit 1 with sentences where something failed."""
         there = study_of(study)
         reviewer = _person(options["accept"]) if options["accept"] else None
-        try:
-            server = endpoints.get(options["endpoint"])
-            wanted = _options(step, server.name, options)
-            if options["dry_run"]:
-                self._tell(
-                    proposals.plan(there, step, wanted, endpoint=server.name).as_json(), options
-                )
-                return
-            run = proposals.request(
-                there, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer
-            )
-            if options["wait"] or reviewer:
-                self._wait(there, run)
-            counts = proposals.progress(run)
-            accepted = _accept(there, run, reviewer) if reviewer else 0
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        server = endpoints.get(options["endpoint"])
+        wanted = _options(step, server.name, options)
+        if options["dry_run"]:
+            self._tell(proposals.plan(there, step, wanted, endpoint=server.name).as_json(), options)
+            return
+        run = proposals.request(
+            there, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer
+        )
+        if options["wait"] or reviewer:
+            self._wait(there, run)
+        counts = proposals.progress(run)
+        accepted = _accept(there, run, reviewer) if reviewer else 0
         shown = {key: counts[key] for key in ("total", "done", "failed", "tokens")}
         self._tell({**shown, "cost": float(counts["cost"]), "accepted": accepted}, options)
         if counts["failed"]:

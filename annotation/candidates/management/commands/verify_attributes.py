@@ -3,15 +3,13 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
-
 from annotation.candidates import verifier
 from annotation.core import learned
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.studies.commands import study_of
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Let a trained verifier decide on extracted statements."""
 
     help = (
@@ -32,9 +30,6 @@ class Command(BaseCommand):
     def handle(self, *args, study, refine, **options):
         """Verify, print the counts as JSON; exit 1 with a sentence where nothing can be done."""
         there = study_of(study)
-        try:
-            model, card = learned.load(options["verifier"], "verifier")
-            counts = verifier.verify(there, model, card, refine=refine)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        model, card = learned.load(options["verifier"], "verifier")
+        counts = verifier.verify(there, model, card, refine=refine)
         self.stdout.write(json.dumps(counts))

@@ -3,13 +3,11 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
-
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.datasets.difference import compare
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Show what differs between two releases."""
 
     help = "Show which rows were added, removed or changed between two releases' folders."
@@ -23,10 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, old, new, **options):
         """Compare them row by row."""
-        try:
-            difference = compare(old, new)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        difference = compare(old, new)
         if options["json"]:
             self.stdout.write(json.dumps(difference, ensure_ascii=False))
             return

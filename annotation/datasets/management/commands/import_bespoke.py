@@ -3,13 +3,11 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
-
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.datasets.bespoke_import import import_bespoke
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Make a study out of a release in the bespoke layout."""
 
     help = "Make a study from a folder in the bespoke layout (Parquet or JSON lines)."
@@ -22,10 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, folder, slug, **options):
         """Import it whole or not at all, and print what there is now."""
-        try:
-            counts = import_bespoke(folder, slug)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        counts = import_bespoke(folder, slug)
         if options["json"]:
             self.stdout.write(json.dumps({"study": slug} | counts))
             return

@@ -3,16 +3,16 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
 from annotation.datasets.release_import import import_release
 
 SHOWN = 20
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Make a study of a release of any layout."""
 
     help = "Make a study of a release's folder, ours or a published one; the layout is recognised."
@@ -27,8 +27,6 @@ class Command(BaseCommand):
         """Import what is whole, and print what came in and what did not."""
         try:
             report = import_release(folder, slug, progress=bar)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
         except OSError as error:
             reason = error.strerror or "input/output error"
             raise CommandError(f"{folder}: {reason.lower()}") from error

@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.datasets.check import check, read_manifest
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Upload a release's folder to the Hugging Face Hub."""
 
     help = (
@@ -30,10 +30,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, folder, repository, **options):
         """Check the folder against its manifest, then upload it in one commit."""
-        try:
-            manifest, faults = read_manifest(folder), check(folder)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        manifest, faults = read_manifest(folder), check(folder)
         if faults:
             raise CommandError(
                 f"The release is not whole: {faults[0]['path']} {faults[0]['reason']}."

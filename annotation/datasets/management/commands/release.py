@@ -5,9 +5,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from annotation.agreement.forms import FractionField
+from annotation.core.commands import RefusingCommand
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze, withdrawals
 from annotation.datasets.check import read_manifest
@@ -26,7 +27,7 @@ def share(text: str) -> Fraction:
         raise argparse.ArgumentTypeError("write a number such as 1/5 or 0.2") from error
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     help = "Freeze a study as its next release and write it to a folder."
 
     def add_arguments(self, parser):
@@ -82,8 +83,6 @@ class Command(BaseCommand):
             manifest = (
                 _again(study, out, options) if options["again"] else _new(study, out, options)
             )
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
         except OSError as error:
             reason = error.strerror or "input/output error"
             raise CommandError(f"{options['out']}: {reason.lower()}") from error

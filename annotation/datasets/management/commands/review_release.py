@@ -4,13 +4,11 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
-
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.datasets.review import review
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """List what looks like personal data in a release."""
 
     help = "List passages of a release that look like personal data: read them before publishing."
@@ -23,10 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, folder, **options):
         """Print every passage with its place; nothing is changed."""
-        try:
-            passages = list(review(folder))
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        passages = list(review(folder))
         if options["json"]:
             self.stdout.write(json.dumps({"passages": passages}, ensure_ascii=False))
             return

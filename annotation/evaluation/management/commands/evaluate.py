@@ -4,11 +4,11 @@ import json
 from functools import partial
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from annotation.candidates import endpoints
 from annotation.core import learned
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
 from annotation.evaluation import fine_tuning, runs, scores_file, training
@@ -17,7 +17,7 @@ from annotation.evaluation.pairs import HALVES, RULES, TIERS
 from annotation.evaluation.prompts import SETTINGS
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Measure a model on the pairs of a release."""
 
     help = (
@@ -57,8 +57,6 @@ class Command(BaseCommand):
                 run = _scores(**options)
             else:
                 run = _learned(**options)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
         except TakenOver as error:
             raise CommandError("Another process has taken this run over.") from error
         if run is not None:

@@ -3,13 +3,11 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
-
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.evaluation import interventions
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Compare trained judges with people at each stage of PersonalBench."""
 
     help = (
@@ -24,10 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, release, **options):
         """Train, compare and print."""
-        try:
-            rows = interventions.rows(release)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        rows = interventions.rows(release)
         if options["json"]:
             self.stdout.write(json.dumps(rows))
             return

@@ -3,17 +3,17 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from annotation.candidates import endpoints
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
 from annotation.evaluation import bespoke, runs
 from annotation.evaluation.models import Run
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Let a model judge the responses of a BESPOKE release as each person would."""
 
     help = (
@@ -43,8 +43,6 @@ class Command(BaseCommand):
             judged, server = bespoke.read(release), endpoints.get(endpoint)
             plan = runs.Judgments(judged, shots, limit)
             run = self._run(plan, runs.register(judged, release), server, release, resume)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
         except TakenOver as error:
             raise CommandError("Another process has taken this run over.") from error
         if run.status != Run.Status.DONE:

@@ -2,10 +2,10 @@
 
 import json
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from annotation.candidates import endpoints
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
 from annotation.evaluation import rating, runs
@@ -13,7 +13,7 @@ from annotation.evaluation.models import Run
 from annotation.studies.commands import study_of
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Let a model judge the items that people judge."""
 
     help = (
@@ -49,8 +49,6 @@ class Command(BaseCommand):
             if run.status != Run.Status.DONE:
                 self.stderr.write(f"Run {run.public_id}")
                 run = runs.work(run, wanted.plan, progress=bar)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
         except TakenOver as error:
             raise CommandError("Another process has taken this run over.") from error
         except endpoints.EndpointsWrong as wrong:

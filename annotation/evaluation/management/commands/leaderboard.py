@@ -3,14 +3,15 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from annotation.core.commands import RefusingCommand
 from annotation.core.errors import DomainError
 from annotation.evaluation import bespoke, leaderboard, pairs, scores_file, tables
 from annotation.evaluation.models import Benchmark
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Print the tables of all that was measured on a release."""
 
     help = (
@@ -34,14 +35,11 @@ class Command(BaseCommand):
 
     def handle(self, *args, release, table, format, aspects, **options):
         """Print one table. Exit 1 where nothing was measured yet."""
-        try:
-            judged = (release / "meta_test").is_dir()
-            source = bespoke.read(release) if judged else pairs.read(release)
-            if aspects or table in ("aspects", "correlations"):
-                self._write(_of_aspects(source, table, aspects), format)
-                return
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        judged = (release / "meta_test").is_dir()
+        source = bespoke.read(release) if judged else pairs.read(release)
+        if aspects or table in ("aspects", "correlations"):
+            self._write(_of_aspects(source, table, aspects), format)
+            return
         benchmark = Benchmark.objects.filter(digest=source.digest).first()
         if benchmark is None:
             raise CommandError("No model was measured on this release yet.")

@@ -4,10 +4,10 @@ import argparse
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from annotation.core import learned
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.evaluation import fine_tuning, runs, training
 
 
@@ -22,7 +22,7 @@ def share(text: str) -> float:
     return value
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Train a judge on a release, without a GPU or by fine-tuning a base model."""
 
     help = (
@@ -58,18 +58,15 @@ class Command(BaseCommand):
 
     def handle(self, *args, kind, release, out, hold_out, **options):
         """Train, save with a card, print the result."""
-        try:
-            source = runs.opened(release) if kind == "reward" else release
-            if options["base"]:
-                result = _fine_tuned(kind, source, out, hold_out, options)
-                self.stderr.write(f"Written to {out}, with its card {fine_tuning.CARD}")
-            else:
-                trained = getattr(training, kind)(source, hold_out)
-                learned.save(out, trained.model, trained.card)
-                result = trained.card["result"]
-                self.stderr.write(f"Written to {out}, with its card {out.name}.md")
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        source = runs.opened(release) if kind == "reward" else release
+        if options["base"]:
+            result = _fine_tuned(kind, source, out, hold_out, options)
+            self.stderr.write(f"Written to {out}, with its card {fine_tuning.CARD}")
+        else:
+            trained = getattr(training, kind)(source, hold_out)
+            learned.save(out, trained.model, trained.card)
+            result = trained.card["result"]
+            self.stderr.write(f"Written to {out}, with its card {out.name}.md")
         self.stdout.write(json.dumps(result) if options["json"] else _words(result))
 
 

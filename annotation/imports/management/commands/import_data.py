@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
 from annotation.imports import bring, tables
 from annotation.imports.mapping import TARGETS, suggestion
@@ -16,7 +16,7 @@ from annotation.studies.models import Study
 SHOWN = 20
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Import questions, answers, personas, items and votes from a table."""
 
     help = (
@@ -72,8 +72,6 @@ class Command(BaseCommand):
     def brought(self, act, *values):
         try:
             return act(*values)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
 

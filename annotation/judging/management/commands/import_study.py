@@ -2,14 +2,12 @@
 
 import json
 
-from django.core.management.base import BaseCommand, CommandError
-
+from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
 from annotation.judging.imports import bundles
-from annotation.studies.bundle import BundleError
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Import a study bundle."""
 
     help = (
@@ -24,13 +22,10 @@ class Command(BaseCommand):
 
     def handle(self, *args, folder, **options):
         """Check, store, print the study's totals."""
-        try:
-            bundle = bundles.read(folder)
-            for warning in bundle.warnings:
-                self.stderr.write(warning)
-            totals = bundles.store(bundle, progress=bar)
-        except BundleError as error:
-            raise CommandError(error.sentence) from error
+        bundle = bundles.read(folder)
+        for warning in bundle.warnings:
+            self.stderr.write(warning)
+        totals = bundles.store(bundle, progress=bar)
         self.stdout.write(json.dumps(totals) if options["json"] else sentence(totals))
 
 

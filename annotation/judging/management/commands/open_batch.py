@@ -4,9 +4,9 @@ import argparse
 import json
 from dataclasses import asdict
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.judging.batches.open import open_batch
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.kinds import kind_of
@@ -23,7 +23,7 @@ FILTERS = {
 }
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Open a batch of a task."""
 
     help = "Plan items for the queries that have none in the task yet, and open their slots."
@@ -74,14 +74,10 @@ class Command(BaseCommand):
             again=options["again"],
             control=options["control"],
         )
-        try:
-            if options["dry_run"]:
-                summary = summary_of(target, newest, overlap=overlap, scope=scope)
-                self._dry_run(summary, options["json"])
-                return
-            batch = open_batch(target, newest, overlap=overlap, scope=scope)
-        except DomainError as error:
-            raise CommandError(error.sentence) from error
+        if options["dry_run"]:
+            self._dry_run(summary_of(target, newest, overlap=overlap, scope=scope), options["json"])
+            return
+        batch = open_batch(target, newest, overlap=overlap, scope=scope)
         slots = Slot.objects.filter(item__batch=batch).count() if batch else 0
         opened = {"items": batch.size if batch else 0, "slots": slots}
         words = f"{opened['items']:,} items and {opened['slots']:,} slots are open"

@@ -2,16 +2,16 @@
 
 import json
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 
 from annotation.candidates import spending
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.judging.batches.answers import request_answers
 from annotation.studies.models import Study
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Ask for the answers that a task's items lack."""
 
     help = (
@@ -41,12 +41,9 @@ class Command(BaseCommand):
             raise CommandError(f"There is no study “{study}” with a task “{task}”.")
         if limit is not None and limit < 1:
             raise CommandError("--limit is a number from 1 on.", returncode=2)
-        try:
-            with transaction.atomic():
-                rows = request_answers(target, newest, endpoint=endpoint, limit=limit)
-                transaction.set_rollback(dry_run)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        with transaction.atomic():
+            rows = request_answers(target, newest, endpoint=endpoint, limit=limit)
+            transaction.set_rollback(dry_run)
         planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
         words = "{answers:,} answers: {calls:,} calls, about {tokens:,} tokens, cost {cost:.4f}"
         result = {"answers": len(rows), **planned}

@@ -8,15 +8,15 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from annotation.core import installation
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.core.translations import compile_catalogues
 from annotation.local.secrets import write_private
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """`manage.py prepare`: what `up` runs before the web server."""
 
     help = (
@@ -38,10 +38,7 @@ class Command(BaseCommand):
         """Run the steps; words go to stderr and the link alone to stdout."""
         compile_catalogues()
         call_command("migrate", interactive=False, stdout=self.stderr)
-        try:
-            installation.establish(anew=new_files)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        installation.establish(anew=new_files)
         _collect_static()
         call_command("ensure_admin", stdout=self.stdout)
         if not no_demo:

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.operations import backup
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Back the installation up while it runs."""
 
     help = (
@@ -34,13 +34,10 @@ class Command(BaseCommand):
 
     def handle(self, *, file: Path | None, schedule: bool, recipient: str, **options) -> None:
         """Print counts and digests, or where the scheduled one lies."""
-        try:
-            if schedule or file is None:
-                self.stdout.write(str(backup.scheduled() or "No backup is due."))
-                return
-            summary = backup.backup(file.absolute(), recipient)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        if schedule or file is None:
+            self.stdout.write(str(backup.scheduled() or "No backup is due."))
+            return
+        summary = backup.backup(file.absolute(), recipient)
         rows = sum(summary["counts"].values())
         words = f"{file}: {rows:,} rows, {len(summary['files'])} files, {summary['bytes']:,} bytes"
         self.stdout.write(json.dumps(summary) if options["json"] else words)

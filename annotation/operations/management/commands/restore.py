@@ -4,13 +4,13 @@ import json
 import sys
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.operations import backup
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Put a backup back."""
 
     help = (
@@ -30,10 +30,7 @@ class Command(BaseCommand):
             self.stderr.write("This replaces everything that is here. Type “replace” to go on: ")
             if input().strip() != "replace":
                 raise CommandError("Nothing was changed.")
-        try:
-            summary = backup.restore(file.absolute(), identity)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        summary = backup.restore(file.absolute(), identity)
         rows = sum(summary["counts"].values())
         words = f"{rows:,} rows and {len(summary['files'])} files of {summary['created_at']}"
         self.stdout.write(json.dumps(summary) if options["json"] else words)

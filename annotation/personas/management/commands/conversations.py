@@ -2,14 +2,12 @@
 
 import json
 
-from django.core.management.base import BaseCommand, CommandError
-
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.personas import conversations
-from annotation.studies.models import Study
+from annotation.studies.commands import study_of
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Choose whose conversations are used."""
 
     help = (
@@ -34,19 +32,14 @@ class Command(BaseCommand):
 
     def handle(self, *, study, histories, take, **options):
         """Print the counts. Exit 1 where there is no such study, or nobody to take."""
-        found = Study.objects.filter(slug=study).first()
-        if found is None:
-            raise CommandError(f"There is no study “{study}”.")
+        target = study_of(study)
         names = ("language", "conversations", "turns", "scripted", "people")
         filters = conversations.Filters(**{name: options[name] for name in names})
-        try:
-            added = conversations.add_histories(found) if histories else 0
-            taken = conversations.take(found, filters) if take else {}
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        added = conversations.add_histories(target) if histories else 0
+        taken = conversations.take(target, filters) if take else {}
         rows = [
             {"filter": words, "people": people, "conversations": count}
-            for words, people, count in conversations.funnel(found, filters)
+            for words, people, count in conversations.funnel(target, filters)
         ]
         shown = {"study": study, "added": added, "funnel": rows, "taken": taken}
         self.stdout.write(json.dumps(shown, ensure_ascii=False))

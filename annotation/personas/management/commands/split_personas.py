@@ -2,9 +2,9 @@
 
 import json
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from annotation.core.errors import DomainError
+from annotation.core.commands import RefusingCommand
 from annotation.personas import splitting
 from annotation.studies.models import Study
 
@@ -12,7 +12,7 @@ from annotation.studies.models import Study
 SHOWN = 10
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Divide personas into those of the benchmark and those that train models."""
 
     help = (
@@ -36,21 +36,18 @@ class Command(BaseCommand):
         there = Study.objects.filter(slug=study).first()
         if there is None:
             raise CommandError(f"There is no study “{study}”.")
-        try:
-            if options["dry_run"]:
-                proposal = splitting.propose(there, benchmark, seed)
-                counts = {
-                    "benchmark": len(proposal.benchmark),
-                    "training": len(proposal.training),
-                    "dimensions": {
-                        dimension.name: {value: [a, b] for value, a, b in rows}
-                        for dimension, rows in proposal.by_dimension()
-                    },
-                }
-            else:
-                counts = splitting.make(there, benchmark, seed)
-        except DomainError as refusal:
-            raise CommandError(refusal.sentence) from refusal
+        if options["dry_run"]:
+            proposal = splitting.propose(there, benchmark, seed)
+            counts = {
+                "benchmark": len(proposal.benchmark),
+                "training": len(proposal.training),
+                "dimensions": {
+                    dimension.name: {value: [a, b] for value, a, b in rows}
+                    for dimension, rows in proposal.by_dimension()
+                },
+            }
+        else:
+            counts = splitting.make(there, benchmark, seed)
         if options["json"]:
             self.stdout.write(json.dumps(counts, ensure_ascii=False))
         else:
