@@ -129,13 +129,13 @@ def _object_store(bucket: str) -> dict:
         )
     names = {"ENDPOINT": "endpoint_url", "REGION": "region_name",
              "ACCESS_KEY": "access_key", "SECRET_KEY": "secret_key"}  # fmt: skip
-    given = {option: env.str(f"ATTUNE_S3_{name}") for name, option in names.items()}
-    if given["endpoint_url"]:
+    values = {option: env.str(f"ATTUNE_S3_{name}") for name, option in names.items()}
+    if values["endpoint_url"]:
         env.address("ATTUNE_S3_ENDPOINT", "")
-    if bool(given["access_key"]) != bool(given["secret_key"]):
+    if bool(values["access_key"]) != bool(values["secret_key"]):
         sentence = "ATTUNE_S3_ACCESS_KEY and ATTUNE_S3_SECRET_KEY belong together: set both."
         raise ImproperlyConfigured(sentence)
-    options: dict[str, object] = {option: value for option, value in given.items() if value}
+    options: dict[str, object] = {option: value for option, value in values.items() if value}
     # Every file is streamed through us: nobody gets an address of the store.
     options |= {"bucket_name": bucket, "file_overwrite": True, "default_acl": None}
     return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
@@ -344,7 +344,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 # others come by invitation as anybody does, unless its people are all let in.
 OIDC = _log_in_server()
 OIDC_OPENS_ACCOUNTS = env.bool("ATTUNE_OIDC_OPENS_ACCOUNTS", False)
-SOCIALACCOUNT_PROVIDERS = {
+SOCIALACCOUNT_PROVIDERS: dict[str, dict] = {
     "openid_connect": {"APPS": [OIDC] if OIDC else [], "OAUTH_PKCE_ENABLED": True}
 }
 SOCIALACCOUNT_ADAPTER = "annotation.studies.adapter.LogInServer"

@@ -1,3 +1,5 @@
+from typing import Any
+
 from allauth.account.forms import ResetPasswordForm, SignupForm
 from allauth.account.models import EmailAddress
 from allauth.mfa.webauthn import forms as webauthn
@@ -37,6 +39,8 @@ class ResetForm(ResetPasswordForm):
     Anybody who holds a session for a moment can list an address that is not confirmed.
     """
 
+    users: list[User]
+
     def clean_email(self) -> str:
         email = super().clean_email()
         listed = EmailAddress.objects.filter(
@@ -56,14 +60,14 @@ class Credential(forms.JSONField):
 
     widget = forms.HiddenInput
 
-    def to_python(self, value: str) -> dict | None:
+    def to_python(self, value: Any) -> Any:
         try:
             return super().to_python(value)
         except RecursionError:
             raise forms.ValidationError(_("This passkey cannot be read.")) from None
 
 
-class _Readable:
+class _Readable(forms.Form):
     """A form of allauth's whose library meets a credential of another shape with any error."""
 
     def __init__(self, *args, **kwargs) -> None:
@@ -72,13 +76,13 @@ class _Readable:
 
     def _clean_fields(self) -> None:
         try:
-            super()._clean_fields()
+            super()._clean_fields()  # type: ignore[misc]
         except SHAPE:
             self.add_error("credential", _("This passkey cannot be read."))
 
     def _clean_form(self) -> None:
         try:
-            super()._clean_form()
+            super()._clean_form()  # type: ignore[misc]
         except SHAPE:
             self.add_error("credential", _("This passkey cannot be read."))
 

@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.mail import send_mail
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -25,6 +26,12 @@ from annotation.operations.forms import AuditForm, SearchForm
 
 PAGE = 50
 FIELDS = ("id", "at", "actor", "action", "target", "target_id", "details")
+
+
+class OperatorRequest(HttpRequest):
+    """A request that ``for_operators`` let pass."""
+
+    user: User
 
 
 def for_operators(view: Callable) -> Callable:
@@ -54,7 +61,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @for_operators
-def job(request: HttpRequest, kind: str, pk: str) -> HttpResponse:
+def job(request: OperatorRequest, kind: str, pk: str) -> HttpResponse:
     """Ask once more for a stuck job, or close it."""
     act = queues.park if request.POST.get("act") == "park" else queues.retry
     try:
@@ -70,7 +77,7 @@ def job(request: HttpRequest, kind: str, pk: str) -> HttpResponse:
 
 @require_POST
 @for_operators
-def mail_test(request: HttpRequest) -> HttpResponse:
+def mail_test(request: OperatorRequest) -> HttpResponse:
     """Send a mail to the operator's own address."""
     if not request.user.email:
         messages.error(request, _("This account has no address to log in with."))
@@ -106,7 +113,7 @@ ACTS = {
 
 @require_POST
 @for_operators
-def account(request: HttpRequest, pk: int) -> HttpResponse:
+def account(request: OperatorRequest, pk: int) -> HttpResponse:
     """One act on one account; a link that sets a password is shown this once."""
     user = get_object_or_404(User, pk=pk)
     act = request.POST.get("act", "")
@@ -126,7 +133,7 @@ def account(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 @for_operators
-def trail(request: HttpRequest) -> HttpResponse:
+def trail(request: HttpRequest) -> HttpResponseBase:
     """The audit trail, newest first; ``format=csv`` or ``jsonl`` streams all that fits."""
     form = AuditForm(request.GET)
     filters = form.filters() if form.is_valid() else {}

@@ -33,6 +33,12 @@ class Step:
     url: str = ""
     other_url: str = ""
 
+    @property
+    def state_words(self) -> str:
+        words = {"done": _("done"), "running": _("under way"), "next": _("next")}
+        words |= {"blocked": _("waits"), "open": _("open")}
+        return words[self.state]
+
 
 def steps_of(study: Study, figures: Figures, agreement: list[str], user) -> list[Step]:
     """The steps of ``study`` for ``user``; ``agreement`` has a sentence a task that was computed.

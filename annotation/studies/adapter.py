@@ -18,7 +18,7 @@ class InvitedOnly(Accounts):
     """Sign-up is open as long as the invitation or code in the session stands."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        kind, pk = request.session.get(INVITED) or (None, None)
+        kind, pk = request.session.get(INVITED) or ("", 0)
         try:
             if kind == "invitation":
                 return bool(members.standing_by_id(pk))
@@ -34,7 +34,7 @@ class LogInServer(DefaultSocialAccountAdapter):
         """The one of the settings: no row of the database can name a log-in server."""
         from allauth.socialaccount.models import SocialApp
 
-        configured = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
+        configured: list[dict] = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
         apps = [SocialApp(provider="openid_connect", **values) for values in configured]
         return [
             app

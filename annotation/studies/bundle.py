@@ -38,7 +38,7 @@ class BundleError(DomainError):
 class Report:
     """Faults and warnings as they are found; the twentieth fault ends the reading."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.faults: list[str] = []
         self.warnings: dict[tuple, str] = {}
 

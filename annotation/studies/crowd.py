@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from django.core.signing import BadSignature, Signer
 from django.db import transaction
+from django.db.models.fields.reverse_related import ForeignObjectRel
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
@@ -169,7 +170,7 @@ def _holds_more(user) -> bool:
     owned = (
         field.field
         for field in User._meta.get_fields(include_hidden=True)
-        if field.auto_created and not field.concrete and not field.many_to_many
+        if isinstance(field, ForeignObjectRel) and not field.many_to_many
     )
     return any(
         key.model._base_manager.filter(**{key.name: user}).exists()

@@ -18,7 +18,7 @@ LENGTH_LIMIT = 10_000
 Audience = Message.Audience
 
 
-def visible(user, study) -> QuerySet[Message]:
+def visible(user, study) -> QuerySet:
     """The messages of ``study`` (with ``role``, see access) that ``user`` may read, newest first.
 
     Each has ``read``: whether this person has read it, wrote it, or it is for others.
@@ -35,6 +35,24 @@ def visible(user, study) -> QuerySet[Message]:
 def unread(user, study) -> QuerySet[Message]:
     """What is visible, addressed to ``user`` and not read yet, newest first."""
     return visible(user, study).filter(read=False)
+
+
+def heading(message: Message, reader, manages: bool) -> str:
+    """From whom to whom a message is, as far as ``reader`` may know it."""
+    who: dict = {"who": message.sender, "whom": message.recipient}
+    if message.sender_id == reader.pk:
+        who = {"who": message.recipient}
+        to_person, to_curators = _("From you to %(who)s"), _("From you to the curators")
+        to_all = _("From you to all annotators")
+    elif not manages:
+        to_person, to_all = _("From the curators to you"), _("From the curators to all annotators")
+        to_curators = to_all
+    else:
+        to_person, to_curators = _("From %(who)s to %(whom)s"), _("From %(who)s to the curators")
+        to_all = _("From %(who)s to all annotators")
+    return {Audience.PERSON: to_person, Audience.CURATORS: to_curators}.get(
+        Audience(message.audience), to_all
+    ) % who
 
 
 def _manages(user, study) -> bool:

@@ -43,7 +43,9 @@ class StudyQuerySet(models.QuerySet):
 class Study(models.Model):
     """One collection of judgments, with its own people, tasks and texts."""
 
-    role: str | None  # of the person that ``with_standing`` asks about
+    # Of the person that ``with_standing`` asks about.
+    role: str | None
+    consented: bool
 
     class Status(models.TextChoices):
         DRAFT = "draft", _("draft")

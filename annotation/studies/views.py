@@ -123,11 +123,13 @@ def messages_(request, slug):
     if request.method == "POST" and form.is_valid() and _sent(request, study, form):
         return redirect("messages", slug)
     rows = messages.visible(request.user, study).select_related("sender", "recipient")
+    page = Paginator(rows, MESSAGES_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,
         "form": form,
         "manages": writes_to_all,
-        "page": Paginator(rows, MESSAGES_A_PAGE).get_page(request.GET.get("page")),
+        "page": page,
+        "headings": [(row, messages.heading(row, request.user, writes_to_all)) for row in page],
         "newest": messages.unread(request.user, study).first(),
     }
     return render(request, "studies/messages.html", context, status=400 if form.errors else 200)

@@ -1,7 +1,11 @@
 from django import template
+from django.utils.translation import gettext as _
 
 from annotation.core import text
 from annotation.histories import browse
+from annotation.histories.models import Session
+
+Kind = Session.Kind
 
 register = template.Library()
 
@@ -10,6 +14,13 @@ register = template.Library()
 def heading(session) -> str:
     """The title made of how a session begins (``begins``, of ``browse.listed``)."""
     return browse.heading(session, getattr(session, "begins", None) or "")
+
+
+@register.filter
+def kind_words(session) -> str:
+    """What stands for the title of a session without any words."""
+    words = {Kind.SEARCH: _("Searches"), Kind.VISIT: _("Visits")}
+    return words.get(session.kind) or _("Untitled")
 
 
 @register.filter

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from django.db import models, transaction
 from django.db.models import Q
+from django.db.models.fields.reverse_related import ForeignObjectRel
 from django.utils import timezone
 
 from annotation.candidates.models import Candidate
@@ -32,7 +33,9 @@ def _tables() -> Iterator[tuple[type[models.Model], str]]:
     for kind in Judgment.__subclasses__():
         yield kind, "judgment_ptr"
         for relation in kind._meta.get_fields():
-            if relation.one_to_many and relation.related_model is not Judgment:
+            if not isinstance(relation, ForeignObjectRel) or not relation.one_to_many:
+                continue
+            if relation.related_model is not Judgment:
                 yield relation.related_model, relation.field.name
 
 

@@ -1,6 +1,7 @@
 """The form of a batch's scope."""
 
 import re
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext as _
@@ -19,8 +20,8 @@ class Ids(forms.CharField):
 
     widget = forms.Textarea(attrs={"rows": 2})
 
-    def to_python(self, value) -> list[str]:
-        words = re.split(r"[\s,;]+", super().to_python(value))
+    def to_python(self, value) -> list[str]:  # type: ignore[override]
+        words = re.split(r"[\s,;]+", super().to_python(value) or "")
         return list(dict.fromkeys(word for word in words if word))
 
     def prepare_value(self, value):
@@ -81,7 +82,8 @@ class BatchForm(forms.Form):
     def _offer(self, name: str, values) -> None:
         """Offer the values that there are; nothing is asked where there is no choice."""
         there = [value for value in values.order_by().distinct() if value]
-        self.fields[name].choices = [(value, value) for value in sorted(there)]
+        field = cast(forms.MultipleChoiceField, self.fields[name])
+        field.choices = [(value, value) for value in sorted(there)]
         if len(there) < 2:
             del self.fields[name]
 
@@ -103,9 +105,9 @@ class BatchForm(forms.Form):
     def scope(self) -> Scope:
         data = self.cleaned_data
         lists = ("queries", "personas", "strategies", "languages")
-        plain = {name: data[name] for name in ("number", "mixed", "again")}
+        plain: dict[str, Any] = {name: data[name] for name in ("number", "mixed", "again")}
         plain["control"] = data.get("control", False)
-        return Scope(**plain, **{name: tuple(data.get(name) or ()) for name in lists})
+        return Scope(**plain | {name: tuple(data.get(name) or ()) for name in lists})
 
     @property
     def narrowed(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import transaction
@@ -107,7 +108,7 @@ def _hand_out(study, item: Item, person, lead: UUID | None = None) -> Slot:
         study=study,
         item=item,
         ordinal=0 if last is None else last + 1,
-        position=item.position,
+        position=item.position or 0,
         status=Slot.Status.HELD,
         annotator=person,
         lead=lead,
@@ -179,7 +180,7 @@ def _example(study, task) -> list[dict]:
             "Preference": {"Travel": _("Travels with a guide dog and likes to touch things")},
         },
     )
-    row = {"external_id": EXAMPLE, "query": None, "attribute": None}
+    row: dict[str, Any] = {"external_id": EXAMPLE, "query": None, "attribute": None}
     if "query" in asks or "gold" in asks:
         row["query"] = Query.objects.create(
             study=study,

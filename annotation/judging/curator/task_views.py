@@ -128,7 +128,7 @@ def _opened(request, study, task, **wanted) -> str:
 
 def _missing(task) -> str:
     asks = KINDS[task.kind].ASKS
-    return next(words for what, words in MISSING.items() if what in asks)
+    return next(str(words) for what, words in MISSING.items() if what in asks)
 
 
 @require_POST

@@ -106,7 +106,7 @@ def pull() -> int:
     done = Candidate.every.filter(purpose__in=(CLAIMS, RUBRIC), status="done", taken_at=None)
     count = 0
     for row in done.select_related("query__study"):
-        _TAKE[row.purpose](row)
+        _TAKE[Candidate.Purpose(row.purpose)](row)
         Candidate.every.filter(pk=row.pk).update(taken_at=row.answered_at)
         count += 1
     return count

@@ -157,7 +157,7 @@ def _queries(user, studies: list[int]):
         has_review=Exists(reviews),
         has_rubric=Exists(Rubric.objects.filter(query=OuterRef("pk"))),
     )
-    return queries.values("study").annotate(
+    return queries.values("study").annotate(  # type: ignore[no-redef]
         drafts=Count("pk", Q(ready=False)),
         ready=Count("pk", Q(ready=True)),
         judged_queries=Count("pk", Q(is_judged=True)),

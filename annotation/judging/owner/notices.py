@@ -61,7 +61,7 @@ def mail(batch_id: int) -> int:
             subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + batch.study.title
             body = f"{_sentence(owner, counts[owner.pk])}\n\n{link}\n"
         try:
-            sent += send_mail(" ".join(subject.split()), body, None, [owner.email])
+            sent += send_mail(" ".join(subject.split()), body, None, [owner.email or ""])
         except OSError as error:
             log.warning("batch %s: no mail to %s (%s)", batch_id, owner.pk, type(error).__name__)
     return sent
@@ -86,7 +86,7 @@ def _sentence(owner: User, count: int) -> str:
 def _manager(batch: Batch) -> User | None:
     members = batch.study.memberships.filter(role__in=MANAGERS, left_at=None)
     member = members.select_related("user").order_by("pk").first()
-    return member and member.user
+    return member.user if member else None
 
 
 def _request_mail(batch_id: int) -> None:
