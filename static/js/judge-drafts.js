@@ -10,8 +10,7 @@
   const PAUSE = 700;
   const AGAIN = 5000;
   const TICKS_EVERY = 60000;
-  const LONGEST = 60000;
-  const TECHNICAL = ["csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"];
+  const { TECHNICAL, answered, patience, newest } = JudgePure;
   const status = document.getElementById("saved");
   const channel = new BroadcastChannel("attune");
   let timer = 0;
@@ -38,11 +37,7 @@
   }
 
   function fields() {
-    const found = {};
-    for (const [name, value] of new FormData(form())) {
-      if (!TECHNICAL.includes(name)) (found[name] = found[name] || []).push(value);
-    }
-    return found;
+    return answered(new FormData(form()));
   }
 
   function apply(data) {
@@ -118,9 +113,8 @@
     sent = performance.now();
     const text = localStorage.getItem(place(slot()));
     if (!text || form().hasAttribute("data-final")) return;
-    const copy = JSON.parse(text);
-    // Ticks were kept here alone while the server had no draft: what it has now is newer.
-    if (copy.ticks && form().hasAttribute("data-drafted")) {
+    const copy = newest(text, form().hasAttribute("data-drafted"));
+    if (!copy) {
       localStorage.removeItem(place(slot()));
       return;
     }
@@ -142,7 +136,7 @@
     if (at === document.body || form().contains(at)) cancel.focus({ preventScroll: true });
     clearTimeout(again);
     tries += 1;
-    again = setTimeout(resend, Math.min(500 * 2 ** tries, LONGEST));
+    again = setTimeout(resend, patience(tries));
   }
 
   function take() {
