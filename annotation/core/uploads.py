@@ -7,12 +7,13 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.core import sharing
-from annotation.core.errors import DomainError
+from annotation.core.errors import Conflict, DomainError
 
 # Room that an upload must leave to the database and the logs.
 RESERVE = 200 * 2**20
@@ -28,6 +29,14 @@ def no_room() -> DomainError:
     """The refusal of a full disk."""
     sentence = _("The server's disk is full. Nothing was stored; try again later.")
     return DomainError(sentence, code="disk_full", status=507)
+
+
+class WrongOffset(Conflict):
+    """The piece does not begin where the last one ended; ``offset`` is where that is."""
+
+    def __init__(self, offset: int):
+        super().__init__(_("The upload goes on at another place."), code="offset")
+        self.offset = offset
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,23 @@ class Uploads:
             if error.errno in FULL:
                 raise no_room() from error
             raise
+
+    def append(self, row: Any, offset: int, data: bytes, complete: str) -> None:
+        """Add one piece to the file of ``row``, a locked upload; the last gives it this status.
+
+        Raises WrongOffset, DomainError. The same piece sent again after a lost answer is refused
+        with the offset to go on from.
+        """
+        if row.status != row.Status.RECEIVING or offset != row.received:
+            raise WrongOffset(row.received)
+        row.received += len(data)
+        if row.received > row.size:
+            sentence = _("More was sent than the file holds. Send it once more.")
+            raise DomainError(sentence, code="too_much")
+        self.write(row.stored, offset, data)
+        if row.received == row.size:
+            row.status = complete
+        row.save(update_fields=["received", "status"])
 
     def delete(self, name: str) -> None:
         """Remove a stored file, if it is there."""

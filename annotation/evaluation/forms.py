@@ -22,31 +22,9 @@ SHOWN = {
 LIMITS = {pairs.LAYOUT: _("Pairs at most"), bespoke.LAYOUT: _("Answers at most")}
 
 
-class EvaluationForm(forms.Form):
-    """Which model is asked, and what it sees; ``confirmed`` once the cost was shown."""
+class ModelForm(forms.Form):
+    """Which model is asked; ``confirmed`` once the cost was shown."""
 
-    endpoint = forms.ChoiceField(label=_("Endpoint"))
-    setting = forms.ChoiceField(label=_("What it sees"))
-    limit = forms.IntegerField(
-        label=_("Pairs at most"), min_value=1, max_value=2**31 - 1, required=False,
-        help_text=_("Empty: all of them."),
-    )  # fmt: skip
-    confirmed = forms.BooleanField(required=False, widget=forms.HiddenInput)
-
-    def __init__(self, *args, servers, layout, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.fields["endpoint"].choices = [
-            (server.name, f"{server.name} ({server.model})") for server in servers
-        ]
-        # Any other layout is refused in words when the form is sent.
-        self.fields["setting"].choices = SHOWN.get(layout, SHOWN[pairs.LAYOUT]).items()
-        self.fields["limit"].label = LIMITS.get(layout, LIMITS[pairs.LAYOUT])
-
-
-class RaterForm(forms.Form):
-    """Which model judges the items of which task; ``confirmed`` once the cost was shown."""
-
-    task = forms.ChoiceField(label=_("Task"))
     endpoint = forms.ChoiceField(label=_("Endpoint"))
     limit = forms.IntegerField(
         label=_("Items at most"), min_value=1, max_value=2**31 - 1, required=False,
@@ -54,9 +32,32 @@ class RaterForm(forms.Form):
     )  # fmt: skip
     confirmed = forms.BooleanField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args, servers, tasks, **kwargs):
+    def __init__(self, *args, servers, **kwargs):
         super().__init__(*args, **kwargs)
-        self.fields["task"].choices = [(name, name) for name in tasks]
         self.fields["endpoint"].choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
+
+
+class EvaluationForm(ModelForm):
+    """A model measured on a release, and what it sees."""
+
+    setting = forms.ChoiceField(label=_("What it sees"))
+    field_order = ("endpoint", "setting", "limit")
+
+    def __init__(self, *args, layout, **kwargs):
+        super().__init__(*args, **kwargs)
+        # Any other layout is refused in words when the form is sent.
+        self.fields["setting"].choices = SHOWN.get(layout, SHOWN[pairs.LAYOUT]).items()
+        self.fields["limit"].label = LIMITS.get(layout, LIMITS[pairs.LAYOUT])
+
+
+class RaterForm(ModelForm):
+    """A model that judges the items of a task."""
+
+    task = forms.ChoiceField(label=_("Task"))
+    field_order = ("task", "endpoint", "limit")
+
+    def __init__(self, *args, tasks, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["task"].choices = [(name, name) for name in tasks]

@@ -30,14 +30,6 @@ STORING = gettext_noop(
 )
 
 
-class WrongOffset(Conflict):
-    """The piece does not begin where the last one ended; ``offset`` is where that is."""
-
-    def __init__(self, offset: int):
-        super().__init__(_("The upload goes on at another place."), code="offset")
-        self.offset = offset
-
-
 def begin(owner, size: int, fingerprint: str = "", name: str = "") -> Upload:
     """Make room for a file of ``size`` bytes that comes in pieces.
 
@@ -73,24 +65,12 @@ def begin(owner, size: int, fingerprint: str = "", name: str = "") -> Upload:
 
 
 def append(owner, pk, offset: int, data: bytes) -> Upload:
-    """Add one piece; the last one requests the reading. Raises WrongOffset, NotFound, DomainError.
-
-    The same piece sent again after a lost answer is refused with the offset to go on from.
-    """
+    """Add one piece, as ``core.uploads``; the last one requests the reading. Raises NotFound."""
     with transaction.atomic():
         upload = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk).first()
         if upload is None:
             raise NotFound(_("There is no such upload."))
-        if upload.status != RECEIVING or offset != upload.received:
-            raise WrongOffset(upload.received)
-        if offset + len(data) > upload.size:
-            sentence = _("More was sent than the file holds. Send it once more.")
-            raise DomainError(sentence, code="too_much")
-        files.write(upload.stored, offset, data)
-        upload.received = offset + len(data)
-        if upload.received == upload.size:
-            upload.status = REQUESTED
-        upload.save(update_fields=["received", "status"])
+        files.UPLOADS.append(upload, offset, data, REQUESTED)
     return upload
 
 

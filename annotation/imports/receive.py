@@ -6,7 +6,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.core import audit, sharing
-from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.core.errors import Conflict, NotFound
 from annotation.imports import files
 from annotation.imports.models import DataImport
 
@@ -15,14 +15,6 @@ OPEN_LIMIT = 10
 FINGERPRINT_LIMIT = 100
 Status = DataImport.Status
 UNDER_WAY = (Status.RECEIVING, Status.WAITING, Status.REQUESTED, Status.RUNNING)
-
-
-class WrongOffset(Conflict):
-    """The piece does not begin where the last one ended; ``offset`` is where that is."""
-
-    def __init__(self, offset: int):
-        super().__init__(_("The upload goes on at another place."), code="offset")
-        self.offset = offset
 
 
 def begin(study, by, name: str, size: int, fingerprint: str = "") -> DataImport:
@@ -47,24 +39,12 @@ def begin(study, by, name: str, size: int, fingerprint: str = "") -> DataImport:
 
 
 def append(study, pk, offset: int, data: bytes) -> DataImport:
-    """Add one piece. Raises WrongOffset, NotFound, DomainError.
-
-    The same piece sent again after a lost answer is refused with the offset to go on from.
-    """
+    """Add one piece, as ``core.uploads``. Raises NotFound."""
     with transaction.atomic():
         row = DataImport.objects.select_for_update(no_key=True).filter(study=study, pk=pk).first()
         if row is None:
             raise NotFound(_("There is no such import."))
-        if row.status != Status.RECEIVING or offset != row.received:
-            raise WrongOffset(row.received)
-        if offset + len(data) > row.size:
-            sentence = _("More was sent than the file holds. Send it once more.")
-            raise DomainError(sentence, code="too_much")
-        files.write(row.stored, offset, data)
-        row.received = offset + len(data)
-        if row.received == row.size:
-            row.status = Status.WAITING
-        row.save(update_fields=["received", "status"])
+        files.UPLOADS.append(row, offset, data, Status.WAITING)
     return row
 
 
