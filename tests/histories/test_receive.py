@@ -12,7 +12,7 @@ from django.db import connection
 from django.urls import reverse
 
 from annotation.accounts.models import Consent
-from annotation.core import jobs
+from annotation.core import jobs, uploads
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.models import AuditEvent
 from annotation.histories import files, ingest, receive
@@ -48,7 +48,7 @@ def test_after_a_broken_line_the_same_file_goes_on_where_it_stopped(ann):
 def test_a_piece_sent_twice_counts_once_and_tells_where_to_go_on(ann):
     upload = receive.begin(ann, 6)
     receive.append(ann, upload.pk, 0, b"abc")
-    with pytest.raises(receive.WrongOffset) as caught:
+    with pytest.raises(uploads.WrongOffset) as caught:
         receive.append(ann, upload.pk, 0, b"abc")
     assert caught.value.offset == 3
     assert Upload.objects.get().received == 3

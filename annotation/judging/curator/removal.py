@@ -89,10 +89,10 @@ def remove_withdrawn() -> int:
     stays = Exists(judged) | Exists(shown_otherwise)
     open_slots = Slot.objects.filter(item__attribute=OuterRef("pk"), status=Slot.Status.OPEN)
     rows = Attribute.objects.filter(Exists(open_slots) | ~stays, text="")
-    rows = list(rows.select_related("persona__study").order_by("pk"))
-    for attribute in rows:
+    unused = list(rows.select_related("persona__study").order_by("pk"))
+    for attribute in unused:
         remove(attribute.persona.study, "attribute", attribute, by=None)
-    return len(rows)
+    return len(unused)
 
 
 def _items(study, what: str, thing) -> QuerySet:
