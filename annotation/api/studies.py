@@ -1,6 +1,7 @@
 """Studies and their people, tasks and batches over HTTP."""
 
 from dataclasses import asdict
+from typing import Any
 
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
@@ -103,7 +104,7 @@ class BatchBody(serializers.Serializer):
         """What the batch keeps to."""
         data = self.validated_data
         names = ("queries", "personas", "strategies", "languages")
-        lists = {name: tuple(data[name]) for name in names}
+        lists: dict[str, Any] = {name: tuple(data[name]) for name in names}
         plain = {name: data[name] for name in ("mixed", "again", "control")}
         return Scope(**lists, number=data.get("number"), **plain)
 

@@ -1,6 +1,7 @@
 """Open batches: make items, number them, and insert their slots."""
 
 import hashlib
+from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 
@@ -64,7 +65,7 @@ def planned(study, task: TaskDefinition, scope: Scope = EVERYTHING) -> list[dict
             _("This task compares no answers to a query, so it can hide no control among them."),
             code="control",
         )
-    rows = kind.plan(study, task, scope)
+    rows: Iterable[dict] = kind.plan(study, task, scope)
     if scope.mixed:
         rows = ordering.mixed(sorted(rows, key=lambda row: row["external_id"]), task.name)
     return list(islice(rows, scope.number))
@@ -177,7 +178,9 @@ def _versions(study, rows: list[dict]) -> list:
     chosen = []
     for row in rows:
         written_for = {written[pk] for pk in row.get("candidates", ()) if pk in written}
-        chosen.append(written_for.pop() if len(written_for) == 1 else newest.get(_persona(row)))
+        chosen.append(
+            written_for.pop() if len(written_for) == 1 else newest.get(_persona(row) or 0)
+        )
     return chosen
 
 
