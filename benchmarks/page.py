@@ -95,7 +95,7 @@ def _log_in(page, person: dict) -> None:
     page.goto("/accounts/login/")
     page.locator("#id_login").fill(person["email"])
     page.locator("#id_password").fill(person["password"])
-    page.locator("main").get_by_role("button", name="Log in").click()
+    page.locator("main").get_by_role("button", name="Log in", exact=True).click()
     page.wait_for_url("**/")
 
 
