@@ -406,9 +406,19 @@ class Checks(models.Model):
     # One hidden gold item, and one repeat of an own judgment, every so many judgments; 0 is never.
     gold_every = models.PositiveSmallIntegerField(default=0)
     repeat_every = models.PositiveSmallIntegerField(default=0)
+    # So many of an owner's own items, or such a share of them where the number is 0, are judged by
+    # the owner once more, so many days after the first time.
+    retest_number = models.PositiveSmallIntegerField(default=0)
+    retest_share = models.FloatField(default=0)
+    retest_days = models.PositiveSmallIntegerField(default=7)
 
     class Meta:
         verbose_name_plural = "checks"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(retest_share__gte=0, retest_share__lte=1), name="retest_share_is_one"
+            )
+        ]
 
     def __str__(self):
         return f"checks of {self.study}"

@@ -10,6 +10,7 @@ from annotation.agreement import kind_votes, rankings
 from annotation.agreement.figures import summary
 from annotation.agreement.figures.dashboard import Board, by_day, sides
 from annotation.agreement.figures.rankings import mean_places, strengths
+from annotation.agreement.figures.retest import retest
 from annotation.agreement.figures.scores import spread_figure
 from annotation.core import charts
 from annotation.judging.kinds import config_of_task
@@ -51,10 +52,11 @@ class KindBoard(Board):
         """The figures' names. Answers that are one person's own are only counted by day."""
         if self.kind.LEVEL == "none":
             return ("days",)
+        retest = ("retest",) if self.config["owner_only"] else ()
         if self.kind.SHAPE == "ranks":
             return ("agreement", "answers", "strategies", "days")
         sides = ("sides",) if self.two_sided else ()
-        return ("agreement", "answers", *sides, "days")
+        return ("agreement", "answers", *sides, *retest, "days")
 
     @property
     def two_sided(self) -> bool:
@@ -145,6 +147,15 @@ def _words() -> dict[str, tuple]:
             _("How often each answer was given."),
             _("A count of all judgments, with no more than one a person and item."),
         ),
+        "retest": (
+            _("Test and retest"),
+            _("How far owners judge their own items alike, some days apart."),
+            _(
+                "Of scores ICC(2,1): two-way, absolute agreement, with its F-interval. Of other "
+                "answers Cohen's kappa of the first and the second answer, with its large-sample "
+                "interval. Second judgments count in no other figure."
+            ),
+        ),
         "sides": (
             _("Side bias"),
             _("Share of preferences that fell on the answer shown first."),
@@ -184,4 +195,5 @@ MAKERS = {
     "answers": answers,
     "sides": sides,
     "strategies": strengths,
+    "retest": retest,
 }

@@ -42,11 +42,39 @@ class RatesForm(forms.Form):
         help_text=gettext_lazy("An own item again, at least so many judgments later. 0: never."),
     )
 
+    retest_number = forms.IntegerField(
+        label=gettext_lazy("Own items that each owner judges again"),
+        min_value=0,
+        max_value=1_000,
+        required=False,
+        help_text=gettext_lazy("For test-retest reliability, of tasks for owners. 0: none."),
+    )
+    retest_percent = forms.IntegerField(
+        label=gettext_lazy("or percent of their items"),
+        min_value=0,
+        max_value=100,
+        required=False,
+        help_text=gettext_lazy("Where no number is given."),
+    )
+    retest_days = forms.IntegerField(
+        label=gettext_lazy("Days until they judge again, at least"),
+        min_value=0,
+        max_value=365,
+        required=False,
+        initial=7,
+    )
+
     @property
     def rates(self) -> hidden_checks.Rates:
         data = self.cleaned_data
+        days = data["retest_days"]
         return hidden_checks.Rates(
-            data["pass_mark"] / 100, data["gold_every"], data["repeat_every"]
+            pass_mark=data["pass_mark"] / 100,
+            gold_every=data["gold_every"],
+            repeat_every=data["repeat_every"],
+            retest_number=data["retest_number"] or 0,
+            retest_share=(data["retest_percent"] or 0) / 100,
+            retest_days=7 if days is None else days,
         )
 
 
@@ -59,6 +87,9 @@ def overview(request, slug):
         "pass_mark": round(rates.pass_mark * 100),
         "gold_every": rates.gold_every,
         "repeat_every": rates.repeat_every,
+        "retest_number": rates.retest_number,
+        "retest_percent": round(rates.retest_share * 100),
+        "retest_days": rates.retest_days,
     }
     form = RatesForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():

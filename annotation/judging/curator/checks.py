@@ -1,6 +1,7 @@
 """Curators' side of checks: how often they come, and which items they are made of."""
 
 from collections import Counter
+from dataclasses import asdict
 
 from django.db import transaction
 from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, When
@@ -32,11 +33,7 @@ PURPOSES = (Batch.Purpose.TRAINING, Batch.Purpose.GOLD)
 @transaction.atomic
 def set_rates(study, rates: hidden_checks.Rates, *, by) -> Checks:
     """Store how the study checks its annotators; hidden checks get new places for everybody."""
-    fields = {
-        "pass_mark": rates.pass_mark,
-        "gold_every": rates.gold_every,
-        "repeat_every": rates.repeat_every,
-    }
+    fields = asdict(rates)
     stored, _made = Checks.objects.update_or_create(study=study, defaults=fields)
     Desk.objects.filter(study=study).update(next_gold=None, next_repeat=None)
     audit.record(by, "checks.set", stored, study=study.slug, **fields)

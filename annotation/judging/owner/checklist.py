@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.candidates.models import Candidate
 from annotation.histories import browse, consent
 from annotation.judging.models import ClaimReview, Slot
+from annotation.judging.work import hidden_checks
 from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 
@@ -41,6 +42,8 @@ class Progress:
     answers_waiting: int = 0
     answers_judged: int = 0
     claims_waiting: int = 0
+    # Own items to judge once more.
+    retests: int = 0
 
     @property
     def opened(self) -> int:
@@ -141,7 +144,10 @@ def _progress(user, studies: list[Study]) -> dict[int, Progress]:
     for rows in (_queries(user, ids), _answers(user, ids), _slots(user, ids)):
         for row in rows:
             counts[row.pop("study")] |= row
-    return {pk: Progress(history, reading, allowed=allowed.get(pk, 0), **counts[pk]) for pk in ids}
+    retests = hidden_checks.retests_due(user.pk, ids)
+    for pk in ids:
+        counts[pk] |= {"allowed": allowed.get(pk, 0), "retests": retests.get(pk, 0)}
+    return {pk: Progress(history, reading, **counts[pk]) for pk in ids}
 
 
 def _queries(user, studies: list[int]):
@@ -192,8 +198,9 @@ def _slots(user, studies: list[int]):
 def _steps(study: Study, progress: Progress) -> list[Step]:
     """All steps with their state; what waits to be judged comes before whatever else is open."""
     first = next((rule for rule in _RULES if not _passed(rule, progress)), None)
-    if study.status == Study.Status.OPEN and (progress.answers_waiting or progress.claims_waiting):
-        wanted = "judge" if progress.answers_waiting else "claims"
+    to_judge = progress.answers_waiting or progress.retests
+    if study.status == Study.Status.OPEN and (to_judge or progress.claims_waiting):
+        wanted = "judge" if to_judge else "claims"
         first = next(rule for rule in _RULES if rule.name == wanted)
     steps = []
     for rule in _RULES:
@@ -261,10 +268,18 @@ def _note_answers(p: Progress) -> str:
 def _note_judged(p: Progress) -> str:
     if not p.opened:
         return ""
-    return _("%(done)d judged, %(waiting)d waiting.") % {
-        "done": p.answers_judged,
-        "waiting": p.answers_waiting,
-    }
+    counts = {"done": p.answers_judged, "waiting": p.answers_waiting}
+    note = _("%(done)d judged, %(waiting)d waiting.") % counts
+    if not p.retests:
+        return note
+    words = ngettext(
+        "%(n)d that you judged before comes again, so that we see how steady judgments are: judge "
+        "it as you would today.",
+        "%(n)d that you judged before come again, so that we see how steady judgments are: judge "
+        "them as you would today.",
+        p.retests,
+    )
+    return f"{note} {words % {'n': p.retests}}"
 
 
 def _of_judged(held: str) -> Callable[[Progress], str]:
@@ -342,7 +357,7 @@ _RULES = (
         gettext_lazy("Judge the answers"),
         gettext_lazy("Judge"),
         _JUDGE,
-        done=lambda p: p.answers_judged > 0 and not p.answers_waiting,
+        done=lambda p: p.answers_judged > 0 and not p.answers_waiting and not p.retests,
         note=_note_judged,
     ),
     _Rule(

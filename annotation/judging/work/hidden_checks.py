@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -44,6 +45,30 @@ _MAKE = """
     RETURNING id"""
 
 
+# What is wanted of the first judgments of a person's own items, less what was made already.
+_RETESTS = """
+    SELECT c.study_id, least(ripe.n, greatest(0, ceil(
+               CASE WHEN c.retest_number > 0 THEN c.retest_number
+               ELSE c.retest_share * ripe.judged END)::int - made.n))
+    FROM judging_checks c
+    CROSS JOIN LATERAL (
+        SELECT count(*)::int n FROM judging_item r JOIN judging_batch b ON b.id = r.batch_id
+        WHERE r.study_id = c.study_id AND r.made_for_id = %(me)s AND b.purpose = 'repeat') made
+    CROSS JOIN LATERAL (
+        SELECT count(*)::int judged, count(*) FILTER (
+                   WHERE j.submitted_at <= statement_timestamp() - c.retest_days * interval '1 day'
+                     AND NOT EXISTS (SELECT FROM judging_item r
+                                     JOIN judging_batch again ON again.id = r.batch_id
+                                     WHERE r.repeats_id = i.id AND r.made_for_id = %(me)s
+                                       AND again.purpose = 'repeat'))::int n
+        FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
+        JOIN judging_item i ON i.id = s.item_id JOIN judging_batch b ON b.id = i.batch_id
+        JOIN studies_taskdefinition t ON t.id = b.task_id
+        WHERE j.annotator_id = %(me)s AND j.revision = 1 AND s.study_id = c.study_id
+          AND s.status = 'done' AND b.purpose = 'work' AND t.config -> 'owner_only' = 'true') ripe
+    WHERE c.study_id = ANY(%(studies)s) AND (c.retest_number > 0 OR c.retest_share > 0)"""
+
+
 @dataclass(frozen=True)
 class Rates:
     """A study's settings (models.Checks)."""
@@ -51,6 +76,9 @@ class Rates:
     pass_mark: float
     gold_every: int
     repeat_every: int
+    retest_number: int = 0
+    retest_share: float = 0.0
+    retest_days: int = 7
 
 
 @dataclass(frozen=True)
@@ -60,6 +88,7 @@ class Outcome:
     annotator: int
     item: Item
     judgment: Judgment
+    label: object
     expected: object
     right: bool
 
@@ -73,7 +102,8 @@ def next_slot(desk: Desk, rates: Rates, done: int):
 
     All training comes first, then each gold item and each repeat at a newly drawn place: one in
     ``gold_every`` (``repeat_every``) judgments on average, irregularly, so that nobody can count
-    them off. Whoever fails the training is stopped. The caller holds the desk's lock and the person
+    them off. Owners then get the items that they judge once more. Whoever fails the training is
+    stopped. The caller holds the desk's lock and the person
     holds nothing.
     """
     slot = sql.first(_WAITING, _values(desk))
@@ -88,6 +118,8 @@ def next_slot(desk: Desk, rates: Rates, done: int):
         item = _gold(desk)
     if item is None and _due(desk, "next_repeat", rates.repeat_every, done):
         item = _repeat(desk, rates.repeat_every)
+    if item is None and (rates.retest_number or rates.retest_share):
+        item = _retest(desk, rates.retest_days)
     return _hand_out(desk, item) if item else None
 
 
@@ -139,6 +171,34 @@ def _repeat(desk: Desk, gap: int) -> Item | None:
         return None
     old = Item.objects.select_related("batch").get(
         pk=_drawn(desk, "repeat", len(pool)).choice(pool)
+    )
+    return copy(old, desk, batch_of_copies(old.batch, Purpose.REPEAT))
+
+
+def retests_due(annotator_id: int, studies: list[int]) -> dict[int, int]:
+    """How many own items this person is to judge once more now, by study; none are left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RETESTS, {"me": annotator_id, "studies": studies})
+        return {study: number for study, number in cursor.fetchall() if number}
+
+
+def _retest(desk: Desk, days: int) -> Item | None:
+    """A copy of an own item that its owner judged at least ``days`` ago, if one is due."""
+    if not retests_due(desk.annotator_id, [desk.study_id]):
+        return None
+    repeated = _copies(desk).filter(batch__purpose=Purpose.REPEAT).values("repeats")
+    first = Judgment.objects.filter(
+        annotator=desk.annotator_id,
+        slot__study=desk.study_id,
+        slot__status=Slot.Status.DONE,
+        revision=1,
+        submitted_at__lte=Now() - timedelta(days=days),
+        slot__item__batch__purpose=Purpose.WORK,
+        slot__item__batch__task__config__owner_only=True,
+    ).exclude(slot__item__in=repeated)
+    pool = list(first.order_by("pk").values_list("slot__item", flat=True))
+    old = Item.objects.select_related("batch").get(
+        pk=_drawn(desk, "retest", len(pool)).choice(pool)
     )
     return copy(old, desk, batch_of_copies(old.batch, Purpose.REPEAT))
 
@@ -270,7 +330,7 @@ def outcomes(study, purpose: str, **only) -> list[Outcome]:
         expected = former.get((judgment.annotator_id, item.repeats_id), item.expected)
         if expected is not None:
             right = agrees(item, label, expected)
-            outcomes.append(Outcome(judgment.annotator_id, item, judgment, expected, right))
+            outcomes.append(Outcome(judgment.annotator_id, item, judgment, label, expected, right))
     return outcomes
 
 

@@ -103,7 +103,8 @@ _DESK = """
            d.stopped_at, d.excluded_at, d.qualified_at, d.training_since,
            d.next_gold, d.next_repeat,
            CASE WHEN study.match_languages AND person.reads <> '[]' THEN person.reads END,
-           c.pass_mark, c.gold_every, c.repeat_every
+           c.pass_mark, c.gold_every, c.repeat_every,
+           c.retest_number, c.retest_share, c.retest_days
     FROM judging_desk d JOIN studies_study study ON study.id = d.study_id
     JOIN accounts_user person ON person.id = d.annotator_id
     LEFT JOIN judging_checks c ON c.study_id = d.study_id

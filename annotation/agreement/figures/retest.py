@@ -1,0 +1,78 @@
+"""Test-retest reliability: what owners say of their own items when they judge them once more."""
+
+from collections import defaultdict
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from annotation.agreement.statistics.coefficient import (
+    Coefficient,
+    undefined,
+    with_normal_interval,
+)
+from annotation.agreement.statistics.cohen import cohen, confusion_of_two
+from annotation.agreement.statistics.icc import icc, sums_of_table
+from annotation.core import charts
+from annotation.judging.models import Batch
+from annotation.judging.work import hidden_checks
+
+Pairs = list[tuple[object, object]]
+
+
+def retest(board, about: dict) -> dict:
+    """Reliability of each criterion of scores, else of the answer, with interval and pairs."""
+    second = {"slot__item__batch__task__name": board.task}
+    outcomes = hidden_checks.outcomes(board.study, Batch.Purpose.REPEAT, **second)
+    if not outcomes:
+        return {"reason": _("Nobody has judged an own item twice yet.")}
+    rows = [
+        (name, measure, found.value, found.low, found.high, len(pairs), found.reason or "")
+        for name, measure, found, pairs in _measured(board, outcomes)
+    ]
+    dots = [charts.Dot(row[0], *row[2:5]) for row in rows if row[2] is not None]
+    axes = (rows[0][1], _("What was judged"))
+    title, lead = about["title"], about["lead"]
+    return {
+        "header": (
+            _("What was judged"), _("Measure"), _("Value"), _("Low"), _("High"), _("Pairs"),
+            _("Note"),
+        ),
+        "rows": rows,
+        "svg": charts.dots("retest", title, lead, dots, reference=0, axes=axes) if dots else "",
+        "votes": len(outcomes),
+    }  # fmt: skip
+
+
+def _measured(board, outcomes: list) -> list[tuple[str, str, Coefficient, Pairs]]:
+    if board.kind.SHAPE != "scores":
+        pairs: Pairs = [(row.expected, row.label) for row in outcomes]
+        return [(_("Answer"), _("Cohen's kappa"), kappa_of(pairs), pairs)]
+    by_criterion: dict[str, Pairs] = defaultdict(list)
+    for row in outcomes:
+        for place in row.expected.keys() & row.label.keys():
+            criterion = place.partition("/")[2]
+            by_criterion[criterion].append((row.expected[place], row.label[place]))
+    return [
+        (_(name), "ICC(2,1)", icc_of(by_criterion[name]), by_criterion[name])
+        for name in board.config["criteria"]
+        if name in by_criterion
+    ]
+
+
+def icc_of(pairs: Pairs) -> Coefficient:
+    """ICC(2,1) of (first, second) scores: absolute agreement of two occasions."""
+    if len(pairs) < 2:
+        return undefined("two pairs or more are needed")
+    return icc(sums_of_table(np.array(pairs, dtype=float)))["icc2"]
+
+
+def kappa_of(pairs: Pairs) -> Coefficient:
+    """Cohen's kappa of (first, second) labels."""
+    names = {label: code for code, label in enumerate(sorted({str(v) for p in pairs for v in p}))}
+    first, second = ([names[str(pair[side])] for pair in pairs] for side in (0, 1))
+    if len(names) < 2:
+        return undefined("only one answer was given")
+    value, se = (numbers[0] for numbers in cohen(confusion_of_two(first, second, len(names))))
+    if not np.isfinite(value):
+        return undefined("only one answer was given")
+    return with_normal_interval(float(value), float(se))
