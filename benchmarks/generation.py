@@ -1,8 +1,8 @@
-"""How much of what an endpoint's concurrency allows a worker's crew uses.
+"""How much of what an endpoint's concurrency allows a worker's pool uses.
 
 A scripted server in a process of its own takes 500 ms a call. The floor is the time in which so
 many threads make the same calls over open connections and do nothing else, measured before and
-after ours on the same machine; ours is the time in which a crew writes as many answers as rows:
+after ours on the same machine; ours is the time in which a pool writes as many answers as rows:
 claimed, reserved, called, checked and stored. ``used`` is floor / ours, ``cpu_ms`` and
 ``floor_cpu_ms`` the processor time a call of this process, ``database_ms`` that of PostgreSQL.
 """
@@ -22,7 +22,7 @@ LATENCY = 0.5
 
 
 def main(answers=256, concurrency=32) -> dict[str, dict]:
-    """Let one crew write the answers of a made-up study."""
+    """Let one pool write the answers of a made-up study."""
     evaluate.LATENCY = LATENCY
     with contextlib.ExitStack() as parts:
         address = parts.enter_context(evaluate._server())
@@ -98,7 +98,7 @@ def _ask(slug: str, number: int) -> None:
     from annotation.queries.models import Query
     from annotation.studies.models import Study
 
-    calls.ring = lambda: 0  # the crew begins when the clock does
+    calls.ring = lambda: 0  # the pool begins when the clock does
     study = Study.objects.create(slug=slug, title=slug)
     Query.objects.bulk_create(
         Query(study=study, external_id=f"q{n}", text=f"Where shall I walk on day {n}?")
@@ -109,9 +109,9 @@ def _ask(slug: str, number: int) -> None:
 
 
 def _work() -> None:
-    from annotation.candidates import crew
+    from annotation.candidates import pool
 
-    crew.work()
+    pool.work()
 
 
 def _check(number: int) -> None:

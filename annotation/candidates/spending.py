@@ -94,7 +94,7 @@ class Payment:
 
 
 class Ledger:
-    """Accounts for each call at once and by itself; a crew's ledger does it for many together."""
+    """Accounts for each call at once and by itself; a pool's ledger does it for many together."""
 
     def reserve(self, wish: Wish) -> Reservation:
         (reserved,) = account([], [], [wish])

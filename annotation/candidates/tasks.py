@@ -1,13 +1,13 @@
-from annotation.candidates import calls, crew, document_files, erase
+from annotation.candidates import calls, document_files, erase, pool
 from annotation.celery import app
 from annotation.personas import conversations
 
 
 @app.task
 def write(candidate_id):
-    """Write one answer or proposal, and with a crew what else is due; then notify of the rest."""
-    if crew.write_one(candidate_id):
-        crew.work()
+    """Write one answer or proposal, and with a pool what else is due; then notify of the rest."""
+    if pool.write_one(candidate_id):
+        pool.work()
         calls.ring()
 
 

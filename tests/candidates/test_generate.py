@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from annotation.candidates import (
     calls,
-    crew,
     generate,
+    pool,
     prompts,
     results,
     tasks,
@@ -487,7 +487,7 @@ def test_a_notified_worker_writes_what_else_is_due_and_rings_for_what_is_left(
     asked, tea, bells, monkeypatch
 ):
     rows = generate.request(tea, endpoint="fake")
-    monkeypatch.setattr(crew, "work", lambda: None)
+    monkeypatch.setattr(pool, "work", lambda: None)
     tasks.write(str(rows[0].pk))
     assert bells == [str(row.pk) for row in rows[1:]]
     bells.clear()

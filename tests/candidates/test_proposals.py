@@ -9,10 +9,10 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.candidates import (
     calls,
-    crew,
     endpoints,
     generate,
     leaks,
+    pool,
     proposals,
     results,
     review,
@@ -388,7 +388,7 @@ def test_a_sentence_that_repeats_an_attribute_mentions_it():
     assert not leaks.mentions("Anything", "")
 
 
-# --- A crew -----------------------------------------------------------------------------------
+# --- A pool of threads --------------------------------------------------------------------------
 
 
 @pytest.mark.django_db(transaction=True)
@@ -400,7 +400,7 @@ def test_a_crew_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings
     with ScriptedEndpoint(latency=0.3) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=3)]
         generate.request(study, strategies=["A3"])
-        crew.work(study=study)
+        pool.work(study=study)
         assert (endpoint.calls, endpoint.most_at_once) == (9, 3)
     assert Candidate.objects.filter(status="done").count() == 9
 
@@ -421,7 +421,7 @@ def test_one_thread_renews_the_leases_of_a_crew(cast, settings, monkeypatch):
     with ScriptedEndpoint(latency=1) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=2)]
         generate.request(study, strategies=["A3"])
-        crew.work(study=study)
+        pool.work(study=study)
     # A row that ends while its lease is renewed counts as lost: that harms nothing.
     assert sum(not lost for lost, _thread in renewed) >= 4
     assert {thread for _lost, thread in renewed} == {threading.get_ident()}

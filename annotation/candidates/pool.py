@@ -1,9 +1,9 @@
 """Many calls at once in one worker: threads that wait for model servers, each with its own row.
 
-The crew's own thread does what the database is needed for: it takes rows, reserves and settles
+The pool's own thread does what the database is needed for: it takes rows, reserves and settles
 what calls cost, stores answers and renews leases, each for all waiting threads in one statement.
 What may run at once is decided in the database (``calls.claim_some`` counts an endpoint's places),
-so any number of workers can have a crew. A place is free again once its answer is stored: a worker
+so any number of workers can have a pool. A place is free again once its answer is stored: a worker
 that is killed repeats at most one call a place.
 """
 
@@ -28,7 +28,7 @@ from annotation.core import heartbeat, jobs
 log = logging.getLogger(__name__)
 
 MOST_THREADS = 32
-# A crew ends well within a task's time limit; the next notification starts another.
+# A pool ends well within a task's time limit; the next notification starts another.
 SECONDS = 240
 # Rows are read so many for each place of an endpoint, and read anew after so many seconds.
 AHEAD, FRESH_SECONDS = 4, 5
@@ -44,7 +44,7 @@ def write_one(pk) -> Generated | None:
 
 def work(*, seconds: float = SECONDS, study=None) -> None:
     """Write what is due until nothing is, or for so many ``seconds``."""
-    _Crew(study, time.monotonic() + seconds).run()
+    _Pool(study, time.monotonic() + seconds).run()
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class _Finished:
     outcome: Written | CallFailed | None
 
 
-class _Crew(spending.Ledger):
+class _Pool(spending.Ledger):
     """Threads that call, and the thread that does everything else; the ledger of its calls."""
 
     def __init__(self, study, end: float):
@@ -89,7 +89,7 @@ class _Crew(spending.Ledger):
             for _thread in self.threads:
                 self.rows.put(None)
 
-    # --- In the crew's own thread -------------------------------------------------------------
+    # --- In the pool's own thread -------------------------------------------------------------
 
     def _start(self) -> None:
         """Give the next rows to threads, as many as are free and as endpoints take."""
@@ -198,7 +198,7 @@ class _Ahead:
         return list(self.read)
 
     def claim(self, name: str, most: int) -> list[Generated]:
-        """Take up to ``most`` rows of ``name`` for this crew."""
+        """Take up to ``most`` rows of ``name`` for this pool."""
         return calls.claim_some(name, self.read[name], most) if self.read[name] else []
 
 
