@@ -408,9 +408,9 @@ class Checks(models.Model):
     repeat_every = models.PositiveSmallIntegerField(default=0)
     # So many of an owner's own items, or such a share of them where the number is 0, are judged by
     # the owner once more, so many days after the first time.
-    retest_number = models.PositiveSmallIntegerField(default=0)
-    retest_share = models.FloatField(default=0)
-    retest_days = models.PositiveSmallIntegerField(default=7)
+    retest_number = models.PositiveSmallIntegerField(default=0, db_default=0)
+    retest_share = models.FloatField(default=0, db_default=0)
+    retest_days = models.PositiveSmallIntegerField(default=7, db_default=7)
 
     class Meta:
         verbose_name_plural = "checks"

@@ -13,17 +13,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="checks",
             name="retest_days",
-            field=models.PositiveSmallIntegerField(default=7),
+            field=models.PositiveSmallIntegerField(db_default=7, default=7),
         ),
         migrations.AddField(
             model_name="checks",
             name="retest_number",
-            field=models.PositiveSmallIntegerField(default=0),
+            field=models.PositiveSmallIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
             model_name="checks",
             name="retest_share",
-            field=models.FloatField(default=0),
+            field=models.FloatField(db_default=0, default=0),
         ),
         migrations.AddConstraint(
             model_name="checks",
