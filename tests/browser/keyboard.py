@@ -102,11 +102,9 @@ def select(target: Locator, value: str) -> None:
 
 
 def attach(target: Locator, files) -> None:
-    """Go to a field for files and choose ``files`` in the dialog that a key opens."""
+    """Go to a field for files and choose ``files``: the dialog itself is the system's."""
     to(target)
-    with target.page.expect_file_chooser() as dialog:
-        target.page.keyboard.press("Enter")
-    dialog.value.set_files(files)
+    target.set_input_files(files)
 
 
 def around(page: Page) -> int:

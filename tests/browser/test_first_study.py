@@ -190,7 +190,6 @@ def join_and_judge(walk: Walk, code: str) -> None:
 def read_results(walk: Walk, folder: Path) -> None:
     """Look at the agreement and fetch the plot of models as SVG."""
     page = walk.page
-    page.reload()
     expect(page.locator("#steps")).to_contain_text("pairs: ", timeout=MINUTES)
     walk.picture("overview")
     walk.press("Agreement: Look at the results")

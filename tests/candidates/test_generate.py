@@ -8,6 +8,7 @@ import redis
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
 
 from annotation.candidates import (
     calls,
@@ -498,7 +499,7 @@ def test_a_notified_worker_writes_what_else_is_due_and_rings_for_what_is_left(
     assert set(Candidate.objects.values_list("status", flat=True)) == {"done"}
 
 
-@pytest.mark.parametrize("error", [jobs.BrokerError("away"), redis.ResponseError("OOM")])
+@pytest.mark.parametrize("error", [BrokerError("away"), redis.ResponseError("OOM")])
 def test_rows_are_stored_while_the_broker_is_away(
     asked, tea, bells, error, django_capture_on_commit_callbacks
 ):
