@@ -295,11 +295,11 @@ def _insert(study, server: Endpoint, rows: list[Candidate], by, limit=None) -> l
             planned=_estimate(study, server, new).as_json(),
             created_by=by,
         )
-        own = wording.of_answers(study)
+        versions = wording.of_answers(study)
         for row in new:
             row.run = run
             # All answers of a run are asked for in the wordings of its start.
-            row.parameters |= {"prompts": own} if own else {}
+            row.parameters |= {"prompts": versions} if versions else {}
     Candidate.every.bulk_create(new, batch_size=2000)
     if new:
         audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
@@ -377,7 +377,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
         )
         if not answer:
             raise CallFailed("no_source")
-    own = candidate.parameters.get("prompts", {})
+    versions = candidate.parameters.get("prompts", {})
     return Brief(
         question=candidate.query.text,
         profile=version.profile if version else {},
@@ -389,7 +389,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
         need=candidate.query.need if strategy.oracle else "",
         seed=candidate.parameters["seed"],
         small=server.embedded,
-        wordings={name: wording.version(pk) for name, pk in own.items()},
+        wordings={name: wording.version(pk) for name, pk in versions.items()},
     )
 
 

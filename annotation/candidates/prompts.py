@@ -2,8 +2,8 @@
 alone, for the experiment "oracle".
 
 Each builder returns a Prompt whose ``template`` names the wording and its version: any change of a
-wording gets a new version, because stored candidates name the one that made them. ``own`` are a
-study's own wordings by name, which take the place of ours (WORDINGS). A small model gets a shorter
+wording gets a new version, because stored candidates name the one that made them. ``wordings``
+are those of a study by name, which take the place of ours (WORDINGS). A small model gets a shorter
 wording, which is a template of its own, where the study has none.
 """
 
@@ -169,22 +169,27 @@ _SMALL = {
     "improve": Wording("improve-small/1", f"{_IMPROVE.split('; ')[0]} {{form}}", _REWRITTEN),
     "degrade": Wording("degrade-small/1", f"{_DEGRADE.split('; ')[0]} {{form}}", _REWRITTEN),
 }
-Own = Mapping[str, Wording]
-_OURS: Own = {}
+Wordings = Mapping[str, Wording]
+_OURS: Wordings = {}
 
 
-def _wording(name: str, own: Own, *, small: bool) -> Wording:
-    return own.get(name) or (_SMALL if small else WORDINGS)[name]
+def _wording(name: str, wordings: Wordings, *, small: bool) -> Wording:
+    return wordings.get(name) or (_SMALL if small else WORDINGS)[name]
 
 
-def plain_answer(question: str, *, small: bool = False, own: Own = _OURS) -> Prompt:
+def plain_answer(question: str, *, small: bool = False, wordings: Wordings = _OURS) -> Prompt:
     """The question alone (A3)."""
-    wording = _wording("plain", own, small=small)
+    wording = _wording("plain", wordings, small=small)
     return wording.prompt(question=question, language=language(question))
 
 
 def personal_answer(
-    question: str, about: str, inferred: str = "", *, small: bool = False, own: Own = _OURS
+    question: str,
+    about: str,
+    inferred: str = "",
+    *,
+    small: bool = False,
+    wordings: Wordings = _OURS,
 ) -> Prompt:
     """The question with what is known of the person (A1, A2).
 
@@ -192,7 +197,7 @@ def personal_answer(
     """
     if inferred:
         about = f"{about}\n\nLikely to matter for this question:\n{inferred}"
-    wording = _wording("personal", own, small=small)
+    wording = _wording("personal", wordings, small=small)
     return wording.prompt(question=question, language=language(question), person=about)
 
 
@@ -202,14 +207,14 @@ def profiler(
     memories: Sequence[str] = (),
     *,
     small: bool = False,
-    own: Own = _OURS,
+    wordings: Wordings = _OURS,
 ) -> Prompt:
     """Ask which preferences of the person bear on the question (first call of A1).
 
     ``about`` is text of the whole profile, ``memories`` texts that the person found of interest.
     """
     read = "\n\nTexts this person liked to read:\n" + "\n".join(f"- {text}" for text in memories)
-    return _wording("profiler", own, small=small).prompt(
+    return _wording("profiler", wordings, small=small).prompt(
         question=question,
         language=language(question),
         person=about,
@@ -224,7 +229,7 @@ def searched_answer(
     need: str = "",
     *,
     small: bool = False,
-    own: Own = _OURS,
+    wordings: Wordings = _OURS,
 ) -> Prompt:
     """The question with what a search found: ``sources`` are (title, text).
 
@@ -233,8 +238,8 @@ def searched_answer(
     """
     arm = "searched" + ("-about" if about else "") + ("-oracle" if need else "")
     passages = "\n\n".join(f"[{n}] {title}\n{text}" for n, (title, text) in enumerate(sources, 1))
-    wording = _wording("searched", own, small=small)
-    if "searched" not in own:  # the name tells what the model was shown
+    wording = _wording("searched", wordings, small=small)
+    if "searched" not in wordings:  # the name tells what the model was shown
         wording = replace(wording, id=wording.id.replace("searched", arm))
     return wording.prompt(
         question=question,
@@ -245,15 +250,17 @@ def searched_answer(
     )
 
 
-def static_profile(history: str, *, small: bool = False, own: Own = _OURS) -> Prompt:
+def static_profile(history: str, *, small: bool = False, wordings: Wordings = _OURS) -> Prompt:
     """Ask for a profile of the person behind ``history``, whatever they may ask."""
-    wording = _wording("static-profile", own, small=small)
+    wording = _wording("static-profile", wordings, small=small)
     return wording.prompt(history=history or "(nothing)")
 
 
-def aware_profile(question: str, history: str, *, small: bool = False, own: Own = _OURS) -> Prompt:
+def aware_profile(
+    question: str, history: str, *, small: bool = False, wordings: Wordings = _OURS
+) -> Prompt:
     """Ask what of ``history`` bears on ``question``."""
-    wording = _wording("aware-profile", own, small=small)
+    wording = _wording("aware-profile", wordings, small=small)
     return wording.prompt(history=history or "(nothing)", question=question)
 
 
@@ -291,18 +298,18 @@ def rubric(
 
 
 def improve(
-    question: str, answer: str, length: int, *, small: bool = False, own: Own = _OURS
+    question: str, answer: str, length: int, *, small: bool = False, wordings: Wordings = _OURS
 ) -> Prompt:
     """Ask for a better wording of ``answer`` of the same length (``length`` in words)."""
-    wording = _wording("improve", own, small=small)
+    wording = _wording("improve", wordings, small=small)
     return _rewrite(wording, IMPROVED, question, answer, length)
 
 
 def degrade(
-    question: str, answer: str, length: int, *, small: bool = False, own: Own = _OURS
+    question: str, answer: str, length: int, *, small: bool = False, wordings: Wordings = _OURS
 ) -> Prompt:
     """Ask for a worse version of ``answer`` of the same length (``length`` in words)."""
-    wording = _wording("degrade", own, small=small)
+    wording = _wording("degrade", wordings, small=small)
     return _rewrite(wording, DEGRADED, question, answer, length)
 
 

@@ -51,12 +51,12 @@ class Brief:
     seed: int = 0
     small: bool = False
     # The study's own wordings of prompts, by name.
-    wordings: prompts.Own = field(default_factory=dict)
+    wordings: prompts.Wordings = field(default_factory=dict)
 
     @property
     def manner(self) -> dict:
         """How its prompts are worded: for a small model, or in the study's own words."""
-        return {"small": self.small, "own": self.wordings}
+        return {"small": self.small, "wordings": self.wordings}
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def split(request, slug):
             proposal = splitting.propose(study, **form.cleaned_data)
         except DomainError as refusal:
             form.add_error(None, refusal.sentence)
-    kept = study.personas.filter(dropped_at=None)
+    personas = study.personas.filter(dropped_at=None)
     context = {
         "study": study,
         "form": form,
@@ -42,7 +42,7 @@ def split(request, slug):
         "dimensions": proposal and [(d, rows[:ROWS]) for d, rows in proposal.by_dimension()],
         "apart": proposal and proposal.apart(ALIKE),
         "sides": [
-            (words, kept.filter(split=side).count())
+            (words, personas.filter(split=side).count())
             for side, words in [*Persona.Split.choices, ("", _("no side yet"))]
         ],
     }

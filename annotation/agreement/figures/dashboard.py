@@ -497,12 +497,12 @@ def control(board, about) -> dict:
     table = [(_("All"), int(offering.sum()), len(won), share.value, share.low, share.high)]
     more = 0
     for worker in np.unique(workers):
-        own = workers == worker
-        chosen, given = int(won[own].sum()), int(own.sum())
-        more += chosen * 2 > given
-        exact = clopper_pearson(chosen, given)
-        items = len(np.unique(item[own]))
-        table.append((rows.workers[worker], items, given, exact.value, exact.low, exact.high))
+        of_worker = workers == worker
+        chosen, votes = int(won[of_worker].sum()), int(of_worker.sum())
+        more += chosen * 2 > votes
+        exact = clopper_pearson(chosen, votes)
+        items = len(np.unique(item[of_worker]))
+        table.append((rows.workers[worker], items, votes, exact.value, exact.low, exact.high))
     annotators = len(table) - 1
     lead = _("%(n)d of %(all)d annotators preferred it in more than half of their votes.")
     lead = lead % {"n": more, "all": annotators}

@@ -26,8 +26,8 @@ def retest(board, about: dict) -> dict:
     if not outcomes:
         return {"reason": _("Nobody has judged an own item twice yet.")}
     rows = [
-        (name, measure, found.value, found.low, found.high, len(pairs), found.reason or "")
-        for name, measure, found, pairs in _measured(board, outcomes)
+        (name, measure, result.value, result.low, result.high, len(pairs), result.reason or "")
+        for name, measure, result, pairs in _measured(board, outcomes)
     ]
     dots = [charts.Dot(row[0], *row[2:5]) for row in rows if row[2] is not None]
     axes = (rows[0][1], _("What was judged"))
