@@ -51,19 +51,22 @@ def send(world, name, role, **more):
     return world.browser(role).post(reverse(name, kwargs=row.args(world)), data)
 
 
+def _rows(queryset) -> list[dict]:
+    # A row that was written anew would change places without an order.
+    return list(queryset.order_by("pk").values())
+
+
 def sentinel() -> dict:
     """What none of the forms below may touch."""
     return {
         "superusers": set(User.objects.filter(is_superuser=True).values_list("email", flat=True)),
         "active": User.objects.filter(is_active=True).count(),
-        "rain": list(Study.objects.filter(slug="rain").values()),
-        "rain's people": list(Membership.objects.filter(study__slug="rain").values()),
-        "rain's slots": list(Slot.objects.filter(study__slug="rain").values()),
-        "rain's tasks": list(TaskDefinition.objects.filter(study__slug="rain").values()),
-        "others' tokens": list(ApiToken.objects.exclude(user__name="Ann").values()),
-        "others' consents": list(
-            Consent.objects.exclude(user__name="Finn").order_by("pk").values()
-        ),
+        "rain": _rows(Study.objects.filter(slug="rain")),
+        "rain's people": _rows(Membership.objects.filter(study__slug="rain")),
+        "rain's slots": _rows(Slot.objects.filter(study__slug="rain")),
+        "rain's tasks": _rows(TaskDefinition.objects.filter(study__slug="rain")),
+        "others' tokens": _rows(ApiToken.objects.exclude(user__name="Ann")),
+        "others' consents": _rows(Consent.objects.exclude(user__name="Finn")),
     }
 
 
