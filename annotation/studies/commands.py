@@ -1,6 +1,7 @@
 """What management commands on a study share."""
 
 import json
+from abc import ABC, abstractmethod
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -19,7 +20,7 @@ def study_of(slug: str) -> Study:
     return study
 
 
-class ImportCommand(RefusingCommand):
+class ImportCommand(RefusingCommand, ABC):
     """STUDY FILE: stores a file's rows, prints the counts and the rows that were rejected."""
 
     rows: str
@@ -30,13 +31,13 @@ class ImportCommand(RefusingCommand):
         parser.add_argument("file", metavar="FILE", help=f"the {self.rows}")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
+    @abstractmethod
     def store(self, study: Study, file: str) -> dict[str, Any]:
         """Store ``file``; the counts, and as "rejected" {"line", "reason"} of each row left out."""
-        raise NotImplementedError
 
+    @abstractmethod
     def summary(self, result: dict[str, Any]) -> str:
         """The counts in one line."""
-        raise NotImplementedError
 
     def handle(self, *args: Any, study: str, file: str, **options: Any) -> None:
         """Store what fits, print the counts and what was rejected."""

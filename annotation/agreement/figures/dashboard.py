@@ -99,7 +99,8 @@ def _words() -> dict[str, dict]:
     columns = ("title", "lead", "how")
     return {
         key: dict(zip(columns, words, strict=True))
-        for key, words in {**summary.words(), **_words_of_progress(), **_words_of_votes()}.items()
+        for source in (summary.words, _words_of_progress, _words_of_votes, _words_of_strategies)
+        for key, words in source().items()
     }
 
 
@@ -147,12 +148,6 @@ def _words_of_progress() -> dict[str, tuple]:
 
 
 def _words_of_votes() -> dict[str, tuple]:
-    strengths = _(
-        "Bradley and Terry's model by maximum likelihood, sum of strengths 0; a tie is half a "
-        "win. The standard error is clustered by item, since votes on one item are not "
-        "independent. Where every order is known, being shown first has a term of its own."
-    )
-    wins = _("A count of the votes on pairs of the two; a tie is half a win for each.")
     return {
         "matrix": (
             _("Annotator by annotator"),
@@ -167,6 +162,27 @@ def _words_of_votes() -> dict[str, tuple]:
                 "interval, p-values adjusted after Holm. Ties and unknown orders are left out."
             ),
         ),
+        "flags": (
+            _("Annotators to look at"),
+            _("A sign asks a person to look; it removes no vote."),
+            _(
+                "Disagrees: 50 votes or more, and so few with the majority of the others that the "
+                "pool's rate would give them with p < .001. Fast: median robust z of log time a "
+                "thousand characters under −3, or over 20 % of the last 50 under −3 and under 10 "
+                "seconds. One side: Holm's p under .05."
+            ),
+        ),
+    }
+
+
+def _words_of_strategies() -> dict[str, tuple]:
+    strengths = _(
+        "Bradley and Terry's model by maximum likelihood, sum of strengths 0; a tie is half a "
+        "win. The standard error is clustered by item, since votes on one item are not "
+        "independent. Where every order is known, being shown first has a term of its own."
+    )
+    wins = _("A count of the votes on pairs of the two; a tie is half a win for each.")
+    return {
         "wins": (
             _("Share of votes by strategy"),
             _("How often an answer of each strategy was chosen where it was offered."),
@@ -200,16 +216,6 @@ def _words_of_votes() -> dict[str, tuple]:
             _("Endpoints and models against one another"),
             _("Share of votes that the model of the row won against that of the column."),
             wins,
-        ),
-        "flags": (
-            _("Annotators to look at"),
-            _("A sign asks a person to look; it removes no vote."),
-            _(
-                "Disagrees: 50 votes or more, and so few with the majority of the others that the "
-                "pool's rate would give them with p < .001. Fast: median robust z of log time a "
-                "thousand characters under −3, or over 20 % of the last 50 under −3 and under 10 "
-                "seconds. One side: Holm's p under .05."
-            ),
         ),
     }
 
