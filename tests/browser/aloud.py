@@ -1,5 +1,7 @@
 """What a screen reader says of a page: its tree as Chromium exposes it, and what it announces."""
 
+import time
+
 from playwright.sync_api import Page
 
 # Of these the names are those of their parents.
@@ -85,15 +87,24 @@ def _properties(node: dict) -> dict:
     return {entry["name"]: entry["value"].get("value") for entry in node.get("properties", ())}
 
 
-def focus(page: Page) -> tuple[str, str]:
-    """(role, name) of what has the focus, which is what is read after a page or a part changed."""
+def focused(page: Page, role: str, name: str) -> None:
+    """Wait until what is read after a change has this role and a name that begins so.
+
+    Chromium computes its accessibility tree some time after the document changed.
+    """
     session = page.context.new_cdp_session(page)
-    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
-    session.detach()
-    for node in nodes:
-        if _properties(node).get("focused") and node["role"]["value"] != "RootWebArea":
-            return node["role"]["value"], node.get("name", {}).get("value", "")
-    return "", ""
+    end = time.monotonic() + 10
+    while True:
+        nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+        focus = [_role_and_name(node) for node in nodes if _properties(node).get("focused")]
+        if any(at[0] == role and at[1].startswith(name) for at in focus):
+            return session.detach()
+        assert time.monotonic() < end, focus
+        page.wait_for_timeout(50)
+
+
+def _role_and_name(node: dict) -> tuple[str, str]:
+    return node["role"]["value"], node.get("name", {}).get("value", "")
 
 
 def nameless(page: Page) -> list[str]:
