@@ -268,7 +268,7 @@
   }
 
   // What is missing is told in our words, and shown: the browser cannot point at a closed sheet.
-  let missing = 0;
+  let missing = -Infinity;
   document.addEventListener("invalid", (event) => {
     if (!form() || event.target.form !== form()) return;
     event.preventDefault();
