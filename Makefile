@@ -4,6 +4,9 @@ PYTHON ?= python3
 # bash has a variable SECONDS too, but does not export it: a value here was given on purpose.
 SECONDS ?= 600
 EXAMPLES ?= 1020
+# Some images forbid Python to store compiled modules: each of the suite's many processes would
+# compile the project anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -39,7 +42,7 @@ up: $(INSTALLED)
 	@exec $(RUN) manage.py up
 
 test: $(INSTALLED_DEV) $(CHROMIUM)
-	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --randomly-seed=1
 
 bench: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks
@@ -85,7 +88,8 @@ machines: $(INSTALLED_DEV)
 
 # Each test file alone: none may need what another one left.
 proofs: $(INSTALLED_DEV) $(CHROMIUM)
-	for file in $$(git ls-files 'tests/**/test_*.py'); do $(RUN) -m pytest "$$file" || exit 1; done
+	for file in $$(git ls-files 'tests/**/test_*.py'); do \
+		$(RUN) -m pytest --hypothesis-profile=drawn "$$file" || exit 1; done
 	demo/three_studies.sh
 	$(MAKE) mutants drill fuzz xss blindness chaos machines
 

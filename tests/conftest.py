@@ -11,8 +11,10 @@ import pytest
 from django.utils import timezone, translation
 from hypothesis import settings as examples
 
-# How long an example takes says something of the machine's other work only.
-examples.register_profile("suite", deadline=None)
+# How long an example takes says something of the machine's other work only. A run's examples are
+# those of the run before; `make proofs` draws others (--hypothesis-profile=drawn).
+examples.register_profile("drawn", deadline=None)
+examples.register_profile("suite", deadline=None, derandomize=True)
 examples.load_profile("suite")
 
 

@@ -93,7 +93,7 @@ def focused(page: Page, role: str, name: str) -> None:
     Chromium computes its accessibility tree some time after the document changed.
     """
     session = page.context.new_cdp_session(page)
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while True:
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]
         focus = [_role_and_name(node) for node in nodes if _properties(node).get("focused")]

@@ -1,7 +1,6 @@
 """Real votes: an excerpt in the repository, and the whole corpus where it is at hand."""
 
 import os
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -74,9 +73,7 @@ def test_the_whole_corpus_agrees_with_the_reference(tmp_path):
     totals = bundles.import_study(tmp_path)
     assert (totals["candidates"], totals["items"], totals["slots"]) == (254, 3956, 19735)
     study = Study.objects.get(slug="ukp")
-    start = time.monotonic()
     result = vote_rows.import_votes(study, tmp_path / "votes.csv")
-    assert time.monotonic() - start < 30
     assert result == {"votes": 19735, "items": 3956, "workers": 2827, "rejected": []}
     assert User.objects.filter(is_active=False, email=None).count() == 2827
     columns = exported(study)

@@ -202,6 +202,6 @@ HOSTILE = {
 
 @pytest.mark.parametrize("what", HOSTILE)
 def test_a_text_made_to_be_slow_takes_no_longer_than_a_second(what):
-    begin = time.perf_counter()
+    begin = time.thread_time()  # of this thread alone: other work on the machine does not count
     redact.suggest(HOSTILE[what], ["Ann"])
-    assert time.perf_counter() - begin < 1
+    assert time.thread_time() - begin < 1

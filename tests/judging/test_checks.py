@@ -121,7 +121,8 @@ def test_gold_comes_at_irregular_places_at_the_rate_that_was_set(cast, tea):
     assert seen.count("work") == 60
     places = [n for n, purpose in enumerate(seen) if purpose == "gold"]
     gaps = Counter(b - a for a, b in itertools.pairwise(places))
-    assert 9 <= len(places) <= 14
+    # The places are drawn with the installation's secret: 3 to 7 items of work between two.
+    assert 60 // 7 <= len(places) <= 15
     assert len(gaps) > 1
     assert set(gaps) <= set(range(4, 9))
 
@@ -143,7 +144,8 @@ def test_a_repeat_is_an_own_earlier_item_at_least_so_many_judgments_later(cast, 
     ann = cast.person("Ann")
     seen = purposes(tea, ann)
     assert seen.count("work") == 30
-    assert 5 <= seen.count("repeat") <= 9
+    # Drawn, too: 2 to 6 items of work between two, once there are items to repeat.
+    assert 4 <= seen.count("repeat") <= 15
     order = list(Selection.objects.order_by("pk").values_list("slot__item", "slot__item__repeats"))
     place = {item: n for n, (item, _old) in enumerate(order)}
     gaps = [place[item] - place[old] for item, old in order if old]

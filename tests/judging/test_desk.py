@@ -105,13 +105,17 @@ def test_a_long_list_is_counted_up_to_a_limit_and_said_so(cast, tea, ann, monkey
     assert (told.waiting, told.more, told.in_all) == (2, True, None)
 
 
-def test_the_desk_tells_what_was_done_and_the_time_apart_from_idle_time(cast, tea, ann, page):
+def test_the_desk_tells_what_was_done_and_the_time_apart_from_idle_time(
+    cast, tea, ann, page, monkeypatch
+):
+    noon = timezone.now().replace(hour=12)
+    monkeypatch.setattr(timezone, "localdate", lambda *_: noon.date())  # no midnight in between
     cast.open(tea, items=5, overlap=1)
     Study.objects.update(pay_per_hour="12.00", pay_per_judgment="0.50", currency="EUR")
     for number in range(3):
         idle = {"circumstances": json.dumps({"idle": 60})}
         slot = judge(tea, ann, data=idle, seconds=1200)
-        at = timezone.now() - timedelta(days=number)
+        at = noon - timedelta(days=number)
         Judgment.objects.filter(slot=slot).update(submitted_at=at)
     told = place(tea, ann)
     assert (told.done, told.waiting, told.in_all, told.active, told.idle) == (3, 2, 5, 3600, 180)

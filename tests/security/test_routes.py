@@ -25,6 +25,8 @@ def routes(patterns=None, prefix="") -> dict:
 
 OVERRIDES = ("X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method")
 PROBLEM = "application/problem+json"
+# The word alone: the random letters of a form's token spell it now and then.
+NAMES_RAIN = re.compile(r"(?<![a-z0-9])rain(?![a-z0-9])", re.IGNORECASE)
 ROUTES = routes()
 NAMES = sorted(set(ROUTES) & set(TABLE))
 
@@ -125,7 +127,7 @@ def test_a_foreign_thing_is_unknown_to_everybody(world, name):
             for method in row.methods:
                 for how, client in clients(world, row, role):
                     response, body, changed = ask(client, method, row, world, args)
-                    hidden = "rain" not in body.lower() and "bo@" not in body
+                    hidden = not NAMES_RAIN.search(body) and "bo@" not in body
                     refused = response.status_code in (403, 404)
                     if changed or not (refused and hidden):
                         wrong.append(f"{method} {args} as {role} ({how}): {response.status_code}")
