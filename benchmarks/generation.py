@@ -5,20 +5,39 @@ many threads make the same calls over open connections and do nothing else, meas
 after ours on the same machine; ours is the time in which a pool writes as many answers as rows:
 claimed, reserved, called, checked and stored. ``used`` is floor / ours, ``cpu_ms`` and
 ``floor_cpu_ms`` the processor time a call of this process, ``database_ms`` that of PostgreSQL.
+
+Then people judge over HTTP, a moment's thought between two answers, while a pool in a process of
+its own writes, and before and after that: 95 of 100 judgments are stored within so many
+milliseconds.
 """
 
 import contextlib
 import http.client
+import itertools
 import json
 import os
+import statistics
+import subprocess
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 from benchmarks import evaluate, stack
+from benchmarks.clients import Browser, seconds_of
 from benchmarks.figures import figure
+from benchmarks.judge_loop import judge
 
 LATENCY = 0.5
+PEOPLE, THOUGHT, JUDGMENTS = 3, 0.2, 40
+WORK = """
+import django
+django.setup()
+from annotation.candidates import pool
+print(flush=True)
+pool.work()
+"""
 
 
 def main(answers=256, concurrency=32) -> dict[str, dict]:
@@ -47,8 +66,10 @@ def main(answers=256, concurrency=32) -> dict[str, dict]:
         database = run.cpu_seconds("postgres") - database
         floors.append(_bare(address, answers, concurrency))
         _check(answers + concurrency)
+        quiet, busy = _judging(run, 16 * answers)
     floor, floor_cpu = min(floors)
-    return figure(
+    judging = figure("generation_judging_p95", busy * 1e3, quiet * 1e3, "ms")
+    return judging | figure(
         "generation",
         ours,
         floor,
@@ -88,6 +109,41 @@ def _bare(address: str, calls: int, concurrency: int) -> tuple[float, float]:
             thread.join()
 
     return _timed(all_calls)
+
+
+def _judging(run: stack.Stack, answers: int) -> tuple[float, float]:
+    """Seconds within which 95 of 100 judgments are stored: without generation, and during it."""
+    items = ("--items", 2_000, "--overlap", PEOPLE, "--people", PEOPLE, "--queries", 200)
+    people = run.run("benchmarks.seed", *items)["people"]
+    browsers = [Browser(run.port, person) for person in people]
+    for browser in browsers:
+        browser.login()
+        browser.open()
+    _round(browsers)
+    quiet = _round(browsers)
+    _ask("rain", answers)
+    with subprocess.Popen([sys.executable, "-c", WORK], stdout=subprocess.PIPE) as worker:
+        worker.stdout.readline()
+        busy = _round(browsers)
+        if worker.poll() is not None:
+            raise RuntimeError("the answers were written before the judgments were stored")
+        worker.kill()
+    quiet += _round(browsers)
+    return statistics.quantiles(quiet, n=20)[-1], statistics.quantiles(busy, n=20)[-1]
+
+
+def _round(browsers: list[Browser]) -> list[float]:
+    """Seconds of each of everybody's next judgments."""
+
+    def work(browser: Browser) -> list[float]:
+        seconds = []
+        for _judgment in range(JUDGMENTS):
+            time.sleep(THOUGHT)
+            seconds.append(seconds_of(lambda: judge(browser)))
+        return seconds
+
+    with ThreadPoolExecutor(len(browsers)) as threads:
+        return list(itertools.chain.from_iterable(threads.map(work, browsers)))
 
 
 def _ask(slug: str, number: int) -> None:

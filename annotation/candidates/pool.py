@@ -34,6 +34,9 @@ SECONDS = 240
 AHEAD, FRESH_SECONDS = 4, 5
 # How long a thread waits for its reservation before it leaves its row to another.
 RESERVE_SECONDS = 60
+# Events that follow each other so closely are carried out together, this many seconds' worth at
+# most: a transaction costs much the same for one event as for thirty.
+GAP_SECONDS, GATHER_SECONDS = 0.002, 0.02
 WRITE: dict[type[Generated], Callable] = {Candidate: generate.write, Proposal: proposals.write}
 
 
@@ -49,18 +52,31 @@ def work(*, seconds: float = SECONDS, study=None) -> None:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A wish and where its reservation is waited for."""
+    """A wish, where its reservation is waited for, and what the thread's calls before it cost."""
 
     wish: spending.Wish
     answer: Future
+    costs: list[spending.Settlement | spending.Payment]
 
 
 @dataclass(frozen=True)
 class _Finished:
-    """A row and what its thread ended with: an answer, a failure, or None."""
+    """A row, its outcome (an answer, a failure, or None), and what its thread's calls cost."""
 
     row: Generated
     outcome: Written | CallFailed | None
+    costs: list[spending.Settlement | spending.Payment]
+
+
+class _Costs(threading.local):
+    """What a thread's calls cost, until its next event takes it along."""
+
+    def __init__(self):
+        self.entries: list[spending.Settlement | spending.Payment] = []
+
+    def taken(self) -> list[spending.Settlement | spending.Payment]:
+        entries, self.entries = self.entries, []
+        return entries
 
 
 class _Pool(spending.Ledger):
@@ -69,10 +85,11 @@ class _Pool(spending.Ledger):
     def __init__(self, study, end: float):
         self.ahead, self.end = _Ahead(study), end
         self.rows: SimpleQueue[Generated | None] = SimpleQueue()
-        self.events: SimpleQueue = SimpleQueue()
+        self.events: SimpleQueue[_Asked | _Finished] = SimpleQueue()
+        self.costs = _Costs()
         self.threads: list[threading.Thread] = []
-        # {row: (its lease, when it is renewed no more)}
-        self.running: dict[Generated, tuple[jobs.Lease, float]] = {}
+        # {row: when its lease is renewed no more}
+        self.running: dict[Generated, float] = {}
         self.pulse, self.turn = heartbeat.pulse(), time.monotonic() + jobs.RENEW_SECONDS
 
     def run(self) -> None:
@@ -97,31 +114,33 @@ class _Pool(spending.Ledger):
             return
         for name in self.ahead.names() if len(self.running) < MOST_THREADS else ():
             for row in self.ahead.claim(name, MOST_THREADS - len(self.running)):
-                hangs = time.monotonic() + calls.LONGEST_LEASE
-                self.running[row] = (jobs.Lease(row), hangs)
+                self.running[row] = time.monotonic() + calls.LONGEST_LEASE
                 self.rows.put(row)
         while len(self.threads) < len(self.running):
             self.threads.append(threading.Thread(target=self._member, daemon=True))
             self.threads[-1].start()
 
-    def _arrived(self) -> list:
+    def _arrived(self) -> list[_Asked | _Finished]:
         """What threads asked for or ended with, waited for until leases are due to be renewed."""
         events = []
         try:
             events.append(self.events.get(timeout=max(0.0, self.turn - time.monotonic())))
-            while True:
-                events.append(self.events.get_nowait())
+            end = time.monotonic() + GATHER_SECONDS
+            while len(events) < len(self.running) and time.monotonic() < end:
+                events.append(self.events.get(timeout=GAP_SECONDS))
         except Empty:
-            return events
+            pass
+        return events
 
-    def _carry_out(self, events: list) -> None:
+    def _carry_out(self, events: list[_Asked | _Finished]) -> None:
         """Settle, pay, reserve and store what was asked for, in one transaction."""
         finished = [event for event in events if isinstance(event, _Finished)]
         asked = [event for event in events if isinstance(event, _Asked)]
+        costs = [cost for event in events for cost in event.costs]
         with transaction.atomic():
             reserved = spending.account(
-                [event for event in events if isinstance(event, spending.Settlement)],
-                [event for event in events if isinstance(event, spending.Payment)],
+                [cost for cost in costs if isinstance(cost, spending.Settlement)],
+                [cost for cost in costs if isinstance(cost, spending.Payment)],
                 [event.wish for event in asked],
             )
             results.store([end.outcome for end in finished if isinstance(end.outcome, Written)])
@@ -134,14 +153,14 @@ class _Pool(spending.Ledger):
             del self.running[end.row]
 
     def _renew(self) -> None:
-        """Renew every lease but those of calls that hang."""
-        leases = [lease for lease, hangs in self.running.values() if time.monotonic() < hangs]
+        """Renew every lease but those of calls that hang, in one statement a table."""
+        rows = [row for row, hangs in self.running.items() if time.monotonic() < hangs]
         try:
             self.pulse()
-            for lease in leases:
-                lease.renew()
+            for table in {type(row) for row in rows}:
+                jobs.renew_some(table, [row for row in rows if type(row) is table])
         except (OperationalError, InterfaceError) as error:
-            log.warning("%s leases not renewed (%s)", len(leases), type(error).__name__)
+            log.warning("%s leases not renewed (%s)", len(rows), type(error).__name__)
             connection.close()
 
     # --- In the threads that call -------------------------------------------------------------
@@ -150,7 +169,8 @@ class _Pool(spending.Ledger):
         spending.ledger.set(self)
         try:
             while row := self.rows.get():
-                self.events.put(_Finished(row, self._outcome(row)))
+                outcome = self._outcome(row)
+                self.events.put(_Finished(row, outcome, self.costs.taken()))
         finally:
             connection.close()  # this thread's own
 
@@ -165,7 +185,7 @@ class _Pool(spending.Ledger):
             return None
 
     def reserve(self, wish: spending.Wish) -> spending.Reservation:
-        asked = _Asked(wish, Future())
+        asked = _Asked(wish, Future(), self.costs.taken())
         self.events.put(asked)
         reservation = asked.answer.result(RESERVE_SECONDS)
         if isinstance(reservation, CallFailed):
@@ -173,10 +193,10 @@ class _Pool(spending.Ledger):
         return reservation
 
     def settle(self, settlement: spending.Settlement) -> None:
-        self.events.put(settlement)
+        self.costs.entries.append(settlement)
 
     def pay(self, payment: spending.Payment) -> None:
-        self.events.put(payment)
+        self.costs.entries.append(payment)
 
 
 class _Ahead:

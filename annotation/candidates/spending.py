@@ -155,7 +155,7 @@ def account(
     settlements: list[Settlement], payments: list[Payment], wishes: list[Wish]
 ) -> list[Reservation | CallFailed]:
     """Settle, pay and reserve in one transaction; of each wish its reservation or its refusal."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         # Budgets first, in one order: those who reserve wait for each other here and nowhere else.
         studies = {wish.study for wish in wishes}
         locked = Budget.objects.select_for_update().filter(study__in=studies).order_by("pk")

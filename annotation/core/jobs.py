@@ -8,7 +8,7 @@ does. The broker only notifies workers; a row whose notification or worker was l
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,11 @@ TAKE = """
          OR status = 'running' AND lease_expires_at < statement_timestamp())
     RETURNING {key}, attempts
 """
+RENEW = """
+    UPDATE {table} AS t SET lease_expires_at = statement_timestamp() + %s::interval
+    FROM unnest(%s::{type}[], %s::int[]) AS r (id, attempts)
+    WHERE t.{key} = r.id AND t.attempts = r.attempts AND t.status = 'running'
+"""
 REQUESTED, RUNNING, FAILED = Job.Status.REQUESTED, Job.Status.RUNNING, Job.Status.FAILED
 
 
@@ -104,11 +109,27 @@ def take(rows: QuerySet, pk: Any) -> bool:
 
 def take_some(table: type[Job], pks: list) -> dict:
     """Take the startable ones of ``pks`` in one statement: {pk: number of the attempt}."""
-    quoted = connection.ops.quote_name
-    names = {"table": quoted(table._meta.db_table), "key": quoted(str(table._meta.pk.column))}
     with connection.cursor() as cursor:
-        cursor.execute(TAKE.format(**names), [f"{LEASE.seconds} seconds", list(pks), TRIES])
+        cursor.execute(TAKE.format(**_names(table)), [f"{LEASE.seconds} seconds", list(pks), TRIES])
         return dict(cursor.fetchall())
+
+
+def renew_some(table: type[Job], rows: Iterable[Job]) -> int:
+    """Renew the lease of each of ``rows`` that its attempt holds, in one statement; how many."""
+    attempts = {row.pk: row.attempts for row in rows}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            RENEW.format(**_names(table)),
+            [f"{LEASE.seconds} seconds", list(attempts), list(attempts.values())],
+        )
+        return cursor.rowcount
+
+
+def _names(table: type[Job]) -> dict[str, str]:
+    """Names of a job's table, its key and the key's type, as SQL."""
+    key, quoted = table._meta.pk, connection.ops.quote_name
+    type_ = str(key.db_type(connection))
+    return {"table": quoted(table._meta.db_table), "key": quoted(str(key.column)), "type": type_}
 
 
 def held(job: Job) -> QuerySet:

@@ -3,6 +3,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -11,18 +14,19 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.candidates import calls, generate
+from annotation.candidates import calls, generate, pool
 from annotation.candidates.management.commands import generate as command
 from annotation.candidates.models import Candidate
 from annotation.core import jobs
 from annotation.core.models import Heartbeat
+from benchmarks.scripted_endpoint import ScriptedEndpoint
 from tests.candidates.conftest import Reply
 
-WRITE_ONE = """
-import sys, django
+WORK = """
+import django
 django.setup()
-from annotation.candidates import generate
-generate.write_one(sys.argv[1])
+from annotation.candidates import pool
+pool.work()
 """
 
 
@@ -102,34 +106,55 @@ def test_owners_queries_with_too_few_answers_are_warned_of(asked, tea, cast, fak
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_killed_worker_leaves_a_row_that_comes_back(asked, tea, fake, settings):
-    fake.replies = [lambda handler: fake.released.wait(), Reply("Walk.")]
-    (candidate,) = generate.request(tea, strategies=["A3"])
+def test_a_killed_pool_loses_no_row_and_repeats_one_call_a_place(cast, settings):
+    study, killed = cast.study("tea"), threading.Event()
+    for n in range(8):
+        cast.query(study, f"q{n}", text=f"Where shall I walk on day {n}?")
+
+    def answer(request, number):
+        return "Walk." if number < 3 or killed.wait(120) else ""
+
+    with ScriptedEndpoint(answer) as endpoint:
+        settings.ENDPOINTS = [endpoint.config(concurrency=4)]
+        generate.request(study, strategies=["A3"])
+        worker = subprocess.Popen([sys.executable, "-c", WORK], env=_environment(settings))
+        # A place is free again once its answer is stored: the seventh call follows three answers.
+        while endpoint.calls < 7:
+            assert worker.poll() is None
+            time.sleep(0.01)
+        worker.kill()
+        worker.wait()
+        killed.set()
+        rows = Candidate.objects.filter(study=study)
+        assert _counts(rows) == {("done", 1): 3, ("requested", 0): 1, ("running", 1): 4}
+        running = rows.filter(status="running")
+        assert all(row.lease_expires_at - timezone.now() <= jobs.LEASE for row in running)
+        # Half a minute later.
+        running.update(lease_expires_at=Now() - timedelta(seconds=1))
+        calls.reap()
+        pool.work(study=study)
+        assert _counts(rows) == {("done", 1): 4, ("done", 2): 4}
+        assert endpoint.calls == 8 + 4
+    assert set(rows.values_list("text", flat=True)) == {"Walk."}
+
+
+def _environment(settings) -> dict:
+    """Of a process that works in the test's database, with its endpoints."""
     database = connection.settings_dict
     url = (
         f"postgresql://{database['USER']}:{database['PASSWORD']}@/{database['NAME']}"
         f"?host={database['HOST']}&port={database['PORT'] or 5432}"
     )
-    environment = os.environ | {
+    return os.environ | {
         "DATABASE_URL": url,
         "ATTUNE_ENDPOINTS": json.dumps(settings.ENDPOINTS),
         "DJANGO_SETTINGS_MODULE": "annotation.settings",
     }
-    worker = subprocess.Popen([sys.executable, "-c", WRITE_ONE, str(candidate.pk)], env=environment)
-    assert fake.received.wait(120)
-    worker.kill()
-    worker.wait()
-    candidate.refresh_from_db()
-    assert (candidate.status, candidate.attempts, candidate.text) == ("running", 1, "")
-    assert candidate.lease_expires_at - timezone.now() <= jobs.LEASE
-    # Half a minute later.
-    Candidate.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
-    calls.reap()
-    assert calls.due() == [candidate.pk]
-    generate.write_one(candidate.pk)
-    candidate.refresh_from_db()
-    assert (candidate.status, candidate.attempts, candidate.text) == ("done", 2, "Walk.")
-    assert len(fake.requests) == 2
+
+
+def _counts(rows) -> dict:
+    """How many rows there are of each status and number of attempts."""
+    return Counter(rows.order_by().values_list("status", "attempts"))
 
 
 def test_a_dry_run_says_what_it_would_take_and_asks_for_nothing(asked, tea, fake, capsys):

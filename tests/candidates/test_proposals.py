@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from annotation.candidates import (
@@ -392,7 +393,7 @@ def test_a_sentence_that_repeats_an_attribute_mentions_it():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_crew_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings):
+def test_a_pool_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings):
     study = cast.study("tea")
     persona = cast.persona(study, **PROFILE)
     for n in range(9):
@@ -406,26 +407,41 @@ def test_a_crew_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_thread_renews_the_leases_of_a_crew(cast, settings, monkeypatch):
+def test_one_thread_renews_the_leases_of_a_pool(cast, settings, monkeypatch):
     study = cast.study("tea")
     for n in range(2):
         cast.query(study, f"q{n}")
     renewed = []
-    renew = jobs.Lease.renew
+    renew = jobs.renew_some
     monkeypatch.setattr(jobs, "RENEW_SECONDS", 0.1)
     monkeypatch.setattr(
-        jobs.Lease,
-        "renew",
-        lambda lease: (renew(lease), renewed.append((lease.lost, threading.get_ident()))),
+        jobs,
+        "renew_some",
+        lambda *rows: renewed.append((renew(*rows), threading.get_ident())),
     )
     with ScriptedEndpoint(latency=1) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=2)]
         generate.request(study, strategies=["A3"])
         pool.work(study=study)
-    # A row that ends while its lease is renewed counts as lost: that harms nothing.
-    assert sum(not lost for lost, _thread in renewed) >= 4
-    assert {thread for _lost, thread in renewed} == {threading.get_ident()}
+    assert {count for count, _thread in renewed} >= {2}
+    assert {thread for _count, thread in renewed} == {threading.get_ident()}
     assert Candidate.objects.filter(status="done").count() == 2
+
+
+def test_only_the_attempt_that_holds_a_row_renews_its_lease(cast, settings):
+    study = cast.study("tea")
+    for n in range(3):
+        cast.query(study, f"q{n}")
+    with ScriptedEndpoint() as endpoint:
+        settings.ENDPOINTS = [endpoint.config(concurrency=3)]
+        generate.request(study, strategies=["A3"])
+        rows = calls.claim_some("scripted", deque(calls.upcoming("scripted", 3)), 3)
+    Candidate.objects.update(lease_expires_at=Now())
+    Candidate.objects.filter(pk=rows[0].pk).update(attempts=2)
+    Candidate.objects.filter(pk=rows[1].pk).update(status="done")
+    assert jobs.renew_some(Candidate, rows) == 1
+    renewed = Candidate.objects.filter(lease_expires_at__gt=Now() + jobs.LEASE / 2)
+    assert list(renewed) == [rows[2]]
 
 
 def test_many_rows_are_taken_accounted_for_and_stored_in_as_many_statements_as_one(cast, settings):
