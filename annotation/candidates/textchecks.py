@@ -10,6 +10,7 @@ from statistics import median
 from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates import clean, leaks
+from annotation.core import languages
 
 FLAGS = {
     "identity": _("names a model or its maker"),
@@ -30,13 +31,6 @@ REASONS = {code: words for code, words in FLAGS.items() if code != "mention"} | 
 # Outliers are told from at least so many other answers, by the ratio to their median.
 FEWEST_OTHERS, RATIO = 4, 4.0
 FEWEST_LETTERS = 20
-_SCRIPTS = {
-    "hangul": re.compile(r"[\uac00-\ud7af]"),
-    "kana": re.compile(r"[\u3040-\u30ff]"),
-    "han": re.compile(r"[\u4e00-\u9fff]"),
-    "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
-    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
-}
 _THIRD = re.compile(
     r"\b(?:the|this) (?:persona|user|person described)\b|(?:这位|该)用户|해당 (?:사용자|인물)",
     re.I,
@@ -83,19 +77,8 @@ def third_person(text: str, question: str, name: str = "") -> bool:
 
 def other_language(text: str, question: str) -> bool:
     """Whether the main script of ``text`` is another than the question's; short texts never."""
-    written, asked = script(text), script(question)
+    written, asked = (languages.script(one, FEWEST_LETTERS) for one in (text, question))
     return bool(written and asked) and written != asked
-
-
-def script(text: str) -> str:
-    """The script that a text is mostly written in; "" where it has few letters."""
-    counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPTS.items()}
-    if counts["kana"] > 0.1 * sum(counts.values()):
-        return "kana"
-    counts["han"] *= 3  # a sign is a word
-    counts["hangul"] *= 2
-    most = max(counts, key=counts.get)
-    return most if sum(counts.values()) >= FEWEST_LETTERS else ""
 
 
 def outlier(words: int, others: list[int]) -> bool:

@@ -8,11 +8,13 @@ import functools
 import re
 
 import nh3
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 
-from annotation.core import mathematics
+from annotation.core import languages, mathematics
 
 # Beyond these a text is shown as it is, unrendered: parsing time and the size of the page must not
 # be the writer's choice. Within them the worst texts known take half a second.
@@ -31,8 +33,8 @@ TAGS = {
     *("table", "thead", "tbody", "tr", "th", "td"),
     *mathematics.TAGS,
 }
-# "*" empties what the sanitiser would keep on every tag: titles and languages.
-ATTRIBUTES = {"*": set(), "a": {"href"}, "ol": {"start"}, **mathematics.ATTRIBUTES}
+# "*" empties what the sanitiser would keep on every tag; `lang` is ours: foreign HTML stays text.
+ATTRIBUTES = {"*": {"lang"}, "a": {"href"}, "ol": {"start"}, **mathematics.ATTRIBUTES}
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PLACEHOLDERS = re.compile("[\ue000\ue001]")
@@ -48,27 +50,54 @@ _markdown.disable(["image", "reference"])
 mathematics.extend(_markdown)
 
 
-def render(text: str) -> SafeString:
+def _mark_languages(state: StateCore) -> None:
+    """Give each block of text the `lang` that differs from its page's."""
+    for n, inline in enumerate(state.tokens):
+        if inline.type != "inline":
+            continue
+        words = "".join(part.content for part in inline.children or () if part.type == "text")
+        code = languages.differing(words, state.env["page"], state.env["stored"])
+        if code:
+            # The paragraph of a tight list has no tag; its item has.
+            hidden = state.tokens[n - 1].hidden
+            state.tokens[n - 1 - hidden].attrSet("lang", code)
+
+
+_markdown.core.ruler.push("languages", _mark_languages)
+
+
+def render(text: str, language: str = "") -> SafeString:
     """Return ``text`` (Markdown of any origin) as HTML made of ``TAGS`` only.
 
     Raw HTML is shown as text, images are not loaded, links open without a referrer. Texts that are
-    too long or too costly to parse are shown unrendered, whole.
+    too long or too costly to parse are shown unrendered, whole. Paragraphs in another language
+    than the page's have a `lang`; ``language`` is the one stored with the text, "" where none is.
     """
-    return _cached(text) if len(text) <= CACHED_LENGTH else _render(text)
+    page = get_language() or ""
+    make = _cached if len(text) <= CACHED_LENGTH else _render
+    return make(text, page, language)
 
 
-def _render(text: str) -> SafeString:
+def _render(text: str, page: str, stored: str) -> SafeString:
     text = clean(text)
     if _costly(text):
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
     html = nh3.clean(
-        _markdown.render(text),
+        _markdown.render(text, {"page": page, "stored": stored}),
         tags=TAGS,
         attributes=ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
     return mark_safe(html)  # noqa: S308 - the one place where foreign text becomes markup
+
+
+def plain(text: str, language: str = "") -> SafeString:
+    """``text`` escaped, in a ``<bdi>`` with its `lang` where that is another than the page's."""
+    text = clean(text)
+    if code := languages.differing(text, get_language() or "", language):
+        return format_html('<bdi lang="{}">{}</bdi>', code, text)
+    return escape(text)
 
 
 def render_marked(pieces: list[tuple[str, str]]) -> SafeString:

@@ -247,15 +247,15 @@
     document.getElementById("reason").focus();
   };
 
-  // The criteria of the answer in view, over the lower part of the page.
+  // The criteria of the answer in view, or the places of all, over the lower part of the page.
   act.score = () => {
     const toggle = form().querySelector(".score-open");
-    const sheet = panes()[pane].querySelector(".criteria");
+    const sheet = panes()[pane].querySelector(".criteria") || form().querySelector(".criteria");
     const open = !sheet.classList.contains("open");
     form().querySelectorAll(".criteria.open").forEach((one) => one.classList.remove("open"));
     sheet.classList.toggle("open", open);
     toggle.setAttribute("aria-expanded", String(open));
-    const group = [...sheet.querySelectorAll(".criterion")].find((one) => !one.querySelector(":checked"));
+    const group = [...sheet.querySelectorAll("[data-group]")].find((one) => !one.querySelector(":checked"));
     if (open) (group || sheet).querySelector("input").focus({ preventScroll: true });
     else toggle.focus();
   };
@@ -263,7 +263,7 @@
   function count() {
     const place = form() && form().querySelector(".score-open .scored-of");
     if (!place) return;
-    const all = [...form().querySelectorAll(".criterion")];
+    const all = [...form().querySelectorAll(".criteria [data-group]")];
     place.textContent = all.filter((one) => one.querySelector("[type=radio]:checked")).length + "/" + all.length;
   }
 
@@ -280,8 +280,8 @@
     Attune.say(words.missing.replace("{name}", name));
     const sheet = event.target.closest(".criteria");
     if (sheet && !sheet.checkVisibility()) {
-      show(panes().indexOf(sheet.closest(".pane")));
-      pane = panes().indexOf(sheet.closest(".pane"));
+      const at = panes().indexOf(sheet.closest(".pane"));
+      if (at >= 0) show(pane = at);
       act.score();
     } else event.target.focus();
   }, true);

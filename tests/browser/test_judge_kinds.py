@@ -83,8 +83,13 @@ def answer(page, kind: str) -> None:
             if opener.is_visible():
                 pane.get_by_role("button", name="Close").tap()
     elif kind == "ranking":
+        opener = page.locator(".score-open")
+        if opener.is_visible():
+            opener.tap()
         for n, row in enumerate(page.locator(".rank").all()):
             row.locator(".score").nth(n).tap()
+        if opener.is_visible():
+            page.locator(".ranks").get_by_role("button", name="Close").tap()
     elif kind == "claims":
         for claim in page.locator(".claim").all():
             claim.locator(".choice").first.tap()

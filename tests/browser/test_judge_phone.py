@@ -11,6 +11,29 @@ from tests.browser.kinds import open_kind
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = "/studies/tea/judge/"
 SIZES = [(390, 844), (360, 640), (320, 640)]
+# What is pressed in the bar and is less than 24 px wide or high; a label stands for its button.
+SMALL = """() =>
+  [...document.querySelectorAll(".decide :is(button, summary, label:has(input), textarea)")]
+  .filter((part) => part.checkVisibility() && getComputedStyle(part).position !== "absolute")
+  .map((part) => [part.textContent.trim(), part.getBoundingClientRect()])
+  .filter(([, box]) => box.width > 1 && (box.width < 24 || box.height < 24))
+  .map(([name, box]) => `${name} ${box.width} ${box.height}`)"""
+# What is focused in the bar and whose ring (its outline and the gap to it) the bar cuts.
+CLIPPED = """() => {
+  const bar = document.querySelector(".decide").getBoundingClientRect();
+  const cut = [];
+  for (const part of document.querySelectorAll(".decide :is(button, summary, input, textarea)")) {
+    if (!part.checkVisibility()) continue;
+    part.focus({ focusVisible: true, preventScroll: true });
+    const ringed = part.closest(".choice") || part;
+    const style = getComputedStyle(ringed), box = ringed.getBoundingClientRect();
+    const ring = parseFloat(style.outlineWidth) + parseFloat(style.outlineOffset);
+    if (style.outlineStyle === "none" || box.top - ring < bar.top
+        || box.bottom + ring > bar.bottom || box.left - ring < bar.left
+        || box.right + ring > bar.right) cut.push(part.outerHTML.slice(0, 80));
+  }
+  return cut;
+}"""
 
 
 @pytest.fixture
@@ -27,23 +50,54 @@ def phone(cast, tea, let_in, open_page):
     return open_
 
 
-@pytest.mark.parametrize(("width", "height"), SIZES)
 @pytest.mark.parametrize(
     ("kind", "config"),
     [
         ("selection", {"options": 3, "reason": "optional", "tie": True, "none": True}),
-        ("feedback", {"reason": "optional"}),
+        ("selection", {"options": 3, "reason": "required", "tie": True, "none": True}),
+        ("preference", {"reason": "required"}),
+        ("ranking", {"options": 4, "reason": "required", "ties": True}),
+        ("feedback", {"reason": "required"}),
+        ("attribute", {"reason": "required"}),
     ],
 )
-def test_the_decision_takes_a_fifth_of_the_page_and_nothing_is_wider(
-    phone, kind, config, width, height
-):
-    page = phone(kind, width, height, **config)
-    bar = page.locator(".decide").bounding_box()
-    # At 320 px “None meets the need” takes a third line.
-    assert bar["height"] <= 0.2 * height + (8 if width == 320 else 0)
-    assert bar["y"] + bar["height"] <= height
-    assert page.evaluate("document.documentElement.scrollWidth") == width
+def test_the_decision_takes_a_fifth_of_the_page_and_nothing_is_wider(phone, kind, config):
+    page = phone(kind, **config)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        bar = page.locator(".decide").bounding_box()
+        assert bar["height"] <= 0.2 * height, (width, height)
+        assert bar["y"] + bar["height"] <= height
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate(SMALL) == []
+
+
+@pytest.mark.parametrize("reason", ["required", "optional"])
+def test_the_ring_of_the_focus_stays_inside_the_bar(phone, reason):
+    page = phone("selection", 320, 640, options=2, reason=reason)
+    assert page.evaluate(CLIPPED) == []
+
+
+def test_a_required_reason_takes_a_row_of_its_own_once_it_is_written(phone):
+    page = phone("selection", options=2, reason="required")
+    field, flags = page.locator("#reason"), page.locator("#more")
+    narrow = field.bounding_box()
+    assert narrow["y"] < flags.bounding_box()["y"] + flags.bounding_box()["height"]
+    field.fill("It is near.")
+    wide = field.bounding_box()
+    assert wide["width"] > narrow["width"]
+    assert wide["y"] >= flags.bounding_box()["y"] + flags.bounding_box()["height"]
+
+
+def test_the_places_of_a_ranking_are_given_in_a_sheet(phone):
+    page = phone("ranking", options=3, reason="off")
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.locator("#trouble")).to_have_text("Still to answer: Answer 1")
+    sheet = page.locator(".ranks.open")
+    for number in range(3):
+        sheet.locator(".rank").nth(number).locator("input").nth(number).check()
+    sheet.get_by_role("button", name="Close").tap()
+    expect(page.get_by_role("button", name="Rank 3/3")).to_be_focused()
 
 
 def test_a_need_that_is_cut_can_be_read_to_its_end(phone):

@@ -44,17 +44,3 @@ def test_lengths_are_compared_with_enough_others():
     assert textchecks.outlier(500, [50, 60, 55, 52])
     assert textchecks.outlier(10, [50, 60, 55, 52])
     assert not textchecks.outlier(200, [50, 50, 50, 50])
-
-
-@pytest.mark.parametrize(
-    ("text", "script"),
-    [
-        (CALM, "latin"),
-        ("강가의 길을 이른 아침에 걸어 보세요. 마을이 깨기 전에.", "hangul"),
-        ("朝早く川沿いの道を歩いてみてください。静かです。", "kana"),
-        ("Ok.", ""),
-        ("12345 67890 !!!", ""),
-    ],
-)
-def test_the_script_of_a_text(text, script):
-    assert textchecks.script(text) == script

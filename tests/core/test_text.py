@@ -33,7 +33,7 @@ class Reader(HTMLParser):
         if tag not in text.TAGS:
             self.faults.append(tag)
         for name, value in attributes:
-            if name not in ALLOWED.get(tag, ()):
+            if name not in ALLOWED.get(tag, set()) | ALLOWED["*"]:
                 self.faults.append(f"{tag} {name}")
             if name == "href":
                 self.links.append(value)

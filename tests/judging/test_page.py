@@ -24,6 +24,7 @@ from annotation.judging.models import (
     Slot,
 )
 from annotation.judging.work import queue
+from annotation.queries.models import Query
 from annotation.studies.models import Study
 from tests.browser.kinds import ALL, open_kind
 
@@ -482,3 +483,17 @@ def test_two_people_and_languages_never_share_what_is_theirs(cast, tea, login, a
         assert hidden(own, name) != hidden(other, name)
     korean = bo.get(URL, headers={"HX-Request": "true", "Accept-Language": "ko"})
     assert form_of(korean) == form_of(bo.get(URL, headers={"Accept-Language": "ko"}))
+
+
+@pytest.mark.parametrize(("page", "stored", "latin"), [("ko", "", "en"), ("ko", "de", "de")])
+def test_texts_in_another_language_than_the_page_say_so_in_page_and_fragment(
+    cast, tea, ann, page, stored, latin
+):
+    cast.open(tea, items=1)
+    Query.objects.update(text="第一周", language=stored)
+    whole = ann.get(URL, headers={"Accept-Language": page})
+    fragment = ann.get(URL, headers={"HX-Request": "true", "Accept-Language": page})
+    assert form_of(fragment) == form_of(whole)
+    html = whole.content.decode()
+    assert '<p lang="zh">第一周</p>' in html
+    assert html.count(f'<p lang="{latin}">') == 3

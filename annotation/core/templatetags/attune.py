@@ -38,9 +38,15 @@ def sends_mail() -> bool:
 
 
 @register.filter
-def markdown(value: str | None) -> str:
-    """Render foreign text through the one renderer."""
-    return text.render(str(value or ""))
+def markdown(value: str | None, language: str | None = "") -> str:
+    """Render foreign text through the one renderer; ``language`` is what is stored with it."""
+    return text.render(str(value or ""), language or "")
+
+
+@register.filter
+def foreign(value: str | None, language: str | None = "") -> str:
+    """Foreign text on one line, escaped, with its `lang` where the page has another."""
+    return text.plain(str(value or ""), language or "")
 
 
 @register.filter
@@ -77,8 +83,7 @@ def profile(value: Any) -> str:
     if isinstance(value, list):
         entries = ((profile(inner),) for inner in value)
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", entries))
-    words = value if isinstance(value, str) else json.dumps(value)
-    return format_html("{}", text.clean(words))
+    return text.plain(value) if isinstance(value, str) else json.dumps(value)
 
 
 @register.simple_tag

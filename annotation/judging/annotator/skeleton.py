@@ -63,7 +63,8 @@ def fragment(request: HttpRequest, study: Study, shown: Shown, last: object) -> 
     pieces = []
     for literal, name, markdown in _skeleton(_Shape(study, shown, bool(last))):
         value = values.get(name, "")
-        pieces += [literal, text.render(value) if markdown else conditional_escape(value)]
+        words = text.render(value, shown.language) if markdown else conditional_escape(value)
+        pieces += [literal, words]
     return "".join(pieces)
 
 
@@ -92,7 +93,7 @@ def _skeleton(shape: _Shape) -> list[tuple[str, str, bool]]:
 
 def _split(html: str, names: dict[str, str]) -> list[tuple[str, str, bool]]:
     # Rendered as Markdown, a placeholder is a paragraph of its own.
-    pieces = re.split(f"(<p>)?({'|'.join(names)})(?(1)</p>\n)", html)
+    pieces = re.split(f"(<p[^>]*>)?({'|'.join(names)})(?(1)</p>\n)", html)
     starts = range(0, len(pieces) - 1, 3)
     parts = [(pieces[n], names[pieces[n + 2]], bool(pieces[n + 1])) for n in starts]
     return [*parts, (pieces[-1], "", False)]

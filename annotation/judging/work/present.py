@@ -25,7 +25,7 @@ _SHOW = """
     SELECT s.annotator_id, s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name,
            t.kind, t.config, t.translations, b.purpose,
            q.id, q.owner_id, q.text, q.need, q.guide, v.profile,
-           study.card_first,
+           study.card_first, q.language,
            a.numbers, a.ids, a.texts,
            attribute.text,
            (SELECT json_agg(e.messages ORDER BY e.number) FROM personas_evidence e
@@ -115,6 +115,8 @@ class Shown:
     owner_id: int | None
     query: str
     need: str
+    # Of the query, as it is stored (BCP 47); "" where it is not.
+    language: str
     # The need part by part where its owner was guided (queries.owner_queries.PARTS), else empty.
     guide: dict
     person: Person | None
@@ -173,7 +175,7 @@ def show(slot_id, annotator) -> Shown:
         raise NotFound(_("You do not hold this item."))
     slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
     translations, purpose, query_id, owner, query, need, guide, profile, card_first, *rest = rest
-    numbers, ids, texts, *rest = rest
+    language, numbers, ids, texts, *rest = rest
     attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
     order = ordering.shown_order(item, ordinal, len(options))
@@ -193,6 +195,7 @@ def show(slot_id, annotator) -> Shown:
         owner_id=owner,
         query=query or "",
         need=need or "",
+        language=language or "",
         guide=json.loads(guide) if guide else {},
         person=Person(profile, card_first, hidden) if profile else None,
         answers=[options[number] for number in order],

@@ -1,0 +1,63 @@
+"""Which language a text is in, as far as its script tells: for the `lang` of what pages show.
+
+A reader's software speaks a text, breaks its lines and chooses its characters' forms by `lang`.
+"""
+
+import re
+from functools import lru_cache
+
+_SCRIPTS = {
+    "hangul": re.compile(r"[\uac00-\ud7af]"),
+    "kana": re.compile(r"[\u3040-\u30ff]"),
+    "han": re.compile(r"[\u4e00-\u9fff]"),
+    "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
+    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
+}
+# How many letters of an alphabet a sign is worth: a sign of Chinese is a word.
+_WEIGHTS = {"hangul": 2, "han": 3}
+_WRITTEN_IN = {"zh": {"han"}, "ja": {"kana", "han"}, "ko": {"hangul"}}
+_COMMONEST = {"hangul": "ko", "kana": "ja", "han": "zh", "latin": "en"}
+
+
+def script(text: str, fewest: int = 1) -> str:
+    """The script that a text is mostly written in; "" where it has less than ``fewest`` letters.
+
+    A sign of Hangul counts as two letters and a Chinese one as three.
+    """
+    counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPTS.items()}
+    if counts["kana"] > 0.1 * sum(counts.values()):
+        return "kana"
+    counts = {name: count * _WEIGHTS.get(name, 1) for name, count in counts.items()}
+    most = max(counts, key=lambda name: counts[name])
+    return most if sum(counts.values()) >= fewest else ""
+
+
+def differing(text: str, page: str, stored: str = "") -> str:
+    """The BCP 47 code for the `lang` of ``text`` on a page in the language ``page``; "" for none.
+
+    ``stored`` is the language noted with the text, which holds where the script allows it.
+    Otherwise the script decides: Chinese, Japanese or Korean, and English for Latin letters on a
+    page of another script. Latin text on a page of Latin script is taken to be the page's.
+    """
+    return _differing(script(text), _primary(page), stored)
+
+
+@lru_cache(maxsize=1024)
+def _differing(written: str, page: str, stored: str) -> str:
+    if not written:
+        return ""
+    if stored and written in _written_in(stored):
+        code = stored
+    elif written in _written_in(page):
+        return ""
+    else:
+        code = _COMMONEST.get(written, "")
+    return "" if _primary(code) == page else code
+
+
+def _written_in(code: str) -> set[str]:
+    return _WRITTEN_IN.get(_primary(code), {"latin"} if _primary(code) != "ru" else {"cyrillic"})
+
+
+def _primary(code: str) -> str:
+    return code.lower().partition("-")[0]

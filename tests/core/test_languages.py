@@ -1,0 +1,73 @@
+import pytest
+from django.utils import translation
+
+from annotation.core import languages, text
+
+LATIN = "Walk along the river early, before the village wakes."
+
+
+@pytest.mark.parametrize(
+    ("words", "script"),
+    [
+        (LATIN, "latin"),
+        ("강가의 길을 이른 아침에 걸어 보세요. 마을이 깨기 전에.", "hangul"),
+        ("朝早く川沿いの道を歩いてみてください。静かです。", "kana"),
+        ("Ok.", ""),
+        ("12345 67890 !!!", ""),
+    ],
+)
+def test_the_script_of_a_text_of_twenty_letters(words, script):
+    assert languages.script(words, 20) == script
+
+
+@pytest.mark.parametrize(
+    ("words", "page", "stored", "code"),
+    [
+        ("第一周", "ko", "", "zh"),
+        ("第一周", "en", "", "zh"),
+        ("第一周", "zh-hans", "", ""),
+        ("第一周", "en", "ja", "ja"),
+        ("第一周", "en", "zh-Hant", "zh-Hant"),
+        ("第一周", "ja", "", ""),
+        ("朝早く", "zh-hans", "", "ja"),
+        ("산책하세요", "en", "en", "ko"),
+        ("산책하세요", "ko", "ko", ""),
+        (LATIN, "ko", "", "en"),
+        (LATIN, "en", "", ""),
+        (LATIN, "en", "zh", ""),
+        (LATIN, "ko", "zh", "en"),
+        ("Guten Abend", "ko", "de", "de"),
+        ("Guten Abend", "en", "de", "de"),
+        ("Добрый вечер", "en", "ru", "ru"),
+        ("Добрый вечер", "en", "", ""),
+        ("T-money 카드를 충전하세요", "en", "", "ko"),
+        ("…", "ko", "zh", ""),
+        ("", "en", "", ""),
+    ],
+)
+def test_a_text_has_a_lang_where_its_page_is_in_another_language(words, page, stored, code):
+    assert languages.differing(words, page, stored) == code
+
+
+@pytest.mark.parametrize(
+    ("page", "html"),
+    [
+        ("en", '<h2 lang="zh">第一周</h2>\n<p>Rest.</p>\n<ul>\n<li lang="ko">쉬세요</li>\n</ul>\n'),
+        ("ko", '<h2 lang="zh">第一周</h2>\n<p lang="en">Rest.</p>\n<ul>\n<li>쉬세요</li>\n</ul>\n'),
+    ],
+)
+def test_each_paragraph_has_the_lang_of_its_own_script(page, html):
+    with translation.override(page):
+        rendered = text.render("## 第一周\n\nRest.\n\n- 쉬세요")
+    assert rendered == html
+
+
+def test_foreign_html_brings_no_lang_of_its_own():
+    assert text.render('<p lang="zh">').startswith("<p>&lt;p lang=")
+
+
+def test_a_line_of_another_language_is_isolated_and_escaped():
+    with translation.override("en"):
+        assert text.plain("<b>第一周</b>") == '<bdi lang="zh">&lt;b&gt;第一周&lt;/b&gt;</bdi>'
+        assert text.plain("<b>river") == "&lt;b&gt;river"
+        assert text.plain("Guten Abend", "de") == '<bdi lang="de">Guten Abend</bdi>'
