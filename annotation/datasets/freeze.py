@@ -368,6 +368,7 @@ def _manifest(release, reading: Reading, tally: Tally) -> dict:
                 "audit": release.frozen.get("audit"),
                 **_easy_share(release),
             },
+            "tasks": [task.as_json() for task in reading.tasks],
             "submitted_at": "day",
             "csv": "safe" if release.safe_csv else "exact",
             **getattr(layouts.layout_of(release.layout), "RULES", {}),

@@ -106,6 +106,14 @@ class Reading:
         persona_of = dict(rows.values_list("pk", "persona_id"))
         return {persona_of[pk]: str(n) for n, pk in enumerate(self._persona_order, start=1)}
 
+    @property
+    def tasks(self) -> list[Task]:
+        """The versions of tasks that the items are of, by name and version."""
+        batches = self._items().order_by().values_list("batch_id", flat=True).distinct()
+        shown = [self._tasks[batch] for batch in batches]
+        by_name = {(task.name, task.version): task for task in shown}
+        return [by_name[key] for key in sorted(by_name)]
+
     @cached_property
     def _tasks(self) -> dict[int, Task]:
         """{batch's id: its task}, without those of checks."""

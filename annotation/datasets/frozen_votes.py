@@ -74,6 +74,11 @@ class Task:
             stop_below=stop_below.get(task.name),
         )
 
+    def as_json(self) -> dict:
+        """Its name, version, kind and settings, by which an import makes it again."""
+        about = {"name": self.name, "version": self.version, "kind": self.kind.CODE}
+        return about | {"config": self.config}
+
 
 class _Spool:
     """Votes of one kind in a temporary file, in the order of their items: read as often as needed.

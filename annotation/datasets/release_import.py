@@ -1,8 +1,6 @@
 """Makes a study of a release's folder, ours or a published one, whatever its layout."""
 
 import hashlib
-import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -19,11 +17,16 @@ from annotation.datasets.bespoke_tables import QUERIES
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
+from annotation.judging.batches.open import add_items
 from annotation.judging.imports import rows as bundle_rows
+from annotation.judging.imports import votes_file
 from annotation.judging.imports.bundles import check_slug
-from annotation.judging.imports.vote_rows import import_votes
+from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import kind_of
+from annotation.judging.kinds.imported import ReleasedAnswer
 from annotation.judging.models import Item, ItemOption
+from annotation.judging.work.submit import read_seconds
+from annotation.queries import gold
 from annotation.studies.models import Study, TaskDefinition
 
 CHUNK = 2_000
@@ -67,11 +70,12 @@ def layout_of(folder: Path) -> str:
 def import_release(folder: Path, slug: str, *, by=None, progress: Callable = silent) -> dict:
     """Make the study ``slug`` of a release's folder, or add to it what it lacks.
 
-    Pairs keep the tier they came with, marked as imported; votes come in where the release has
-    them, and none is invented. Returns ``study``, ``layout``, counts, ``pairs`` by half and tier,
-    ``unknown_columns`` and ``rejected``: file, line (row from 1) and reason of each row that is
-    left out. The same folder again changes nothing. Raises DomainError, with nothing stored, for a
-    folder without a release, and where none of its rows can be imported.
+    Pairs keep the tier they came with, marked as imported; judgments of every kind come in where
+    the release has them, and none is invented. Returns ``study``, ``layout``, counts, ``pairs`` by
+    half and tier, ``unknown_columns``, ``left_out``: {what a study cannot take over: how many}, and
+    ``rejected``: file, line (row from 1) and reason of each row that is left out. The same folder
+    again changes nothing. Raises DomainError, with nothing stored, for a folder without a release,
+    and where none of its rows can be imported.
     """
     check_slug(slug)
     layout, digest = layout_of(folder), _digest(folder)
@@ -120,6 +124,7 @@ def _report(layout: str, study: Study, rejected: list) -> dict:
         "candidates": study.candidates.count(),
         "items": study.items.count(),
         "pairs": {},
+        "left_out": {},
         "rejected": list(rejected),
         "unknown_columns": [],
     }
@@ -142,15 +147,16 @@ class _Import:
         for name in bundle_rows.NAMES:
             for chunk in _chunks(progress(self.layout.rows(name), name, None)):
                 self._add(study, name, chunk)
+        self._store_gold_items(study)
         items = _Items(study)
         if not items.ids:
             reasons = "; ".join(fault["reason"] for fault in self.faults[:3]) or "it has no rows"
             raise DomainError(f"Nothing of the release can be imported: {reasons}.")
         self._store_pairs(items)
-        votes = self._store_votes(study, items)
+        stored = self._store_judgments(study, items)
         return _report(self.layout.name, study, self.faults) | {
-            "votes": votes["votes"],
-            "workers": votes["workers"],
+            **{name: stored[name] for name in ("votes", "scores", "workers")},
+            "left_out": dict(self.layout.lost),
             "pairs": self.layout.counts(set(items.ids)),
             "unknown_columns": list(self.layout.unknown),
         }
@@ -170,27 +176,48 @@ class _Import:
         ]
         ImportedPair.objects.bulk_create(pairs, batch_size=CHUNK, ignore_conflicts=True)
 
-    def _store_votes(self, study: Study, items: "_Items") -> dict:
-        places, elsewhere = {}, Counter()
-        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
-            for place, row in self.layout.votes():
-                pair = self.layout.pairs.get(str(row["task"]))
+    def _store_gold_items(self, study: Study) -> None:
+        """Items about gold responses, with the response and its claims."""
+        tasks = {task.name: task for task in study.tasks.order_by("version")}
+        queries = study.queries.filter(replaced_at=None, owner=None)
+        for item in self.layout.gold_items():
+            query = queries.filter(external_id=item.query).first()
+            if Item.objects.filter(study=study, external_id=item.id).exists():
+                continue
+            try:
+                if query is None:
+                    raise DomainError(f"there is no query “{item.query[:80]}”")
+                response = gold.save(query, None, item.gold)
+                gold.set_claims(response, [text for _n, text in sorted(item.claims.items())])
+                row = {"external_id": item.id, "query": query, "gold": response}
+                add_items(study, tasks[item.task], [row | {"overlap": item.overlap}], by=self.by)
+            except DomainError as refusal:
+                self.layout.fault(item.place, refusal.sentence)
+
+    def _store_judgments(self, study: Study, items: "_Items") -> dict:
+        elsewhere: Counter[str] = Counter()
+        storing = Storing(study, self._fault, beyond=True)
+        for chunk in _chunks(self.layout.judgments()):
+            rows = []
+            for place, row in chunk:
+                pair = self.layout.pairs.get(str(row["item_id"]))
                 # An easy pair stands for an item of three answers; the votes were on those.
-                if str(row["task"]) not in items.ids or (pair and pair.tier == "easy"):
+                if str(row["item_id"]) not in items.ids or (pair and pair.tier == "easy"):
                     elsewhere[place.file] += 1
                     continue
-                file.write(json.dumps(_vote(row)) + "\n")
-                places[len(places) + 1] = place
-            file.flush()
-            for name, number in elsewhere.items():
-                words = f"{number:,} votes are on items that the release does not hold"
-                self.faults.add(name, None, words)
-            if not places:
-                return {"votes": 0, "workers": 0}
-            stored = import_votes(study, file.name)
-        for rejected in stored["rejected"]:
-            self.layout.fault(places[rejected["line"]], rejected["reason"])
-        return stored
+                try:
+                    rows.append(_imported(place, row))
+                except DomainError as refusal:
+                    self._fault(place, refusal.sentence)
+            storing.store(rows)
+        for name, number in elsewhere.items():
+            words = f"{number:,} judgments are on items that the study does not have"
+            self.faults.add(name, None, words)
+        return storing.counts() | {"scores": storing.scores}
+
+    def _fault(self, place: release_rows.Place, reason: str) -> None:
+        # A row may hold several judgments.
+        self.faults.add(place.file, place.line, reason)
 
 
 class _Items:
@@ -210,9 +237,39 @@ class _Items:
         return self._options.get((item, candidate))
 
 
-def _vote(row: dict) -> dict:
-    names = "task", "worker", "label", "submitted_at", "seconds", "reason"
-    return {name: row[name] for name in names if row.get(name) not in (None, "")}
+def _imported(place: release_rows.Place, row: dict) -> Imported:
+    """A judgment of a layout's rows; DomainError with a sentence."""
+    worker = votes_file.name(row.get("worker"), "worker")
+    answer, detail = row.get("answer"), str(row.get("detail") or "")
+    lists = {name: row.get(name) or [] for name in ("flags", "chips", "marks", "shown")}
+    if not all(isinstance(value, list) for value in lists.values()):
+        raise DomainError("flags, chips, marks or shown is no list")
+    shown = [str(name) for name in lists.pop("shown")]
+
+    def released(target: Target) -> ReleasedAnswer:
+        return ReleasedAnswer(answer, detail, target.candidates(), target.gold)
+
+    def body(target: Target) -> dict:
+        return target.kind.released_body(released(target))
+
+    def off(target: Target) -> list[str]:
+        settings = target.kind.answered_config(released(target))
+        return [name for name, value in settings.items() if value is False]
+
+    return Imported(
+        place,
+        str(row["item_id"]),
+        worker,
+        body,
+        [answer, detail],
+        reason=votes_file.reason(row.get("reason")),
+        submitted_at=votes_file.moment(row.get("submitted_at")),
+        seconds=read_seconds(row.get("seconds")),
+        shown=shown,
+        marked=lists,
+        off=off,
+        revision=row.get("revision", 1),
+    )
 
 
 def _store_task(study: Study, name: str, kind: str, settings: dict) -> None:

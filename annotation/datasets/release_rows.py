@@ -6,6 +6,7 @@ read once for each, so that memory does not grow with them.
 """
 
 import hashlib
+import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -16,8 +17,10 @@ from pathlib import Path
 
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
+from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.release_files import Faults, json_of, text_of
-from annotation.judging.kinds import codes, kind_of
+from annotation.judging.kinds import KINDS, codes, kind_of
+from annotation.judging.kinds.imported import ReleasedAnswer
 
 Rows = Iterator[tuple["Place", dict]]
 # The public copy of the benchmark spells one folder so.
@@ -28,6 +31,11 @@ TASK = "better"
 OVERLAP = 9
 TASK_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 POINTS = (5, 7)
+VERSIONED = ("task", "query", "persona")
+# What a release holds and a study cannot take over.
+RULINGS = "rulings of curators: the votes alone come in"
+VERSIONS = "items of later versions of their task, query or persona: they count from 1 again"
+PROMPTS = "answers with the template, digest and parameters of their prompt: their texts come in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,19 @@ class Place:
 
     file: str
     line: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoldItem:
+    """An item about a gold response, with its claims by their numbers."""
+
+    place: Place
+    id: str
+    task: str
+    query: str
+    overlap: int
+    gold: str
+    claims: dict[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +80,8 @@ class Layout(ABC):
         self.unknown: dict[str, None] = {}
         self.pairs: dict[str, GivenPair] = {}
         self.left_out: set[Place] = set()
+        # What a study cannot take over: {words: how many}.
+        self.lost: Counter[str] = Counter()
 
     @abstractmethod
     def tasks(self) -> dict[str, tuple[str, dict]]:
@@ -79,15 +102,22 @@ class Layout(ABC):
             elif name == "items":
                 self.fault(place, f"the item stands in {first.file}, row {first.line}, already")
 
-    def votes(self) -> Rows:
-        """``task``, ``worker``, ``label`` and the other columns of each vote of the items."""
+    def judgments(self) -> Rows:
+        """``item_id``, ``worker``, ``answer`` and other columns of each judgment of the items."""
         for table in ("annotations", "votes"):
             if release_files.table(self.folder, table) is None:
                 continue
             for place, row in self.read(table, None):
-                if "kind" not in row or row["kind"] in codes(COUNTED=True):
-                    yield place, row | {"task": row.get("item_id", row.get("task"))}
+                if "kind" in row and row["kind"] not in codes(COUNTED=True):
+                    self.lost[f"judgments of the kind {row['kind']}: pairs come in as choices"] += 1
+                    continue
+                item = row.get("item_id", row.get("task"))
+                yield place, row | {"item_id": item, "answer": row.get("label")}
             return
+
+    def gold_items(self) -> Iterator[GoldItem]:
+        """Items of tasks that ask for a gold response."""
+        return iter(())
 
     def read(self, table: str, columns: frozenset | None) -> Rows:
         """The rows of a table; columns that are not among ``columns`` are noted as unknown."""
@@ -276,24 +306,55 @@ class Long(Layout):
     name = "long"
 
     def tasks(self) -> dict[str, tuple[str, dict]]:
-        """The tasks of the items, with the settings that their rows show."""
+        """The tasks of the items, with the settings of the manifest, their items and judgments."""
         tasks: dict[str, tuple[str, dict]] = {}
+        self.gold: dict[str, dict[int, str]] = {}
         for place, row in self._items():
             try:
-                kind, settings = row["kind"], _settings(row)
-                kind_of(kind).check_config(settings)
+                kind = kind_of(row["kind"])
+                settings = _settings(row)
+                kind.check_config(settings)
             except DomainError as refusal:
                 self.fault(place, refusal.sentence)
                 continue
-            if row["task"] in tasks:
-                # What one version allowed, all do: a tie of an older one is a vote.
-                earlier = tasks[row["task"]][1]
-                settings = {
-                    key: max(earlier.get(key, 0), value) if isinstance(value, int) else value
-                    for key, value in settings.items()
-                }
-            tasks[row["task"]] = kind, settings
+            if "gold" in kind.ASKS:
+                self.gold.setdefault(str(row.get("item_id")), {})
+            earlier = tasks.get(row["task"], (kind.CODE, {}))[1]
+            tasks[row["task"]] = kind.CODE, _merged(earlier, settings)
+        self._add_answered(tasks)
+        for stated in self._stated_tasks():
+            code, settings = tasks.get(stated.get("name"), ("", {}))
+            if code == stated.get("kind") and isinstance(stated.get("config"), dict):
+                # Nobody owns what is imported.
+                config = _merged(stated["config"], settings) | {"owner_only": False}
+                tasks[stated["name"]] = code, config
         return tasks
+
+    def _add_answered(self, tasks: dict[str, tuple[str, dict]]) -> None:
+        """Add the settings that judgments show, and collect the claims of gold responses."""
+        for _place, row in self.judgments():
+            code, settings = tasks.get(row.get("task"), ("", {}))
+            if code != row.get("kind"):
+                continue
+            kind = kind_of(code)
+            released = ReleasedAnswer(row["answer"], str(row.get("detail") or ""))
+            shown = kind.answered_config(released)
+            if row.get("reason"):
+                shown["reason"] = "optional"
+            for name, setting in (("chips", lambda v: v), ("marks", bool)):
+                if isinstance(value := row.get(name), list) and value:
+                    shown[name] = setting(value)
+            tasks[row["task"]] = code, _merged(settings, shown)
+            if (item := str(row.get("item_id"))) in self.gold:
+                self.gold[item] |= kind.released_claims(released)
+
+    def _stated_tasks(self) -> list[dict]:
+        """The tasks that the manifest names, the newest version of each last."""
+        there = (self.folder / MANIFEST).is_file()
+        rules = read_manifest(self.folder).get("rules") if there else None
+        stated = rules.get("tasks") if isinstance(rules, dict) else None
+        rows = [task for task in stated or () if isinstance(task, dict)]
+        return sorted(rows, key=lambda task: str(task.get("version")).zfill(9))
 
     def personas(self) -> Rows:
         """All personas; without their table, only a person's id is available."""
@@ -323,6 +384,8 @@ class Long(Layout):
     def _candidate(self, place: Place, row: dict) -> Iterator[dict]:
         candidate = {"id": text_of(row, "candidate_id"), "query": text_of(row, "query_id")}
         candidate |= {name: row.get(name) or "" for name in ("model", "strategy")}
+        if row.get("template") or row.get("prompt_digest"):
+            self.lost[PROMPTS] += 1
         yield candidate | {"text": text_of(row, "text"), "urls": _listed(row, "urls")}
 
     def attributes(self) -> Rows:
@@ -333,37 +396,103 @@ class Long(Layout):
         attribute = {"id": text_of(row, "attribute_id"), "persona": text_of(row, "user_id")}
         attribute |= {"text": text_of(row, "text"), "model": row.get("model") or ""}
         attribute["conversations"] = _listed(row, "conversations")
-        yield attribute | ({"confidence": row["confidence"]} if row.get("confidence") else {})
+        confidence = _decimal(row.get("confidence"))
+        yield attribute | ({} if confidence is None else {"confidence": confidence})
 
     def items(self) -> Rows:
-        """All items whose kind can be imported."""
-        return self.convert(self._items(), self._item)
+        """All items, without those about gold responses."""
+        rows = self._items()
+        return self.convert(
+            ((place, row) for place, row in rows if str(row.get("item_id")) not in self.gold),
+            self._item,
+        )
 
     def _item(self, place: Place, row: dict) -> Iterator[dict]:
+        self._count_lost(row)
         item = {"id": text_of(row, "item_id"), "task": row["task"]}
         item |= {
             name: row[f"{name}_id"] for name in ("query", "attribute") if row.get(f"{name}_id")
         }
         yield item | {
             "candidates": _texts(row, "candidates"),
-            "overlap": row.get("overlap") or OVERLAP,
+            "overlap": _whole(row.get("overlap")) or OVERLAP,
         }
+
+    def gold_items(self) -> Iterator[GoldItem]:
+        """Items about gold responses, with the claims that their judgments show."""
+        for place, row in self._items():
+            claims = self.gold.get(str(row.get("item_id")))
+            if claims is None:
+                continue
+            if not claims:
+                self.fault(place, "no judgment shows the claims of the gold response")
+                continue
+            overlap = _whole(row.get("overlap")) or OVERLAP
+            self._count_lost(row)
+            names = (str(row.get(name) or "") for name in ("item_id", "task", "query_id"))
+            yield GoldItem(place, *names, overlap, str(row.get("gold") or ""), claims)
+
+    def _count_lost(self, row: dict) -> None:
+        if row.get("adjudicated"):
+            self.lost[RULINGS] += 1
+        if any(_whole(row.get(f"{name}_version")) not in (None, "", 1) for name in VERSIONED):
+            self.lost[VERSIONS] += 1
 
     def _items(self) -> Iterator[tuple[Place, dict]]:
         for place, row in self.read("items", None):
-            if row.get("kind") not in codes(PUBLISHED=True):
+            if not isinstance(row.get("kind"), str) or row["kind"] not in KINDS:
                 self.fault(place, "items of this kind cannot be imported")
-                continue
-            if not isinstance(row.get("task"), str) or not TASK_NAME.fullmatch(row["task"]):
+            elif not isinstance(row.get("task"), str) or not TASK_NAME.fullmatch(row["task"]):
                 self.fault(place, "“task” is no name of letters, digits, - and _, at most 60")
             elif place not in self.left_out:
                 yield place, row
 
-    def votes(self) -> Rows:
-        """The judgments of kinds whose labels are counted."""
-        for place, row in self.read("judgments", None):
-            if row.get("kind") in codes(COUNTED=True):
-                yield place, row | {"task": row.get("item_id"), "label": row.get("answer")}
+    def judgments(self) -> Rows:
+        """The judgments of every kind."""
+        rows = self.read("judgments", None)
+        return self.convert(rows, self._judgment)
+
+    def _judgment(self, place: Place, row: dict) -> Iterator[dict]:
+        kind = KINDS.get(str(row.get("kind")))
+        several = kind is not None and kind.SHAPE != "label"
+        answer = json_of(row, "answer") if several else row.get("answer")
+        lists = {name: _listed(row, name) for name in ("flags", "chips", "marks", "shown")}
+        yield row | lists | {"answer": answer, "revision": _revision(row.get("revision"))}
+
+
+def _whole(value):
+    """A whole number that a table of text has as digits; anything else as it is."""
+    digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19
+    return int(value) if digits else value
+
+
+def _revision(value) -> int:
+    """How often the judgment was changed, from 1; 1 where that is no such number."""
+    number = _whole(value)
+    return number if type(number) is int and 1 <= number < 1 << 15 else 1
+
+
+def _decimal(value) -> float | None:
+    """A number, also of a table of text; None for anything else."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except ValueError:
+        number = math.nan
+    return number if math.isfinite(number) else None
+
+
+def _merged(settings: dict, more: dict) -> dict:
+    """Settings of a task that allow what either of both allows: a tie of one version is a vote."""
+    merged = dict(settings)
+    for name, value in more.items():
+        before = merged.setdefault(name, value)
+        if isinstance(value, list) and isinstance(before, list):
+            merged[name] = list(dict.fromkeys([*before, *map(str, value)]))
+        elif isinstance(value, int) and isinstance(before, int):
+            merged[name] = max(before, value)
+        elif before == "off":
+            merged[name] = value
+    return merged
 
 
 def _settings(row: dict) -> dict:
@@ -389,6 +518,12 @@ class PersonalBench(Layout):
 
     name = "personalbench"
     TASKS = {"attributes": "traits", "relevance": "matter", "responses": "rate"}
+    # The column of a table's judgments, and their key of the label.
+    ANSWERS = {
+        "attributes": ("verdicts", "verdict"),
+        "relevance": ("votes", "vote"),
+        "responses": ("ratings", "rating"),
+    }
     # fmt: off
     columns = frozenset((
         "attribute_id", "user", "text", "confidence", "verdicts", "label", "counts",
@@ -464,21 +599,47 @@ class PersonalBench(Layout):
                 made = self.convert([(place, row)], self._item)
                 yield from ((where, item | {"task": task}) for where, item in made)
 
+    def _item_id(self, row: dict) -> str:
+        names = [row.get("attribute_id"), row.get("prompt_id")]
+        fallback = row.get("unit_id") or "-".join(str(name) for name in names if name)
+        return str(row.get("item_id") or fallback)
+
     def _item(self, place: Place, row: dict) -> Iterator[dict]:
         if row.get("points") not in (None, self.points):
             raise DomainError(f"“points” is not {self.points}, as in the rest of the table")
-        names = [row.get("attribute_id"), row.get("prompt_id")]
-        fallback = row.get("unit_id") or "-".join(str(name) for name in names if name)
-        item = {"id": str(row.get("item_id") or fallback)}
+        if row.get("adjudicated"):
+            self.lost[RULINGS] += 1
+        item = {"id": self._item_id(row)}
         if row.get("attribute_id"):
             item["attribute"] = str(row["attribute_id"])
         if "prompt" in row:
             item["query"] = self._prompt(row)
         yield item | ({"candidates": list(self._answers(row))} if "generic" in row else {})
 
-    def votes(self) -> Rows:
-        """No judgments of kinds whose labels are counted."""
-        return iter(())
+    def judgments(self) -> Rows:
+        """The verdicts, votes and ratings that stand in the rows, with the times of annotations."""
+        times = {
+            (row.get("item_id"), row.get("worker")): {
+                name: row.get(name) for name in ("seconds", "submitted_at")
+            }
+            for _place, row in self.read("annotations", None)
+        }
+        for table, (column, answer) in self.ANSWERS.items():
+            for place, row in self.read(table, None):
+                item = self._item_id(row)
+                for given in json_of(row, column) if row.get(column) else ():
+                    if not isinstance(given, dict):
+                        self.fault(place, f"“{column}” is no list of objects")
+                        break
+                    judgment = {"item_id": item, "detail": given.get("cause")}
+                    judgment |= {name: given.get(name) for name in ("worker", "reason")}
+                    judgment |= times.get((item, given.get("worker")), {})
+                    # The generic answer is the item's first, as ratings count.
+                    yield place, judgment | {"answer": _label(given.get(answer))}
+
+
+def _label(value) -> object:
+    return str(value) if type(value) is int else value
 
 
 LAYOUTS = {layout.name: layout for layout in (PersonaFeedback, Dpo, Long, PersonalBench)}

@@ -1,33 +1,22 @@
-"""Stores imported judgments of every kind: each is read and stored by its task's kind.
+"""Stores the votes of an imported file: the rows of one worker on one item are one judgment."""
 
-Each takes an open slot of its item, or a new one. Workers become accounts that nobody can log in
-to.
-"""
-
-import hashlib
 import json
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 
-from django.contrib.auth.hashers import make_password
 from django.db import connection
-from django.db.models import Max
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.imports import shape
 from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Vote
-from annotation.judging.kinds import KINDS, config_of, kind_of
-from annotation.judging.kinds.base import Kind
+from annotation.judging.imports.judgments import Imported, Storing, Target
+from annotation.judging.kinds import KINDS
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
-from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
-from annotation.judging.work.submit import KEY_LIMIT, Option
 from annotation.studies.models import Study
 
 ITEMS_AT_ONCE = 200
@@ -89,7 +78,8 @@ def store(
     for names in _items_of_votes():
         check(0)
         votes.store(names)
-    return {"votes": votes.stored, "scores": votes.scores, "workers": len(votes.workers)}
+    counts = votes.storing.counts()
+    return {"votes": counts["votes"], "scores": votes.scores, "workers": counts["workers"]}
 
 
 def _items_of_votes() -> Iterator[list[str]]:
@@ -108,25 +98,6 @@ def _items_of_votes() -> Iterator[list[str]]:
         last = names[-1]
 
 
-@dataclass
-class Target:
-    """An item that votes are stored on: what its kind reads, and what happened to it."""
-
-    pk: object
-    position: int
-    kind: Kind
-    config: dict
-    options: list[Option]
-    # (external id, model) of each option.
-    names: list[tuple[str, str]]
-    gold: int | None
-    open: list = field(default_factory=list)
-    next_ordinal: int = 0
-    counters: Counter = field(default_factory=Counter)
-    added: int = 0
-    shown: tuple[int, ...] = ()
-
-
 @dataclass(frozen=True)
 class _Judgment:
     """All that one worker says of one item, of one row or several."""
@@ -141,53 +112,30 @@ class _Judgment:
     submitted_at: datetime | None
     seconds: float | None
 
-    @property
-    def digest(self) -> str:
-        return _sha256(json.dumps([self.item, self.worker, self.label, self.scores]))
-
-    @property
-    def key(self) -> str:
-        key = f"import:{self.item}:{self.worker}"
-        return key if len(key) <= KEY_LIMIT else f"import:{_sha256(key)}"
-
 
 class _Votes:
     def __init__(self, study: Study, fault: Callable[[int, str], None], signed: bool):
-        self.study, self.fault, self.signed = study, fault, signed
-        self.stored = self.scores = 0
-        self.workers: set[int] = set()
-        # Of the items at hand, by kind: (answer, item, common columns).
-        self.answers: dict[str, list] = defaultdict(list)
+        self.fault, self.signed = fault, signed
+        self.storing = Storing(study, fault, beyond=True)
+        self.scores = 0
 
     def store(self, names: list[str]) -> None:
         """Store the votes on these items."""
-        judgments = list(self.judgments(names))
-        targets = _targets(self.study, names)
-        people = _people(self.study, {judgment.worker for judgment in judgments})
-        there = self.there(targets, people)
-        taken, slots = [], []
-        self.answers.clear()
-        for judgment in judgments:
-            try:
-                target, person = self.place(judgment, targets, people)
-                pair = (target.pk, person)
-                if pair not in there:
-                    there[pair] = judgment.digest
-                    self.add(judgment, target, person, taken, slots)
-                elif there[pair] != judgment.digest:
-                    words = _("%s has given another vote on this item before")
-                    raise DomainError(words % judgment.worker)
-            except DomainError as refusal:
-                self.fault(judgment.line, refusal.sentence)
-                continue
-            self.stored += 1
-            self.scores += len(judgment.scores)
-            self.workers.add(person)
-        _take_slots(taken)
-        Slot.objects.bulk_create(slots, batch_size=5_000)
-        for code, rows in self.answers.items():
-            kind_of(code).store_many(rows)
-        _count(targets.values())
+        stored = self.storing.store([self.imported(row) for row in self.judgments(names)])
+        self.scores += sum(len(row.words[1]) for row in stored)
+
+    def imported(self, judgment: _Judgment) -> Imported:
+        return Imported(
+            judgment.line,
+            judgment.item,
+            judgment.worker,
+            partial(_body, judgment, self.signed),
+            [judgment.label, judgment.scores],
+            answers=judgment.answers,
+            reason=judgment.reason[:REASON_LIMIT],
+            submitted_at=judgment.submitted_at,
+            seconds=judgment.seconds,
+        )
 
     def judgments(self, names: list[str]) -> Iterator[_Judgment]:
         with connection.cursor() as cursor:
@@ -226,103 +174,8 @@ class _Votes:
             seconds=max(seconds, default=None),
         )
 
-    def there(self, targets: dict[str, Target], people: dict[str, int]) -> dict[tuple, str]:
-        """Digest of what each worker has said of these items already, voided votes too."""
-        rows = Judgment.objects.filter(
-            replaced_by=None,
-            slot__item__in=[target.pk for target in targets.values()],
-            annotator__in=people.values(),
-        )
-        return {
-            (item, person): digest
-            for item, person, digest in rows.values_list("slot__item_id", "annotator_id", "digest")
-        }
 
-    def place(self, judgment, targets, people) -> tuple[Target, int]:
-        target = targets.get(judgment.item)
-        if target is None:
-            raise DomainError(_("the study has no item “%s”") % judgment.item[:80])
-        return target, people[judgment.worker]
-
-    def add(self, judgment, target: Target, person: int, taken: list, slots: list) -> None:
-        target.shown = _order(judgment, target)
-        body = _body(judgment, target, self.signed) | {"reason": judgment.reason}
-        answer = target.kind.read(body, target)
-        if target.open:
-            slot = target.open.pop()
-            taken.append((slot, person))
-        else:
-            slot = self.new_slot(target, person, slots)
-        common = {
-            "slot_id": slot,
-            "annotator_id": person,
-            "key": judgment.key,
-            "digest": judgment.digest,
-            # Which order the worker saw is not known.
-            "shown": [],
-            "reason": judgment.reason[:REASON_LIMIT],
-            "seconds": judgment.seconds,
-            "submitted_at": judgment.submitted_at or timezone.now(),
-            "imported": True,
-        }
-        self.answers[target.kind.CODE].append((answer, target, common))
-        target.added += 1
-        if target.kind.COUNTED:
-            target.counters[Item.COUNTERS[answer.label]] += 1
-
-    def new_slot(self, target: Target, person: int, slots: list[Slot]):
-        slot = Slot(
-            study=self.study,
-            item_id=target.pk,
-            ordinal=target.next_ordinal,
-            position=target.position,
-            status=Slot.Status.DONE,
-            annotator_id=person,
-        )
-        target.next_ordinal += 1
-        slots.append(slot)
-        return slot.pk
-
-
-def _targets(study: Study, names: list[str]) -> dict[str, Target]:
-    """The items of these ids, with their options and locked open slots."""
-    items = Item.objects.filter(
-        study=study, external_id__in=names, batch__purpose=Batch.Purpose.WORK
-    ).annotate(last=Max("slots__ordinal"))
-    targets = {}
-    for item in items.select_related("batch__task"):
-        task = item.batch.task
-        config = _eased(config_of(task.kind, task.config))
-        target = Target(item.pk, item.position, kind_of(task.kind), config, [], [], item.gold_id)
-        target.next_ordinal = -1 if item.last is None else item.last
-        target.next_ordinal += 1
-        targets[item.external_id] = target
-    by_pk = {target.pk: target for target in targets.values()}
-    options = ItemOption.objects.filter(item__in=by_pk).select_related("candidate")
-    for option in options.order_by("item", "number"):
-        target, candidate = by_pk[option.item_id], option.candidate
-        target.options.append(Option(option.pk, option.number, str(candidate.pk)))
-        target.names.append((candidate.external_id, candidate.model))
-    slots = Slot.objects.select_for_update().filter(item__in=by_pk, status=Slot.Status.OPEN)
-    for item, slot in slots.order_by("item", "-ordinal").values_list("item_id", "pk"):
-        by_pk[item].open.append(slot)
-    return targets
-
-
-def _eased(config: dict) -> dict:
-    """Settings by which what was not collected elsewhere is not required."""
-    return {key: "optional" if value == "required" else value for key, value in config.items()}
-
-
-def _order(judgment: _Judgment, target: Target) -> tuple[int, ...]:
-    """The options' numbers in the order of the row."""
-    numbers = {name: place for place, (name, _model) in enumerate(target.names, start=1)}
-    if set(judgment.answers) == numbers.keys():
-        return tuple(numbers[name] for name in judgment.answers)
-    return tuple(numbers.values())
-
-
-def _body(judgment: _Judgment, target: Target, signed: bool) -> dict:
+def _body(judgment: _Judgment, signed: bool, target: Target) -> dict:
     """What the judgment says, in the words of the API's body of its kind."""
     return target.kind.imported_body(
         ImportedJudgment(
@@ -332,6 +185,7 @@ def _body(judgment: _Judgment, target: Target, signed: bool) -> dict:
             choice=lambda label: _choice(label, target),
             scores=judgment.scores,
             signed=signed,
+            gold=target.gold,
         )
     )
 
@@ -346,56 +200,3 @@ def _choice(label: str, target: Target) -> str:
     if not target.config.get(choice):
         raise DomainError(_("the item's task allows no “%s”") % choice)
     return choice
-
-
-def _people(study: Study, names: set[str]) -> dict[str, int]:
-    """Accounts of the workers, without an address and unable to log in."""
-    keys = {f"{study.slug}:{name}": name for name in names}
-    accounts = User.objects.filter(worker__in=keys)
-    missing = keys.keys() - set(accounts.values_list("worker", flat=True))
-    if missing:
-        password = make_password(None)
-        User.objects.bulk_create(
-            [User(worker=key, password=password, is_active=False) for key in sorted(missing)],
-            # Another import may have made the same person a moment ago.
-            ignore_conflicts=True,
-        )
-    return {keys[key]: pk for key, pk in accounts.all().values_list("worker", "pk")}
-
-
-def _take_slots(taken: list[tuple]) -> None:
-    """Mark locked open slots as done by their workers: (slot, worker) pairs."""
-    if not taken:
-        return
-    slots, workers = zip(*taken, strict=True)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """UPDATE judging_slot s SET status = 'done', annotator_id = v.worker, returned = false
-               FROM unnest(%s::uuid[], %s::bigint[]) v (id, worker) WHERE s.id = v.id""",
-            [list(slots), list(workers)],
-        )
-
-
-def _count(targets) -> None:
-    """Add the new votes to their items' counters; more votes than planned raise the overlap."""
-    names = ("votes_1", "votes_2", "votes_3", "ties", "nones")
-    rows = [
-        (target.pk, target.added, *(target.counters[name] for name in names))
-        for target in targets
-        if target.added
-    ]
-    if not rows:
-        return
-    added = ", ".join(f"{name} = i.{name} + v.{name}" for name in ("done", *names))
-    arrays = ", ".join(["%s::uuid[]"] + ["%s::int[]"] * 6)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"""UPDATE judging_item i SET {added}, overlap = greatest(i.overlap, i.done + v.done)
-                FROM unnest({arrays}) v (id, done, {", ".join(names)})
-                WHERE i.id = v.id""",  # noqa: S608 - constants only
-            [list(column) for column in zip(*rows, strict=True)],
-        )
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

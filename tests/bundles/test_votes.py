@@ -7,10 +7,14 @@ from django.db import OperationalError, connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts.models import User
+from annotation.judging.batches.open import add_items
 from annotation.judging.imports import bundles, vote_rows, votes_file
-from annotation.judging.models import Item, Selection, Slot
+from annotation.judging.kinds import kind_of
+from annotation.judging.models import ClaimVerdict, Item, Judgment, Selection, Slot
 from annotation.judging.work import queue, submit
-from annotation.studies.models import Study
+from annotation.queries import gold
+from annotation.studies.models import Study, TaskDefinition
+from tests import everykind
 
 pytestmark = pytest.mark.django_db
 
@@ -249,3 +253,54 @@ def test_the_command_prints_the_counts_and_the_rejected(walk, tmp_path, capsys):
         call_command("import_votes", "tea", str(path))
     with pytest.raises(CommandError, match="there is no such file"):
         call_command("import_votes", "walk", str(tmp_path / "gone.csv"))
+
+
+def test_votes_of_every_kind_come_in_by_their_labels(tmp_path):
+    bundles.import_study(everykind.write(tmp_path / "mix"))
+    mix = Study.objects.get(slug="mix")
+    mix.tasks.filter(name="feel").update(config={"criteria": ["Tone"]})
+    labels = {
+        "i-better": "c-own", "i-rate": "2", "i-feel": "4", "i-a1": "uncertain", "i-m1": "no",
+        "i-order": "c-sea>c-own=c-generic",
+    }  # fmt: skip
+    path = tmp_path / "votes.jsonl"
+    rows = [{"task": item, "worker": "ada", "label": label} for item, label in labels.items()]
+    wrong = [
+        {"task": item, "worker": "bo", "label": "9>8"} for item in labels if item != "i-order"
+    ] + [{"task": "i-order", "worker": "bo", "label": "c-sea>c-own"}]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows + wrong))
+    result = vote_rows.import_votes(mix, path)
+    assert (result["votes"], len(result["rejected"])) == (len(labels), len(labels))
+    stored = {
+        row.slot.item.external_id: kind_of(row.slot.item.batch.task.kind).answer_of(row).label
+        for row in Judgment.objects.filter(slot__study=mix)
+    }
+    assert stored == {
+        "i-better": "1", "i-rate": "2", "i-feel": {"1/Tone": 4}, "i-a1": "uncertain", "i-m1": "no",
+        "i-order": {"1": 2, "2": 2, "3": 1},
+    }  # fmt: skip
+    assert vote_rows.import_votes(mix, path) == result
+
+
+@pytest.mark.parametrize(
+    ("label", "verdicts"),
+    [
+        ("keep, drop", {1: "keep", 2: "drop"}),
+        ('{"1": "drop", "2": {"verdict": "edit", "text": "It is close."}}', {1: "drop", 2: "edit"}),
+        ("keep", "Decide on claim 2."),
+        ("keep, edit", "Write the new text of claim 2."),
+        ("keep, drop, keep", "there is no claim 3"),
+        ('{"1": ', '“{"1":” is no JSON'),
+    ],
+)
+def test_votes_on_claims_name_the_verdicts_in_order_or_by_number(votes, walk, label, verdicts):
+    query = walk.queries.get(external_id="q1")
+    response = gold.save(query, None, "Near and free.")
+    gold.set_claims(response, ["It is near.", "It is free."])
+    task = TaskDefinition.objects.create(study=walk, name="check", kind="claims")
+    add_items(walk, task, [{"external_id": "g1", "query": query, "gold": response, "overlap": 1}])
+    result = votes(json.dumps({"task": "g1", "worker": "ada", "label": label}) + "\n")
+    if isinstance(verdicts, str):
+        assert [row["reason"] for row in result["rejected"]] == [verdicts]
+    else:
+        assert dict(ClaimVerdict.objects.values_list("claim__number", "verdict")) == verdicts

@@ -161,7 +161,7 @@ def test_the_command_prints_one_document_or_a_summary(published, db, capsys):
     (published / "data/general/easy.jsonl").write_text("{\n")
     call_command("import_release", published, "other")
     out, err = capsys.readouterr()
-    assert out.splitlines()[0] == "other (personafeedback): 12 items, 0 votes, 0 workers"
+    assert out.splitlines()[0] == "other (personafeedback): 12 items, 0 votes, 0 scores, 0 workers"
     assert err.splitlines() == ["left out: data/general/easy.jsonl, row 1: the line is no JSON"]
     shutil.rmtree(published)
     with pytest.raises(CommandError, match="is not a folder"):

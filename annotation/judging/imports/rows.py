@@ -8,6 +8,7 @@ from django.db import transaction
 from annotation.core.errors import DomainError
 from annotation.judging.imports import bundles, item_rows
 from annotation.judging.kinds import config_of
+from annotation.personas.models import Attribute
 from annotation.studies import bundle as format
 from annotation.studies.bundle import BundleError
 
@@ -17,6 +18,7 @@ REFERENCES: dict[str, Callable] = {
     "persona": lambda study: study.personas.filter(dropped_at=None),
     "query": lambda study: study.queries.filter(replaced_at=None, owner=None),
     "candidate": lambda study: study.candidates,
+    "attribute": lambda study: Attribute.objects.filter(persona__study=study),
 }
 
 

@@ -65,10 +65,10 @@ def _check_header(header: list[str]) -> None:
 def _vote(record: dict) -> Vote | str:
     try:
         return Vote(
-            **{name: _name(record.get(name), name) for name in REQUIRED},
-            submitted_at=_moment(record.get("submitted_at")),
+            **{column: name(record.get(column), column) for column in REQUIRED},
+            submitted_at=moment(record.get("submitted_at")),
             seconds=read_seconds(record.get("seconds")),
-            reason=_reason(record.get("reason")),
+            reason=reason(record.get("reason")),
         )
     except DomainError as error:
         return error.sentence
@@ -86,31 +86,33 @@ def _text(value, name: str) -> str:
     return value.strip()
 
 
-def _name(value, name: str) -> str:
+def name(value, column: str) -> str:
+    """A name or an id; DomainError, which names the column, where there is none."""
     # JSON may spell an id or a worker as a number.
-    value = _text(str(value) if type(value) is int else value or "", name)
+    value = _text(str(value) if type(value) is int else value or "", column)
     if not value:
-        raise DomainError(f"{name} is missing")
+        raise DomainError(f"{column} is missing")
     return value
 
 
-def _moment(value) -> datetime:
-    """A time in ISO 8601; without a zone it is UTC."""
+def moment(value) -> datetime:
+    """A time in ISO 8601, without a zone in UTC; now for nothing. DomainError for no such time."""
     now = timezone.now()
     if value in (None, ""):
         return now
     try:
-        moment = datetime.fromisoformat(_text(value, "submitted_at"))
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        at = datetime.fromisoformat(_text(value, "submitted_at"))
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
     except ValueError as error:
         raise DomainError("submitted_at is not a time in ISO 8601") from error
-    if not FIRST_YEAR <= moment <= now + timedelta(days=1):
+    if not FIRST_YEAR <= at <= now + timedelta(days=1):
         raise DomainError("submitted_at lies before 1970 or in the future")
-    return moment
+    return at
 
 
-def _reason(value) -> str:
-    reason = _text("" if value is None else value, "reason")
-    if len(reason) > REASON_LIMIT:
+def reason(value) -> str:
+    """A text of at most REASON_LIMIT characters, nothing included; DomainError."""
+    text = _text("" if value is None else value, "reason")
+    if len(text) > REASON_LIMIT:
         raise DomainError(f"the reason has more than {REASON_LIMIT:,} characters")
-    return reason
+    return text

@@ -23,7 +23,7 @@ from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
 from annotation.judging.kinds.body import Body
 from annotation.judging.kinds.form import TaskForm
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.judging.tables import Item, Judgment
@@ -80,9 +80,6 @@ class Kind(Protocol[A, B, L]):
     # Whether items count its labels (Item.COUNTERS); such items get tiers.
     COUNTED: ClassVar[bool] = False
 
-    # Whether the items of a published release can be imported as tasks of this kind.
-    PUBLISHED: ClassVar[bool] = True
-
     # The task
 
     @property
@@ -109,9 +106,30 @@ class Kind(Protocol[A, B, L]):
         """The settings that an item of a published release shows.
 
         ``texts(column)`` is a list of its row: "labels", "candidates" or "criteria";
-        ``attribute`` is whether it has one. Only of kinds with PUBLISHED.
+        ``attribute`` is whether it has one.
         """
         return {}
+
+    def answered_config(self, released: ReleasedAnswer) -> dict[str, Any]:
+        """The settings that an answer of a published release shows; a wrong answer shows none.
+
+        False: the setting was off when this answer was given.
+        """
+        return {}
+
+    def released_claims(self, released: ReleasedAnswer) -> dict[int, str]:
+        """The claims of the item's gold response that an answer of a release shows, by number.
+
+        Only of kinds that ask for "gold".
+        """
+        return {}
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        """The API's body that stands for an answer of a release; DomainError where there is none.
+
+        The inverse of ``answer_json``: a judgment that is released and imported again is the same.
+        """
+        ...
 
     def imported_config(self, file: ImportedFile) -> dict[str, Any] | None:
         """The settings of a task for the items of ``file``; None where it is of another kind.
@@ -122,7 +140,7 @@ class Kind(Protocol[A, B, L]):
 
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         """The API's body that stands for ``judgment``; DomainError where it has none."""
-        raise DomainError(_("judgments of this kind cannot be imported"))
+        ...
 
     def options_range(self, config: Config) -> tuple[int, int]:
         """The least and the greatest number of answers that an item shows."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -52,9 +53,44 @@ class ImportedJudgment:
     choice: Callable[[str], str]
     scores: dict = field(default_factory=dict)
     signed: bool = False
+    # The gold response whose claims are judged.
+    gold: int | None = None
 
     def answer(self, place: str) -> str:
         """The id of the answer at a place; DomainError where the item has no such answer."""
         if int(place) > len(self.answers):
             raise DomainError(_("the item has no answer “%s”") % place)
         return self.answers[int(place) - 1]
+
+
+@dataclass(frozen=True)
+class ReleasedAnswer:
+    """An answer as a release has it: what ``Kind.answer_json`` and ``detail`` made of a judgment.
+
+    ``ids`` is {id of an answer in the release: id of the item's candidate}.
+    """
+
+    answer: Any
+    detail: str = ""
+    ids: dict[str, str] = field(default_factory=dict)
+    gold: int | None = None
+
+    @property
+    def text(self) -> str:
+        """An answer that is one label; DomainError."""
+        if not isinstance(self.answer, str):
+            raise DomainError(_("the answer is not one label"))
+        return self.answer
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """An answer of several parts; DomainError."""
+        if not isinstance(self.answer, dict):
+            raise DomainError(_("the answer has no parts"))
+        return self.answer
+
+    def candidate(self, name: str) -> str:
+        """The id of the candidate that an id of the release stands for; DomainError."""
+        if name not in self.ids:
+            raise DomainError(_("the item has no answer “%s”") % name[:80])
+        return self.ids[name]

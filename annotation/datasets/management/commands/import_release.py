@@ -33,11 +33,14 @@ class Command(RefusingCommand):
         if options["json"]:
             self.stdout.write(json.dumps(report, ensure_ascii=False))
             return
-        counts = ", ".join(f"{report[name]:,} {name}" for name in ("items", "votes", "workers"))
+        names = ("items", "votes", "scores", "workers")
+        counts = ", ".join(f"{report[name]:,} {name}" for name in names)
         self.stdout.write(f"{slug} ({report['layout']}): {counts}")
         for half, tiers in report["pairs"].items():
             named = ", ".join(f"{number:,} {tier or 'pairs'}" for tier, number in tiers.items())
             self.stdout.write(f"{half}: {named}")
+        for words, number in report["left_out"].items():
+            self.stderr.write(f"not taken over: {number:,} {words}")
         for fault in report["rejected"][:SHOWN]:
             place = f"{fault['file']}, row {fault['line']}" if fault["line"] else fault["file"]
             self.stderr.write(f"left out: {place}: {fault['reason']}")

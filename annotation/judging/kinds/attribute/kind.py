@@ -13,7 +13,7 @@ from annotation.judging.kinds import base, planning
 from annotation.judging.kinds.attribute.form import AttributeBody, Cause, Verdict
 from annotation.judging.kinds.attribute.tables import AttributeVerdict
 from annotation.judging.kinds.form import TaskForm
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.studies.models import Study, TaskDefinition
@@ -61,6 +61,9 @@ class AttributeKind(base.Kind[Answer, AttributeBody, str]):
         label = judgment.label.lower()
         verdict = IMPORTED.get(label, label)
         return {"verdict": verdict, "cause": Cause.OTHER if verdict != Verdict.ACCEPTED else ""}
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        return {"verdict": released.text, "cause": released.detail}
 
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.attributes(study, task, scope)

@@ -1,5 +1,6 @@
 """Keep, edit or drop each atomic claim of a gold response; what is left is the gold information."""
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from annotation.judging.kinds import base, body, planning
 from annotation.judging.kinds.claims.form import ClaimBody, ClaimsBody, Verdict
 from annotation.judging.kinds.claims.tables import ClaimReview, ClaimVerdict
 from annotation.judging.kinds.form import TaskForm
+from annotation.judging.kinds.imported import ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.judging.tables import Item
@@ -55,9 +57,32 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
     Form = TaskForm
     Body = ClaimsBody
     ASKS = ("query", "gold")
-    PUBLISHED = False
     LEVEL = "none"
     SHAPE = "parts"
+
+    def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
+        """A label has the verdicts in the claims' order ("keep, drop") or is JSON, {number: verdict
+        or {"verdict", "text"}}.
+        """
+        label = judgment.label
+        try:
+            verdicts = json.loads(label) if label.lstrip().startswith("{") else label.split(",")
+        except (ValueError, RecursionError):
+            raise DomainError(_("“%s” is no JSON") % label[:60]) from None
+        if isinstance(verdicts, list):
+            verdicts = {str(n): verdict.strip() for n, verdict in enumerate(verdicts, start=1)}
+        return _body(verdicts, judgment.gold)
+
+    def released_claims(self, released: ReleasedAnswer) -> dict[int, str]:
+        parts = released.answer.items() if isinstance(released.answer, dict) else ()
+        return {
+            int(number): str(part["claim"])
+            for number, part in parts
+            if number.isdecimal() and isinstance(part, dict) and part.get("claim")
+        }
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        return _body(released.parts, released.gold)
 
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.gold_responses(study, task, scope)
@@ -169,6 +194,20 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
             str(part.number): {"claim": part.claim, "verdict": part.verdict, "text": part.text}
             for part in answer.parts
         }
+
+
+def _body(verdicts: dict, gold: int | None) -> dict[str, Any]:
+    """The API's body of verdicts by their claims' numbers; DomainError for one of no claim."""
+    claims = GoldClaim.objects.filter(response=gold).values_list("number", "pk")
+    ids = {str(number): str(pk) for number, pk in claims}
+    if unknown := sorted(verdicts.keys() - ids.keys()):
+        raise DomainError(_("there is no claim %s") % unknown[0][:60])
+    return {
+        "claims": {
+            ids[number]: {"verdict": verdict} if isinstance(verdict, str) else verdict
+            for number, verdict in verdicts.items()
+        }
+    }
 
 
 def _name(n: int) -> str:

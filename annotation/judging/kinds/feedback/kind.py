@@ -22,7 +22,7 @@ from annotation.judging.kinds.feedback.form import (
     ScoreBody,
 )
 from annotation.judging.kinds.feedback.tables import Feedback, Score
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.judging.tables import Item
@@ -131,7 +131,21 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
         return full
 
     def published_config(self, texts: Callable[[str], list[str]], attribute: bool) -> Config:
-        return {"criteria": texts("criteria"), "options": len(texts("candidates"))}
+        shown = {"criteria": texts("criteria"), "options": len(texts("candidates"))}
+        return shown | {"feedback": "off"}
+
+    def answered_config(self, released: ReleasedAnswer) -> dict[str, Any]:
+        scores = [score for score in _released_scores(released) if isinstance(score, dict)]
+        points = [n for score in scores if type(n := score.get("score")) is int]
+        chips = {chip for score in scores for chip in score.get("chips") or () if chip}
+        shown: dict[str, Any] = {"feedback_chips": sorted(chips)} if chips else {}
+        if any(score.get("feedback") for score in scores):
+            shown["feedback"] = "optional"
+        return shown | ({"points": max(points)} if points else {})
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        parts = released.parts.items()
+        return {"answers": {released.candidate(name): scores for name, scores in parts}}
 
     def options_range(self, config: Config) -> tuple[int, int]:
         """The last answers of a query may be fewer than stand side by side."""
@@ -293,6 +307,12 @@ def _split(name: str) -> tuple[int, str]:
     """A part of a label as the answer's number and the criterion."""
     number, criterion = name.split("/", 1)
     return int(number), criterion
+
+
+def _released_scores(released: ReleasedAnswer) -> list:
+    """What a release has of every answer and criterion."""
+    answers = released.answer.values() if isinstance(released.answer, dict) else ()
+    return [part for parts in answers if isinstance(parts, dict) for part in parts.values()]
 
 
 def _points(file: ImportedFile) -> int:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.kinds.preference import personalised
 from annotation.judging.kinds.preference.form import PreferenceBody, PreferenceForm
@@ -83,6 +83,11 @@ class PreferenceKind(base.Kind[Answer, PreferenceBody, str]):
         if not 1 <= value <= points:
             raise wrong
         return {"value": value}
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        if not released.text.isdecimal():
+            raise DomainError(_("“%s” is no place on the scale") % released.text[:60])
+        return {"value": int(released.text)}
 
     def check_config(self, config: Config) -> dict:
         """``points`` 5 or 7, ``pairs_per_query`` as in a selection, ``attribute`` whether items

@@ -1,7 +1,7 @@
 """Put three to eight answers in order; where the task allows, with equal places."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, body, common, planning
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.ranking.form import (
     OPTIONS,
@@ -49,7 +49,6 @@ class RankingKind(base.Kind[Answer, RankingBody, dict[str, int]]):
     Form = RankingForm
     Body = RankingBody
     ASKS = ("query", "options")
-    PUBLISHED = False
     DEFAULTS = {"options": 4, "ties": False}
     LEVEL = "ranks"
     SHAPE = "ranks"
@@ -73,6 +72,21 @@ class RankingKind(base.Kind[Answer, RankingBody, dict[str, int]]):
             ids = [judgment.choice(name.strip()) for name in group.split("=")]
             places.append(ids if len(ids) > 1 else ids[0])
         return {"ranking": places}
+
+    def published_config(self, texts: Callable[[str], list[str]], attribute: bool) -> Config:
+        return {"options": len(texts("candidates"))}
+
+    def answered_config(self, released: ReleasedAnswer) -> dict[str, Any]:
+        places = released.answer.values() if isinstance(released.answer, dict) else ()
+        return {"ties": len(set(map(str, places))) < len(places)}
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        places = defaultdict(list)
+        for name, place in released.parts.items():
+            if type(place) is not int:
+                raise DomainError(_("“%s” is no place on the scale") % str(place)[:60])
+            places[place].append(released.candidate(name))
+        return {"ranking": [places[place] for place in sorted(places)]}
 
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         rows = planning.grouped(study, task, scope)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, planning
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.relevance.form import RelevanceBody, RelevanceForm
 from annotation.judging.kinds.relevance.tables import Relevance
@@ -63,6 +63,9 @@ class RelevanceKind(base.Kind[Answer, RelevanceBody, str]):
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         label = judgment.label.lower()
         return {"relevant": IMPORTED.get(label, label)}
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        return {"relevant": released.text}
 
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.attributes_by_query(study, task, scope)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.selection.form import SPECIAL, SelectionBody, SelectionForm
 from annotation.judging.kinds.selection.tables import Selection
@@ -71,6 +71,14 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
 
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         return {"choice": judgment.choice(judgment.label)}
+
+    def answered_config(self, released: ReleasedAnswer) -> dict[str, Any]:
+        return {"strength": bool(released.detail)}
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        label = released.text
+        choice = label if label in SPECIAL else released.candidate(label)
+        return {"choice": choice, "strength": released.detail}
 
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.compared(study, task, scope)

@@ -1,0 +1,341 @@
+"""Stores judgments that were made elsewhere, of every kind: each is read by its task's kind.
+
+Each takes an open slot of its item. Workers become accounts that nobody can log in to.
+"""
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.hashers import make_password
+from django.db import connection
+from django.db.models import Max
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.accounts.models import User
+from annotation.core import sql
+from annotation.core.errors import DomainError
+from annotation.judging.kinds import KINDS, answers_of, config_of, kind_of
+from annotation.judging.kinds.base import Kind
+from annotation.judging.kinds.body import common_columns
+from annotation.judging.models import Batch, Desk, Item, ItemOption, Judgment, Slot
+from annotation.judging.work.submit import KEY_LIMIT, Option
+from annotation.studies.models import Study
+
+WORKER_LIMIT = User._meta.get_field("worker").max_length
+
+
+@dataclass
+class Target:
+    """An item that judgments are stored on: what its kind reads, and what happened to it."""
+
+    pk: object
+    position: int
+    overlap: int
+    kind: Kind
+    config: dict
+    gold: int | None
+    next_ordinal: int
+    options: list[Option] = field(default_factory=list)
+    # (external id, model) of each option.
+    names: list[tuple[str, str]] = field(default_factory=list)
+    open: list = field(default_factory=list)
+    counters: Counter = field(default_factory=Counter)
+    added: int = 0
+    # The options' numbers in the order of the row that is read.
+    shown: tuple[int, ...] = ()
+
+    def without(self, settings: Sequence[str]) -> "Target":
+        """The item as it was judged with these settings off."""
+        return (
+            replace(self, config=self.config | dict.fromkeys(settings, False)) if settings else self
+        )
+
+    def candidates(self) -> dict[str, str]:
+        """{id of an answer in files: id of its candidate}."""
+        pairs = zip(self.names, self.options, strict=True)
+        return {name: option.candidate for (name, _model), option in pairs}
+
+    def order(self, names: Sequence[str]) -> tuple[int, ...]:
+        """The options' numbers in the order of ``names``; () where these are other answers."""
+        numbers = {name: place for place, (name, _model) in enumerate(self.names, start=1)}
+        return tuple(numbers[name] for name in names) if set(names) == numbers.keys() else ()
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What one worker said of one item.
+
+    ``place`` names the row where it is faulty; ``answers`` are the ids of the item's answers in the
+    order of the row; ``body(target)`` is the API's body of the item's kind, or raises DomainError;
+    ``words`` is what was said, by which the judgment's digest is made; ``shown`` are the ids of the
+    answers as the worker saw them, if that is known; ``marked`` has ``flags``, ``chips`` and
+    ``marks`` as in an API body, but with ids of answers as in files; ``off(target)`` names settings
+    that did not apply to this answer.
+    """
+
+    place: Any
+    item: str
+    worker: str
+    body: Callable[[Target], dict]
+    words: Any
+    answers: Sequence[str] = ()
+    reason: str = ""
+    submitted_at: datetime | None = None
+    seconds: float | None = None
+    shown: Sequence[str] = ()
+    marked: dict = field(default_factory=dict)
+    off: Callable[[Target], Sequence[str]] = lambda target: ()
+    revision: int = 1
+
+    @property
+    def key(self) -> str:
+        """The key of the submit: one judgment of a worker on an item."""
+        key = f"import:{self.item}:{self.worker}"
+        return key if len(key) <= KEY_LIMIT else f"import:{_sha256(key)}"
+
+
+class Storing:
+    """One import of judgments into ``study``, some at a time.
+
+    ``fault(place, reason)`` takes those that do not fit. ``beyond``: an item without an open slot
+    gets a new one, its overlap grows; otherwise its judgment is a fault.
+    """
+
+    def __init__(self, study: Study, fault: Callable[[Any, str], None], *, beyond: bool):
+        self.study, self.fault, self.beyond = study, fault, beyond
+        # Of every judgment that is in the study now, its item's position and its worker in one
+        # number: a million of them take 60 MB.
+        self._pairs: set[int] = set()
+        # Single scores of those judgments.
+        self.scores = 0
+
+    def counts(self) -> dict[str, int]:
+        """How many ``votes`` of the file, on how many ``items`` by how many ``workers``."""
+        return {
+            "votes": len(self._pairs),
+            "items": len({pair >> 64 for pair in self._pairs}),
+            "workers": len({pair & ((1 << 64) - 1) for pair in self._pairs}),
+        }
+
+    def store(self, rows: Sequence[Imported]) -> list[Imported]:
+        """Store some judgments; those that are in the study now. Part of a transaction.
+
+        A worker's second judgment of an item is left out: silently where it is the same.
+        """
+        self._targets = _targets(self.study, {row.item for row in rows})
+        self._people = _people(self.study, {row.worker for row in rows})
+        # Read after the slots were locked: whoever held them has finished.
+        self._labels = _labels_there(self._targets.values(), self._people.values())
+        self._taken: list[tuple] = []
+        self._slots: list[Slot] = []
+        self._answers: dict[str, list] = defaultdict(list)
+        stored = []
+        for row in rows:
+            try:
+                self._add(row)
+            except DomainError as refusal:
+                self.fault(row.place, refusal.sentence)
+            else:
+                stored.append(row)
+        _take_slots(self._taken)
+        Slot.objects.bulk_create(self._slots, batch_size=5_000)
+        for code, answers in self._answers.items():
+            kind_of(code).store_many(answers)
+        _count(self._targets.values())
+        return stored
+
+    def _add(self, row: Imported) -> None:
+        target = self._targets.get(row.item)
+        if target is None:
+            raise DomainError(_("the study has no item “%s”") % row.item[:80])
+        if row.worker not in self._people:
+            raise DomainError(_("the worker's name is too long: %s…") % row.worker[:80])
+        person = self._people[row.worker]
+        target.shown = target.order(row.answers) or tuple(range(1, len(target.options) + 1))
+        answer = target.kind.read(row.body(target), target.without(row.off(target)))
+        pair = (target.pk, person)
+        if pair in self._labels:
+            if self._labels[pair] != answer.label:
+                raise DomainError(_("%s has given another vote on this item before") % row.worker)
+        else:
+            common = _common(row, target)
+            slot = self._slot(target, person)
+            self._labels[pair] = answer.label
+            columns = {"slot_id": slot, "annotator_id": person, **common}
+            self._answers[target.kind.CODE].append((answer, target, columns))
+            target.added += 1
+            if target.kind.COUNTED:
+                target.counters[Item.COUNTERS[answer.label]] += 1
+        key = target.position << 64 | person
+        if key not in self._pairs and target.kind.SHAPE == "scores":
+            self.scores += len(answer.label)
+        self._pairs.add(key)
+
+    def _slot(self, target: Target, person: int):
+        """The slot of the next judgment: one that is open, else a new one."""
+        if target.open:
+            slot = target.open.pop()
+            self._taken.append((slot, person))
+            return slot
+        if not self.beyond:
+            words = _("none of the item's %d judgments is open: they are done, held or closed")
+            raise DomainError(words % target.overlap)
+        new = Slot(
+            study=self.study,
+            item_id=target.pk,
+            ordinal=target.next_ordinal,
+            position=target.position,
+            status=Slot.Status.DONE,
+            annotator_id=person,
+        )
+        target.next_ordinal += 1
+        self._slots.append(new)
+        return new.pk
+
+
+def analyze() -> None:
+    """Update the statistics of the tables that many judgments were added to."""
+    sql.analyze(Slot, Judgment, *(kind.MODEL for kind in KINDS.values()), Desk, User)
+
+
+def _common(row: Imported, target: Target) -> dict:
+    """The columns that judgments of every kind have."""
+    said = {"reason": row.reason, "flags": [], "chips": [], "marks": []}
+    if any(row.marked.values()):
+        said = common_columns({"reason": row.reason, **_marked(row.marked, target)}, target)
+    return said | {
+        "key": row.key,
+        "digest": _sha256(json.dumps([row.item, row.worker, row.words])),
+        "shown": list(target.order(row.shown)) if row.shown else [],
+        "seconds": row.seconds,
+        "submitted_at": row.submitted_at or timezone.now(),
+        "revision": row.revision,
+        "imported": True,
+    }
+
+
+def _marked(marked: dict, target: Target) -> dict:
+    """``marked`` with the candidates of the answers that its marks name."""
+    ids = target.candidates()
+    if not all(isinstance(mark, dict) for mark in marked.get("marks") or ()):
+        raise DomainError(_("The marked passages cannot be read."))
+    marks = [
+        mark | {"option": ids.get(str(mark.get("option")), "")}
+        for mark in marked.get("marks") or ()
+    ]
+    return marked | {"marks": marks}
+
+
+def _targets(study: Study, names: Iterable[str]) -> dict[str, Target]:
+    """The items of these ids, with their options and locked open slots."""
+    items = Item.objects.filter(
+        sql.among("external_id", names), study=study, batch__purpose=Batch.Purpose.WORK
+    ).annotate(last=Max("slots__ordinal"))
+    targets = {}
+    for item in items.select_related("batch__task"):
+        task = item.batch.task
+        targets[item.external_id] = Target(
+            item.pk,
+            item.position,
+            item.overlap,
+            kind_of(task.kind),
+            _eased(config_of(task.kind, task.config)),
+            item.gold_id,
+            next_ordinal=0 if item.last is None else item.last + 1,
+        )
+    by_pk = {target.pk: target for target in targets.values()}
+    options = ItemOption.objects.filter(sql.among("item_id", by_pk)).order_by("item", "number")
+    fields = ("item_id", "pk", "number", "candidate_id")
+    names = ("candidate__external_id", "candidate__model")
+    for item, pk, number, candidate, *name in options.values_list(*fields, *names):
+        by_pk[item].options.append(Option(pk, number, str(candidate)))
+        by_pk[item].names.append(tuple(name))
+    slots = Slot.objects.select_for_update().filter(
+        sql.among("item_id", by_pk), status=Slot.Status.OPEN
+    )
+    for item, slot in slots.order_by("item", "-ordinal").values_list("item_id", "pk"):
+        by_pk[item].open.append(slot)
+    return targets
+
+
+def _eased(config: dict) -> dict:
+    """Settings by which what was not collected elsewhere is not required."""
+    return {key: "optional" if value == "required" else value for key, value in config.items()}
+
+
+def _labels_there(targets: Iterable[Target], people: Iterable[int]) -> dict[tuple, Any]:
+    """{(item, worker): label} of what these people have said of these items already.
+
+    The voided ones too: who was taken out of an item is never given it again.
+    """
+    rows = Judgment.objects.filter(
+        sql.among("slot__item_id", [target.pk for target in targets]),
+        sql.among("annotator_id", people),
+        replaced_by=None,
+    ).values_list("pk", "slot__item_id", "annotator_id", "slot__item__batch__task__kind")
+    rows = list(rows)
+    answers = answers_of({pk: kind for pk, _item, _person, kind in rows})
+    return {(item, person): answers[pk].label for pk, item, person, _kind in rows}
+
+
+def _people(study: Study, names: set[str]) -> dict[str, int]:
+    """Accounts of the workers, without an address and unable to log in.
+
+    A name that is too long has none.
+    """
+    keys = {f"{study.slug}:{name}": name for name in names}
+    keys = {key: name for key, name in keys.items() if len(key) <= WORKER_LIMIT}
+    accounts = User.objects.filter(worker__in=keys)
+    missing = keys.keys() - set(accounts.values_list("worker", flat=True))
+    if missing:
+        password = make_password(None)
+        User.objects.bulk_create(
+            [User(worker=key, password=password, is_active=False) for key in sorted(missing)],
+            # Another import may have made the same person a moment ago.
+            ignore_conflicts=True,
+        )
+    return {keys[key]: pk for key, pk in accounts.all().values_list("worker", "pk")}
+
+
+def _take_slots(taken: list[tuple]) -> None:
+    """Mark locked open slots as done by their workers: (slot, worker) pairs."""
+    if not taken:
+        return
+    slots, workers = zip(*taken, strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """UPDATE judging_slot s SET status = 'done', annotator_id = v.worker, returned = false
+               FROM unnest(%s::uuid[], %s::bigint[]) v (id, worker) WHERE s.id = v.id""",
+            [list(slots), list(workers)],
+        )
+
+
+def _count(targets: Iterable[Target]) -> None:
+    """Add the new votes to their items' counters; more votes than planned raise the overlap."""
+    names = ("votes_1", "votes_2", "votes_3", "ties", "nones")
+    rows = [
+        (target.pk, target.added, *(target.counters[name] for name in names))
+        for target in targets
+        if target.added
+    ]
+    if not rows:
+        return
+    added = ", ".join(f"{name} = i.{name} + v.{name}" for name in ("done", *names))
+    arrays = ", ".join(["%s::uuid[]"] + ["%s::int[]"] * 6)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""UPDATE judging_item i SET {added}, overlap = greatest(i.overlap, i.done + v.done)
+                FROM unnest({arrays}) v (id, done, {", ".join(names)})
+                WHERE i.id = v.id""",  # noqa: S608 - constants only
+            [list(column) for column in zip(*rows, strict=True)],
+        )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,253 @@
+"""A release that is imported again holds the same judgments, of every kind and in every format."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+
+from annotation.core.errors import DomainError
+from annotation.datasets import folders, freeze
+from annotation.datasets.release_import import import_release
+from annotation.judging.batches.open import add_items
+from annotation.judging.imports import bundles
+from annotation.judging.kinds import KINDS, config_of_task, kind_of
+from annotation.judging.models import Judgment, Slot
+from annotation.judging.work.submit import submit
+from annotation.queries import gold
+from annotation.studies.models import Study, TaskDefinition
+from tests import everykind
+
+TASKS = {
+    "better": {"strength": True, "reason": "optional", "chips": ["Shorter"], "marks": True},
+    "feel": {"points": 7, "feedback_chips": ["Too long"]},
+}
+CLAIMS = ["It is calm.", "It is near.", "It is free."]
+
+
+def claims_item(study):
+    """An item about the claims of a gold response."""
+    query = study.queries.get()
+    response = gold.save(query, None, "A calm walk that is near.")
+    gold.set_claims(response, CLAIMS)
+    task = TaskDefinition.objects.create(study=study, name="check", kind="claims")
+    row = {"external_id": "i-claims", "query": query, "gold": response, "overlap": 1}
+    add_items(study, task, [row])
+    return response
+
+
+def judge_claims(study, person, response):
+    first, second, third = (str(claim.pk) for claim in response.claims.all())
+    verdicts = {
+        first: {"verdict": "keep"},
+        second: {"verdict": "edit", "text": "It is close."},
+        third: {"verdict": "drop"},
+    }
+    slot = study.slots.get(item__external_id="i-claims")
+    Slot.objects.filter(pk=slot.pk).update(status="held", annotator=person)
+    submit(study, slot.pk, person, {"claims": verdicts}, key="claims")
+
+
+def judge_in_full(study, person):
+    """A selection with all that can stand beside a choice."""
+    slot = study.slots.filter(item__external_id="i-better", status="open").first()
+    Slot.objects.filter(pk=slot.pk).update(status="held", annotator=person)
+    own = str(study.candidates.get(external_id="c-own").pk)
+    mark = {"option": own, "start": 0, "end": 5, "text": "Repot", "sign": "-", "comment": "How?"}
+    said = {"choice": own, "strength": "much", "reason": "Fits.", "flags": ["unsafe"]}
+    submit(
+        study, slot.pk, person, said | {"chips": ["Shorter"], "marks": [mark]}, key="f", seconds=7
+    )
+
+
+@pytest.fixture
+def mix(cast, tmp_path):
+    folder = everykind.write(tmp_path / "mix")
+    study = json.loads((folder / "study.json").read_text())
+    for task in study["tasks"]:
+        task |= TASKS.get(task["name"], {})
+        if task["name"] == "better":
+            task["overlap"] = 4
+    (folder / "study.json").write_text(json.dumps(study))
+    bundles.import_study(folder)
+    study = Study.objects.get(slug="mix")
+    people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen", "Dana")]
+    # The task asked for no strength at first.
+    TaskDefinition.objects.filter(name="better").update(
+        config=kind_of("selection").check_config(
+            {"tie": True, "reason": "optional", "chips": ["Shorter"], "marks": True}
+        )
+    )
+    everykind.judge(study, people)
+    TaskDefinition.objects.filter(name="better").update(
+        config=kind_of("selection").check_config({"tie": True, **TASKS["better"]})
+    )
+    judge_in_full(study, people[3])
+    judge_claims(study, people[0], claims_item(study))
+    return study
+
+
+def judgments(slug):
+    """All that a release has of a study's judgments, without who judged; by item."""
+    rows = Judgment.objects.standing().filter(slot__study__slug=slug)
+    said = []
+    for row in rows.select_related("slot__item__batch__task"):
+        item, task = row.slot.item, row.slot.item.batch.task
+        kind = kind_of(task.kind)
+        ids = {option.number: option.candidate.external_id for option in item.options.all()}
+        answer = kind.answer_of(row)
+        marks = [mark | {"option": ids[mark["option"]]} for mark in row.marks]
+        said.append((
+            item.external_id, task.name, task.kind, json.dumps(kind.answer_json(answer, ids)),
+            answer.detail, [ids[number] for number in row.shown], row.reason, row.flags, row.chips,
+            marks, row.seconds, row.submitted_at.date().isoformat(), row.revision,
+        ))  # fmt: skip
+    return sorted(said, key=repr)
+
+
+def settings(study):
+    return {task.name: config_of_task(task) for task in study.tasks.all()}
+
+
+def released(study, layout="long", format="jsonl"):
+    release = freeze.request(study, layout, format, None)
+    freeze.build(release.pk)
+    return folders.folder_of(release)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_every_judgment_of_a_long_release_comes_back_as_it_was(mix, _data, format):
+    report = import_release(released(mix, format=format), "again")
+    before = judgments("mix")
+    assert {row[2] for row in before} == set(KINDS)
+    assert judgments("again") == before
+    assert (report["rejected"], report["left_out"]) == ([], {})
+    assert (report["items"], report["votes"], report["workers"]) == (8, len(before), 4)
+    # Two people scored one answer on two criteria.
+    assert report["scores"] == 4
+    again = Study.objects.get(slug="again")
+    assert settings(again) == settings(mix)
+    # Once more, from the study that was imported: nothing is lost on the way.
+    import_release(released(again, format=format), "third")
+    assert judgments("third") == before
+
+
+def test_a_release_whose_manifest_names_no_tasks_shows_their_settings_by_its_judgments(mix, _data):
+    folder = released(mix)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["rules"]["tasks"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    report = import_release(folder, "again")
+    assert (report["rejected"], judgments("again")) == ([], judgments("mix"))
+    feel = Study.objects.get(slug="again").tasks.get(name="feel")
+    assert (feel.config["points"], feel.config["feedback"]) == (5, "optional")
+
+
+def test_the_same_release_again_changes_nothing_and_a_longer_one_adds_the_rest(mix, _data):
+    folder = released(mix)
+    path = folder / "judgments.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:-3]) + "\n")
+    assert import_release(folder, "again")["votes"] == len(lines) - 3
+    path.write_text("\n".join(lines) + "\n")
+    assert import_release(folder, "again")["votes"] == len(lines)
+    assert judgments("again") == judgments("mix")
+
+
+def test_a_personalbench_release_comes_back_with_verdicts_votes_and_ratings(mix, _data):
+    report = import_release(released(mix, "personalbench"), "again")
+    assert (report["items"], report["votes"], report["rejected"]) == (4, 12, [])
+    before = {row[0]: [] for row in judgments("again")}
+    assert before.keys() == {"i-a1", "i-a2", "i-m1", "i-rate"}
+
+    def said(slug):
+        rows = [row for row in judgments(slug) if row[0] in before and row[0] != "i-rate"]
+        return [(row[0], *row[2:5], row[6], *row[10:12]) for row in rows]
+
+    assert said("again") == said("mix")
+    first, second = (folder_rows(released(Study.objects.get(slug=slug), "personalbench"))
+                     for slug in ("mix", "again"))  # fmt: skip
+    assert first == second
+
+
+def folder_rows(folder):
+    """The ratings of a release, without who gave them."""
+    lines = (folder / "responses.jsonl").read_text().splitlines()
+    return [sorted(rating["rating"] for rating in json.loads(line)["ratings"]) for line in lines]
+
+
+def test_what_cannot_be_brought_back_is_named_and_counted(mix, _data, capsys):
+    folder = released(mix)
+    rows = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    by_item = {row["item_id"]: row for row in rows}
+    faulty = [
+        by_item["i-feel"] | {"answer": "4"},
+        by_item["i-feel"] | {"answer": json.dumps({"c-own": {"Tone": {"score": 4.5}}})},
+        by_item["i-rate"] | {"answer": "12"},
+        by_item["i-order"] | {"answer": json.dumps({"c-own": 1, "c-nowhere": 2, "c-sea": 3})},
+        by_item["i-order"] | {"answer": json.dumps({"c-own": "1"})},
+        by_item["i-a1"] | {"answer": "perhaps"},
+        by_item["i-better"] | {"answer": {"a": 1}},
+        by_item["i-better"] | {"item_id": "i-nowhere"},
+        by_item["i-claims"] | {"answer": json.dumps({"9": {"verdict": "keep"}})},
+    ]
+    more = "".join(f"{json.dumps(row | {'worker': 'New'})}\n" for row in faulty)
+    path = folder / "judgments.jsonl"
+    path.write_text(path.read_text() + more)
+    path = folder / "items.jsonl"
+    items = [json.loads(line) | {"adjudicated": "1"} for line in path.read_text().splitlines()]
+    items[0]["persona_version"] = 2
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in items))
+    call_command("import_release", str(folder), "again", "--json")
+    report = json.loads(capsys.readouterr().out)
+    first = len(rows) + 1
+    reasons = {fault["line"]: fault["reason"] for fault in report["rejected"]}
+    assert reasons == {
+        first: "the answer has no parts",
+        first + 1: "Score “Tone” of answer 1.",
+        first + 2: "Choose a place on the scale first.",
+        first + 3: "the item has no answer “c-nowhere”",
+        first + 4: "“1” is no place on the scale",
+        first + 5: "Choose a verdict first.",
+        first + 6: "the answer is not one label",
+        None: "1 judgments are on items that the study does not have",
+        first + 8: "there is no claim 9",
+    }
+    assert {words.split(":")[0]: n for words, n in report["left_out"].items()} == {
+        "rulings of curators": 8,
+        "items of later versions of their task, query or persona": 1,
+    }
+    call_command("import_release", str(folder), "again")
+    printed = capsys.readouterr()
+    assert "8 rulings of curators" in printed.err
+    assert "4 scores" in printed.out
+
+
+def test_an_item_about_claims_without_a_judgment_is_named(mix, _data):
+    folder = released(mix)
+    path = folder / "judgments.jsonl"
+    lines = [line for line in path.read_text().splitlines() if "i-claims" not in line]
+    path.write_text("\n".join(lines) + "\n")
+    report = import_release(folder, "again")
+    assert [fault["reason"] for fault in report["rejected"]] == [
+        "no judgment shows the claims of the gold response"
+    ]
+    assert report["items"] == 7
+
+
+def test_a_release_of_no_items_is_refused_and_nothing_is_stored(mix, _data):
+    folder = released(mix)
+    (folder / "items.jsonl").write_text("")
+    with pytest.raises(DomainError, match="Nothing of the release can be imported"):
+        import_release(folder, "again")
+    assert not Study.objects.filter(slug="again").exists()
+
+
+def test_pairs_take_over_choices_alone_and_count_other_judgments(mix, tmp_path):
+    rule = ("--rule", "majority", "--min-votes", "1", "--min-margin", "1")
+    call_command("release", "mix", "--layout", "dpo", *rule, "--out", tmp_path / "dpo")
+    report = import_release(tmp_path / "dpo", "again")
+    assert (report["items"], report["votes"], report["rejected"]) == (2, 4, [])
+    assert report["left_out"] == {
+        f"judgments of the kind {kind}: pairs come in as choices": number
+        for kind, number in {"preference": 3, "attribute": 6, "relevance": 3}.items()
+    }
