@@ -245,7 +245,7 @@ SENTENCES = {
     "import_history ann@example.org export.zip": (
         r'{"source": "claude", "sessions": 4, "messages": 16, .*'
     ),
-    "import_release release/ tea2": r"tea2 \(long\): 14 items, 75 votes, 12 workers",
+    "import_release release/ tea2": r"tea2 \(long\): 15 items, 92 votes, 4 scores, 12 workers",
     "import_scores tea scores.csv": "1 scores of 1 answers; 0 rejected",
     "import_scores tea scores.csv --json": r'{"scores": 1, "candidates": 1, "rejected": \[\]}',
     "import_study bundle/": "tea: 1 personas, 5 queries, 13 candidates, 17 items, 92 slots",
@@ -281,7 +281,7 @@ LEFT = {
     "add_member": (lambda tea: Membership.objects.filter(study=tea, user__name="Ann"), 1),
     "import_documents": (lambda tea: Document.objects.filter(study=tea), 2),
     "import_history": (lambda tea: Session.objects.filter(owner__name="Ann"), 4),
-    "import_release": (lambda tea: Item.objects.filter(study__slug="tea2"), 14),
+    "import_release": (lambda tea: Item.objects.filter(study__slug="tea2"), 15),
     "import_scores": (lambda tea: AspectScore.objects.filter(candidate__study=tea), 1),
     "import_study": (lambda tea: Study.objects.filter(slug="tea"), 1),
     "import_verdicts": (lambda tea: Verdict.objects.filter(item__study=tea), 1),

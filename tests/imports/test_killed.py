@@ -1,0 +1,115 @@
+"""Imports whose process is killed in the middle, as by the kernel: nothing is lost or doubled."""
+
+import os
+import signal
+import time
+from multiprocessing import get_context
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connections
+
+from annotation.datasets import freeze
+from annotation.imports import receive, run, votes
+from annotation.imports.models import DataImport
+from annotation.judging.imports import bundles, turns, vote_rows
+from annotation.judging.models import Item, Judgment
+from annotation.studies.models import Study
+from tests import everykind
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PAIRS = "prompt,answer_a,answer_b,winner,rater\n" + "".join(
+    f"Why {item}?,x{item},y{item},{label},{rater}\n"
+    for item in range(4)
+    for rater, label in (("ann", "A"), ("bo", "B"))
+)
+
+
+def die(*_arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed(work, *arguments):
+    """Run ``work`` in a process of its own, which kills itself."""
+    # Neither process may use the other's connections.
+    connections.close_all()
+    process = get_context("fork").Process(target=work, args=arguments)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def holds_up_nobody(*studies):
+    """Nothing keeps releases of ``studies`` waiting, once PostgreSQL has noticed the end."""
+    deadline = time.monotonic() + 30
+    while any(turns.writers(study) for study in studies):
+        assert time.monotonic() < deadline
+
+
+def test_an_import_of_a_table_begins_again_after_its_lease_and_stores_everything_once(
+    cast, tea, monkeypatch
+):
+    row = receive.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", PAIRS.encode()))
+    run.request(row, run.Mapping.from_json({"columns": {
+        "prompt": ["prompt"], "answer_a": ["answer_a"], "answer_b": ["answer_b"],
+        "label": ["winner"], "worker": ["rater"],
+    }}))  # fmt: skip
+    monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
+
+    def work():
+        # Questions, answers, items and the votes of one item are written by then.
+        store, calls = votes.Storing.store, []
+
+        def store_one_item(*arguments):
+            calls.append(arguments)
+            return store(*arguments) if len(calls) == 1 else die()
+
+        votes.Storing.store = store_one_item
+        run.run(row.pk)
+
+    killed(work)
+    assert DataImport.objects.get().status == "running"
+    assert not tea.queries.exists()
+    assert not Judgment.objects.exists()
+    holds_up_nobody(tea, cast.study("other"))
+    assert run.due() == []
+    DataImport.objects.update(lease_expires_at="2020-01-01T00:00Z")
+    assert run.due() == [row.pk]
+    done = run.run(row.pk)
+    assert (done.status, done.attempts) == ("done", 2)
+    assert (done.counts["items"], done.counts["votes"], done.counts["workers"]) == (4, 8, 2)
+    assert (tea.queries.count(), tea.candidates.count()) == (4, 8)
+    assert list(Item.objects.values_list("done", "votes_1", "votes_2")) == [(2, 1, 1)] * 4
+
+
+def test_an_import_of_votes_keeps_its_whole_steps_and_goes_on_with_the_same_file(
+    tmp_path, cast, monkeypatch
+):
+    bundles.import_study(everykind.write(tmp_path / "mix"))
+    mix, elsewhere = Study.objects.get(slug="mix"), cast.study("elsewhere")
+    path = tmp_path / "votes.csv"
+    lines = [f"i-m1,w{n},yes" for n in range(3)]
+    lines += [f"{item},w{n},accepted" for n in range(3) for item in ("i-a1", "i-a2")]
+    path.write_text("task,worker,label\n" + "\n".join(lines) + "\n")
+    monkeypatch.setattr(vote_rows, "CHUNK", 2)
+
+    def work():
+        store, calls = vote_rows.Storing.store, []
+
+        def store_and_die_in_the_third_step(*arguments):
+            calls.append(store(*arguments))
+            return calls[-1] if len(calls) < 3 else die()
+
+        vote_rows.Storing.store = store_and_die_in_the_third_step
+        vote_rows.import_votes(mix, path)
+
+    killed(work)
+    assert Judgment.objects.count() == 4
+    assert list(Item.objects.filter(external_id="i-m1").values_list("done", flat=True)) == [3]
+    holds_up_nobody(mix, elsewhere)
+    assert freeze.request(elsewhere, "long", "", None).frozen["judgment"] > 0
+    result = vote_rows.import_votes(mix, path)
+    assert result == {"votes": 9, "items": 3, "workers": 3, "rejected": []}
+    assert Judgment.objects.count() == 9
+    done = Item.objects.filter(external_id__in=("i-m1", "i-a1", "i-a2"))
+    assert list(done.values_list("done", flat=True)) == [3, 3, 3]
