@@ -1,5 +1,6 @@
 """Which answers are compared, and in which order they are shown. Pure and seeded."""
 
+import functools
 import hashlib
 import itertools
 import random
@@ -18,6 +19,7 @@ def _rng(*parts) -> random.Random:
     return random.Random(digest)  # noqa: S311 - reproducible on purpose
 
 
+@functools.lru_cache(maxsize=4096)
 def shown_order(item, ordinal: int, options: int) -> tuple[int, ...]:
     """Canonical option numbers in the order in which slot ``ordinal`` of ``item`` shows them.
 

@@ -224,7 +224,7 @@ def _store(request, study):
     if not request.htmx:
         return redirect("judge", study.slug)
     following = _next(study, request.user) if request.user.worker else stored.next_slot
-    return _page(request, study, following, last=slot_id)
+    return _page(request, study, following, last=slot_id, shown=stored.shown)
 
 
 def _filled(slot_id, request):
@@ -272,14 +272,15 @@ def _once_more(request, study, slot_id, refusal):
         return _refused(request, study, gone)
 
 
-def _page(request, study, slot_id, refusal=None, last=None, typed=None):
+def _page(request, study, slot_id, refusal=None, last=None, typed=None, shown=None):
     """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words.
 
-    ``typed`` are other fields to show instead.
+    ``typed`` are other fields to show instead, ``shown`` what is seen of the slot where that was
+    read before.
 
     ``last`` is the slot judged before, to which a way back is shown.
     """
-    shown = _shown(study, slot_id, request.user) if slot_id else None
+    shown = _shown(study, slot_id, request.user, shown) if slot_id else None
     last = last if study.edit_hours else None
     if shown and request.htmx and not refusal and skeleton.plain(shown):
         return HttpResponse(skeleton.fragment(request, study, shown, last))
@@ -302,9 +303,10 @@ def _page(request, study, slot_id, refusal=None, last=None, typed=None):
     return render(request, template, context, status=refusal.status if refusal else 200)
 
 
-def _shown(study, slot_id, annotator):
+def _shown(study, slot_id, annotator, shown=None):
     """The slot as shown; a participant with a quota has no more in all than that."""
-    shown = present.with_companions(present.show(slot_id, annotator), study, annotator)
+    shown = shown or present.show(slot_id, annotator)
+    shown = present.with_companions(shown, study, annotator)
     entry = crowd.entry_of(annotator, study)
     if entry and entry.source.quota is not None:
         shown = replace(shown, in_all=min(shown.in_all, max(entry.source.quota, shown.done)))

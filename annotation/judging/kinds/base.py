@@ -196,14 +196,19 @@ class Kind(Protocol[A, B, L]):
         """Rows beside the one of MODEL, all of one table, not stored yet."""
         return []
 
-    def store(self, answer: A, held: Held, **common: Any) -> Judgment:
-        """Add the judgment; part of the caller's transaction."""
+    def store(
+        self, answer: A, held: Held, after: sql.After | None = None, **common: Any
+    ) -> tuple[Judgment, tuple]:
+        """Add the judgment, with it what ``after`` does; the row of that as ``sql.insert`` has it.
+
+        Part of the caller's transaction.
+        """
         judgment = self.MODEL(**self.columns(answer, held), **common)
-        sql.insert(judgment)
+        following = sql.insert(judgment, after)
         parts = self.parts(answer, held, judgment.pk)
         if parts:
             type(parts[0])._base_manager.bulk_create(parts)
-        return judgment
+        return judgment, following
 
     def store_many(self, rows: Sequence[tuple[A, Held, dict[str, Any]]]) -> None:
         """``store`` of each (answer, held, common) of ``rows``, in three statements."""

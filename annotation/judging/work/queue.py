@@ -5,6 +5,7 @@ requests of one person take turns; different people never wait for each other (S
 """
 
 import json
+from dataclasses import fields
 from datetime import timedelta
 
 from django.conf import settings
@@ -52,32 +53,35 @@ LAP_STEP = 100
 # lies behind is gone through again in steps, at the claims that find nothing ahead, and after a lap
 # not for some minutes. Where nothing is ahead the cursor goes to the end: those slots, which this
 # person may not take, are not walked over again.
-_BEHIND = "%(lap)s AND s.position > %(lapped)s AND s.position <= LEAST(%(cursor)s, %(step)s)"
-_TAKE = f"""
-    WITH back AS ({_OPEN.format(where="s.returned")}), taken AS (
+_BEHIND = "%(lap)s AND s.position > %(lapped)s AND s.position <= LEAST(%(cursor)s, %(reach)s)"
+# The parts of a WITH that take the next slot (``taken``, empty where nothing is left) and move the
+# desk (``desk``). What is done in the same statement comes before: a person holds one slot.
+TAKING = f"""
+    back AS ({_OPEN.format(where="s.returned")}), taken AS (
         UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
                claimed_at = now(), lease_expires_at = now() + %(lease)s
         WHERE id = COALESCE((SELECT id FROM back),
                             ({_OPEN.format(where="%(lap)s AND s.position > %(cursor)s")}),
                             ({_OPEN.format(where=_BEHIND)}))
-        RETURNING id, position)
+              AND {{before}}
+        RETURNING *), desk AS (
     UPDATE judging_desk
     SET done = done + %(finished)s, walked_in = %(reads)s::text[],
-        exhausted_at = CASE WHEN %(lap)s AND %(step)s >= %(cursor)s
+        exhausted_at = CASE WHEN %(lap)s AND %(reach)s >= %(cursor)s
                                  AND NOT EXISTS (SELECT FROM taken) THEN now()
                             ELSE exhausted_at END,
         lapped = CASE WHEN NOT %(lap)s OR EXISTS (SELECT FROM back) THEN %(lapped)s
                       WHEN EXISTS (SELECT FROM taken)
                       THEN (SELECT CASE WHEN position > %(cursor)s THEN %(lapped)s ELSE position END
                             FROM taken)
-                      WHEN %(step)s >= %(cursor)s THEN 0 ELSE %(step)s END,
+                      WHEN %(reach)s >= %(cursor)s THEN 0 ELSE %(reach)s END,
         cursor = CASE WHEN NOT %(lap)s OR EXISTS (SELECT FROM back) THEN %(cursor)s
                       ELSE GREATEST(%(cursor)s, COALESCE(
                           (SELECT position FROM taken),
                           (SELECT max(position) FROM judging_slot
                            WHERE study_id = %(study)s AND status = 'open'))) END
-    WHERE id = %(desk)s
-    RETURNING (SELECT id FROM taken)"""  # noqa: S608 - constants only
+    WHERE id = %(desk)s RETURNING *)"""  # noqa: S608 - constants only
+_TAKE = f"WITH {TAKING.format(before='true')} SELECT (SELECT id FROM taken)"  # noqa: S608
 
 # On one screen, at most.
 MOST_TOGETHER = 60
@@ -97,45 +101,54 @@ _GATHER = f"""
         WHERE l.id = %(lead)s AND l.annotator_id = %(me)s AND l.status = 'held'
         ORDER BY i.position LIMIT %(most)s)"""  # noqa: S608 - constants only
 
-_DESK = """
-    SELECT d.id, d.cursor, d.lapped, d.walked_in, d.done,
-           coalesce(d.exhausted_at > now() - interval '15 minutes', false),
-           d.stopped_at, d.excluded_at, d.qualified_at, d.training_since,
-           d.next_gold, d.next_repeat,
-           CASE WHEN study.match_languages AND person.reads <> '[]' THEN person.reads END,
-           c.pass_mark, c.gold_every, c.repeat_every,
-           c.retest_number, c.retest_share, c.retest_days
-    FROM judging_desk d JOIN studies_study study ON study.id = d.study_id
+# What ``desk_of`` reads of a desk ``d``, and where it is found.
+DESK = """
+    d.id, d.cursor, d.lapped, d.walked_in, d.done,
+    coalesce(d.exhausted_at > now() - interval '15 minutes', false),
+    d.stopped_at, d.excluded_at, d.qualified_at, d.training_since, d.next_gold, d.next_repeat,
+    CASE WHEN study.match_languages AND person.reads <> '[]' THEN person.reads END,
+    checks.pass_mark, checks.gold_every, checks.repeat_every,
+    checks.retest_number, checks.retest_share, checks.retest_days"""
+OF_DESK = """
+    judging_desk d JOIN studies_study study ON study.id = d.study_id
     JOIN accounts_user person ON person.id = d.annotator_id
-    LEFT JOIN judging_checks c ON c.study_id = d.study_id
-    WHERE d.study_id = %(study)s AND d.annotator_id = %(annotator)s FOR UPDATE OF d"""
+    LEFT JOIN judging_checks checks ON checks.study_id = d.study_id"""
+THE_DESK = "d.study_id = %(study)s AND d.annotator_id = %(me)s"
+_DESK = f"SELECT {DESK} FROM {OF_DESK} WHERE {THE_DESK} FOR UPDATE OF d"  # noqa: S608 - constants
 _FIELDS = (
     *("pk", "cursor", "lapped", "walked_in", "done", "exhausted"),
     *("stopped_at", "excluded_at", "qualified_at", "training_since"),
     *("next_gold", "next_repeat", "reads"),
 )
+_COLUMNS = len(_FIELDS) + len(fields(hidden_checks.Rates))
 
 
 def lock_desk(study, annotator) -> Desk:
-    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing.
+    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing."""
+    whose = {"study": study.pk, "me": annotator.pk}
+    row = sql.first(_DESK, whose)
+    if row is None:
+        Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
+        row = sql.first(_DESK, whose)
+    return desk_of(study, annotator, row)[0]
+
+
+def desk_of(study, annotator, row) -> tuple[Desk, tuple]:
+    """The desk of a row that begins with DESK, and the columns that follow.
 
     ``rates`` on it are those of the study's checks, None where it has none; ``exhausted`` means
     that a lap gave this person nothing a short while ago; ``reads`` are the languages of the items
     that they may get, None where the study does not look at languages or they named none.
     """
-    whose = {"study": study.pk, "annotator": annotator.pk}
-    row = sql.first(_DESK, whose)
-    if row is None:
-        Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
-        row = sql.first(_DESK, whose)
+    row, following = row[:_COLUMNS], row[_COLUMNS:]
     values, rates = row[: len(_FIELDS)], row[len(_FIELDS) :]
-    fields = dict(zip(_FIELDS, values, strict=True))
-    exhausted, reads = fields.pop("exhausted"), fields.pop("reads")
-    desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **fields)
+    state = dict(zip(_FIELDS, values, strict=True))
+    exhausted, reads = state.pop("exhausted"), state.pop("reads")
+    desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **state)
     desk.exhausted = exhausted
     desk.reads = None if reads is None else json.loads(reads)
     desk.rates = None if rates[0] is None else hidden_checks.Rates(*rates)
-    return desk
+    return desk, following
 
 
 def take(desk: Desk, finished: int = 0):
@@ -150,22 +163,26 @@ def take(desk: Desk, finished: int = 0):
     if check or desk.stopped_at:
         Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished)
         return check
+    return sql.first(_TAKE, taking(desk, finished))[0]
+
+
+def taking(desk: Desk, finished: int) -> dict:
+    """The values of TAKING."""
     # What was passed by may be for whoever reads other languages now.
     afresh = desk.reads != desk.walked_in
     lapped = 0 if afresh else desk.lapped
-    values = {
+    return {
         "study": desk.study_id,
         "me": desk.annotator_id,
         "lease": timedelta(minutes=settings.LEASE_MINUTES),
         "cursor": 0 if afresh else desk.cursor,
         "lapped": lapped,
-        "step": lapped + LAP_STEP,
+        "reach": lapped + LAP_STEP,
         "reads": desk.reads,
         "lap": afresh or not desk.exhausted,
         "desk": desk.pk,
         "finished": finished,
     }
-    return sql.first(_TAKE, values)[0]
 
 
 @transaction.atomic

@@ -17,22 +17,26 @@ from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import Kind, common, config_of, kind_of
 from annotation.judging.kinds.body import common_columns
-from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
-from annotation.judging.work import queue, screens
+from annotation.judging.models import Batch, Desk, Handback, Item, Judgment, Slot
+from annotation.judging.work import present, queue, screens
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
-_LOCK = """
-    SELECT s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config, b.purpose,
-           i.gold_id,
-           (SELECT array_agg(ARRAY[o.id::text, o.number::text, o.candidate_id::text])
-            FROM judging_itemoption o WHERE o.item_id = s.item_id)
-    FROM judging_slot s
+_SLOT = """
+    s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config, b.purpose, i.gold_id,
+    (SELECT array_agg(ARRAY[o.id::text, o.number::text, o.candidate_id::text])
+     FROM judging_itemoption o WHERE o.item_id = s.item_id)"""
+_OF_SLOT = """
     JOIN judging_item i ON i.id = s.item_id
     JOIN judging_batch b ON b.id = i.batch_id
     JOIN studies_taskdefinition t ON t.id = b.task_id
-    WHERE s.id = %(slot)s AND s.study_id = %(study)s
-    FOR UPDATE OF s"""
+    WHERE s.id = %(slot)s AND s.study_id = %(study)s"""
+_LOCK = f"SELECT {_SLOT} FROM judging_slot s {_OF_SLOT} FOR UPDATE OF s"  # noqa: S608 - constants
+# First the desk, then the slot, as they are after the wait for whoever had locked them.
+_LOCK_BOTH = f"""
+    SELECT {queue.DESK}, {_SLOT}
+    FROM {queue.OF_DESK} CROSS JOIN judging_slot s {_OF_SLOT} AND {queue.THE_DESK}
+    FOR UPDATE OF d, s"""  # noqa: S608 - constants only
 # One of these a way to count; a revision takes its old answer back with -1.
 _COUNT = {
     counter: f"""
@@ -40,29 +44,31 @@ _COUNT = {
     WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
     for counter in Item.COUNTERS.values()
 } | {"": "UPDATE judging_item SET done = done + %(step)s WHERE id = %(item)s RETURNING id"}
-_FINISH = """
-    WITH {counted} typed AS (
-        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s)
-    UPDATE judging_slot SET status = 'done', annotator_id = %(me)s, returned = false,
-           lease_expires_at = NULL
-    WHERE id = %(slot)s RETURNING id"""
+_FINISH = """, typed AS (
+        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s),
+    finished AS (
+        UPDATE judging_slot SET status = 'done', annotator_id = %(me)s, returned = false,
+               lease_expires_at = NULL
+        WHERE id = %(slot)s RETURNING id)"""
 _FINISH_AND_COUNT = {
-    counter: _FINISH.format(counted=f"counted AS ({count}),") for counter, count in _COUNT.items()
-} | {None: _FINISH.format(counted="")}
+    counter: f"{_FINISH}, counted AS ({count})" for counter, count in _COUNT.items()
+} | {None: _FINISH}
+_AND_TAKE = ", " + queue.TAKING.format(before="EXISTS (SELECT FROM finished)")
 
 
 @dataclass(frozen=True)
 class Submitted:
     """A stored judgment; ``repeated`` where the same submit had been stored before.
 
-    ``next_slot`` is the id of the slot handed out with it, or None; ``training``: its item explains
-    itself now.
+    ``next_slot`` is the id of the slot handed out with it, or None, and ``shown`` what is seen of
+    that where it was read along; ``training``: its item explains itself now.
     """
 
     judgment: Judgment
     repeated: bool
     next_slot: object = None
     training: bool = False
+    shown: present.Shown | None = None
 
 
 @dataclass(frozen=True)
@@ -113,9 +119,10 @@ def submit(
     digest = _digest(slot_id, data if body is None else body)
     try:
         with transaction.atomic():
-            desk = queue.lock_desk(study, annotator)
-            held = _locked(study, slot_id, annotator)
-            others = 0
+            desk, held = _both_locked(study, slot_id, annotator)
+            others, shown = 0, None
+            # Nothing has to be looked at first: the next slot comes with the same statement.
+            at_once = claim_next and not (desk.rates or desk.stopped_at or held.lapsed)
             if held.done:
                 judgment = _repeat(held, key, digest)
                 if judgment is None:
@@ -124,12 +131,17 @@ def submit(
                 raise Conflict(_("You take no part in this study any more."), code="excluded")
             elif held.kind.together(held.config):
                 judgment, others = _store_screen(study, held, annotator, data, key, digest, seconds)
+                at_once = False
             else:
-                judgment = _store(held, annotator, data, key, digest, seconds)
-            next_slot = _advance(desk, held, claim_next, others)
+                taking = queue.taking(desk, finished=1) if at_once else None
+                judgment, shown = _store(held, annotator, data, key, digest, seconds, taking=taking)
+            if at_once and not held.done:
+                next_slot = shown and shown.slot
+            else:
+                next_slot = _advance(desk, held, claim_next, others)
     except IntegrityError as error:
         raise _key_taken(error) from error
-    return Submitted(judgment, held.done, next_slot, held.training)
+    return Submitted(judgment, held.done, next_slot, held.training, shown)
 
 
 def revise(study, slot_id, annotator, data, *, key: str, body=None, seconds=None) -> Submitted:
@@ -150,7 +162,7 @@ def revise(study, slot_id, annotator, data, *, key: str, body=None, seconds=None
                 old = own_judgment(study, slot_id, annotator)
                 if not editable(study, old):
                     raise Conflict(_("The time to change this answer is over."), code="too_late")
-                judgment = _store(held, annotator, data, key, digest, seconds, replaces=old)
+                judgment, _none = _store(held, annotator, data, key, digest, seconds, replaces=old)
     except IntegrityError as error:
         raise _key_taken(error) from error
     return Submitted(stored or judgment, stored is not None)
@@ -219,11 +231,25 @@ def _digest(slot_id, body) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _both_locked(study, slot_id, annotator) -> tuple[Desk, Held]:
+    """This person's desk and the slot as ``_locked`` has it, both locked in one statement."""
+    values = {"slot": slot_id, "study": study.pk, "me": annotator.pk}
+    row = sql.first(_LOCK_BOTH, values)
+    if row is None:  # no such slot in the study, or no desk yet
+        return queue.lock_desk(study, annotator), _locked(study, slot_id, annotator)
+    desk, row = queue.desk_of(study, annotator, row)
+    return desk, _held(row, annotator)
+
+
 def _locked(study, slot_id, annotator) -> Held:
     """The slot, locked and held (or done) by this person; a lost lease is renewed where free."""
     row = sql.first(_LOCK, {"slot": slot_id, "study": study.pk})
     if row is None:
         raise NotFound(_("You do not hold this item."))
+    return _held(row, annotator)
+
+
+def _held(row, annotator) -> Held:
     slot, item, ordinal, status, holder, kind, config, purpose, gold, options = row
     if holder != annotator.pk:
         _check_lapsed(slot, item, status, annotator)
@@ -261,11 +287,21 @@ def _check_lapsed(slot_id, item_id, status, annotator) -> None:
         )
 
 
-def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgment:
+def _store(
+    held, annotator, data, key, digest, seconds, replaces=None, taking=None
+) -> tuple[Judgment, present.Shown | None]:
+    """Store one answer, close its slot and count it; with ``taking`` hand out the next slot too.
+
+    ``taking`` are the values of queue.TAKING. What is seen of that slot comes second.
+    """
     answer = held.kind.read(data, held)
-    judgment = held.kind.store(
+    if held.counts and replaces:
+        label = held.kind.answer_of(replaces).label
+        sql.first(_COUNT[_counter(held, label)], {"item": held.item, "step": -1})
+    judgment, row = held.kind.store(
         answer,
         held,
+        _after(held, annotator, answer.label, taking),
         slot_id=held.slot,
         annotator=annotator,
         key=key,
@@ -278,14 +314,17 @@ def _store(held, annotator, data, key, digest, seconds, replaces=None) -> Judgme
         circumstances=common.circumstances(data) | common.flagged(data, held.shown),
         **common_columns(data, held),
     )
-    if held.counts and replaces:
-        label = held.kind.answer_of(replaces).label
-        sql.first(_COUNT[_counter(held, label)], {"item": held.item, "step": -1})
-    counter = _counter(held, answer.label) if held.counts else None
+    return judgment, present.of_row(row) if any(row) else None
+
+
+def _after(held, annotator, label, taking: dict | None) -> sql.After:
+    """What is done in the statement that stores an answer with this label."""
+    parts = _FINISH_AND_COUNT[_counter(held, label) if held.counts else None]
     values = {"slot": held.slot, "me": annotator.pk}
     values |= {"item": held.item, "step": 1} if held.counts else {}
-    sql.first(_FINISH_AND_COUNT[counter], values)
-    return judgment
+    if taking is None:
+        return sql.After(values, parts)
+    return sql.After(values | taking, parts + _AND_TAKE, present.TAKEN)
 
 
 def _counter(held, label) -> str:
@@ -310,7 +349,7 @@ def _store_screen(study, lead, annotator, data, key, digest, seconds) -> tuple[J
     list(Item.objects.select_for_update(no_key=True).filter(pk__in=items).order_by("pk"))
     share = None if seconds is None else seconds / len(items)
     part = screens.part_of(data, lead.slot, whole=True)
-    judgment = _store(lead, annotator, part, key, digest, share)
+    judgment, _none = _store(lead, annotator, part, key, digest, share)
     for other in companions:
         part = screens.part_of(data, other.slot, whole=False)
         _store(other, annotator, part, f"screen-{lead.slot}-{other.slot}", digest, share)
