@@ -87,6 +87,8 @@ def to_mathml(latex: str, display: bool) -> str | None:
 
 def _delimiter(source: str, at: int) -> str:
     """The opening delimiter at a place of ``source``, or nothing."""
+    if source[at : at + 1] not in "$\\":  # asked at each sign that may begin something
+        return ""
     return next((opening for opening in DELIMITERS if source.startswith(opening, at)), "")
 
 
@@ -124,7 +126,7 @@ def _block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """A formula that begins a line and ends one: its lines are no lists or headings."""
     begin = state.bMarks[first] + state.tShift[first]
     opening = _delimiter(state.src, begin)
-    if state.is_code_block(first) or not opening or not DELIMITERS[opening][1]:
+    if not opening or state.is_code_block(first) or not DELIMITERS[opening][1]:
         return False
     closing = DELIMITERS[opening][0]
     for line in range(first, min(last, first + LINE_LIMIT)):

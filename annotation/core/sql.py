@@ -6,29 +6,43 @@ prepared once a connection.
 """
 
 import functools
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.postgresql.base import ServerBindingCursor
 from django.db.models.functions import Now
 from django.db.models.sql.compiler import SQLCompiler
+from psycopg import RawCursor
 
 Row = TypeVar("Row", bound=models.Model)
+_NAME = re.compile(r"%\((\w+)\)s")
 
 
 def first(statement: str, values: dict) -> tuple | None:
     """Run one SQL statement and return its first row, or None; JSON columns come as text."""
     connection.ensure_connection()
     # Django's usual cursor writes the values into the text, which leaves nothing to prepare.
-    # django-stubs take it for a wrapper of cursors; it is one of psycopg.
-    bare = ServerBindingCursor(connection.connection)  # type: ignore[call-arg]
+    bare = RawCursor(connection.connection)
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    text, names = _numbered(statement)
+    # django-stubs take it for a wrapper of cursors; it is one of psycopg.
     with wrap(bare) as cursor:  # type: ignore[arg-type]
-        cursor.execute(statement, values)
+        cursor.execute(text, [values[name] for name in names])
         return cursor.fetchone()
+
+
+@functools.cache
+def _numbered(statement: str) -> tuple[str, list[str]]:
+    """A statement with numbers for placeholders, as PostgreSQL has them, and their names in order.
+
+    psycopg would read a long statement anew for each run.
+    """
+    names = list(dict.fromkeys(_NAME.findall(statement)))
+    text = _NAME.sub(lambda name: f"${names.index(name[1]) + 1}", statement)
+    return text.replace("%%", "%"), names
 
 
 def columns(model: type[models.Model], alias: str) -> str:
