@@ -76,24 +76,28 @@ def _through_psycopg(url: str, study, person):
     """The statements that `queue.claim` sends, recorded once for this person, then sent bare."""
     from django.db import connection
 
+    from annotation.core import sql
     from annotation.judging.work import queue
 
     sent = []
 
-    def record(execute, sql, parameters, many, context):
-        sent.append((sql, parameters))
-        return execute(sql, parameters, many, context)
+    def record(execute, statement, parameters, many, context):
+        sent.append((statement, parameters))
+        return execute(statement, parameters, many, context)
 
     with connection.execute_wrapper(record):
         queue.hand_back(queue.claim(study, person), person, "released")
-    lock, held, take = _of_a_claim(sent, queue._TAKE)
+    taking, names = sql._numbered(queue._TAKE)
+    lock, held, take = _of_a_claim(sent, taking)
     database = psycopg.connect(url, autocommit=True, prepare_threshold=2)
+    numbered, place = psycopg.RawCursor(database), names.index("cursor")
 
     def claim():
         with database.transaction():
-            desk = database.execute(*lock).fetchone()
+            desk = numbered.execute(*lock).fetchone()
             assert database.execute(*held).fetchone() is None
-            slot = database.execute(take[0], take[1] | {"cursor": desk[1]}).fetchone()[0]
+            take[1][place] = desk[1]
+            slot = numbered.execute(*take).fetchone()[0]
         database.execute(FINISH, [slot])
         return slot
 

@@ -71,7 +71,7 @@ def people(cast, tea):
 
 
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=7, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(HISTORIES)
 def test_one_statement_leaves_what_two_steps_leave(tea, people, history):
