@@ -23,12 +23,12 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.functions import Now
 
+from annotation import __version__
 from annotation.core import installation, sharing
 from annotation.core.errors import DomainError
 from annotation.core.models import Heartbeat
 from annotation.histories import erase
 from annotation.operations import postgres_tools, withdrawals
-from annotation.operations.examine import VERSION
 
 FORMAT = 1
 FOLDERS = ("releases", "histories", "documents", "imports")
@@ -114,7 +114,7 @@ def _dump(work: Path) -> dict:
         snapshot = cursor.fetchone()[0]
         manifest = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": __version__,
             "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "migrations": sorted(map(list, MigrationRecorder(connection).applied_migrations())),
             "counts": _counts(),

@@ -17,11 +17,11 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from annotation import __version__
 from annotation.core.heartbeat import SILENCE
 from annotation.core.models import Heartbeat
 from annotation.operations import queues
 
-VERSION = "0.1.0"
 FREE_MEGABYTES = 300
 SECONDS = 3
 CLOCK_SECONDS = 2
@@ -140,7 +140,7 @@ def _mail() -> tuple[bool, str]:
 
 def _versions() -> tuple[bool, str]:
     python = platform.python_version()
-    return True, f"Attune {VERSION}, Django {django.__version__}, Python {python}"
+    return True, f"Attune {__version__}, Django {django.__version__}, Python {python}"
 
 
 def places() -> dict[str, Path]:
