@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
@@ -60,7 +61,8 @@ class Answer:
 class Vote:
     """What one annotator says: a label ("1", "tie", a verdict) or scores {"1/criterion": number}.
 
-    Options have their places in the row, from 1.
+    Options have their places in the row, from 1; where the row has no answers, an option is
+    called by its id or model, percent-encoded.
     """
 
     worker: str
@@ -341,13 +343,10 @@ class _Reading:
             for key, entry in value.items():
                 # {"grammar": 3} or {"bart": {"grammar": 3}}
                 if isinstance(entry, dict):
-                    if key not in names:
-                        raise RowError(
-                            _("the scores of “%s” belong to no answer of this line") % key[:60]
-                        )
+                    place = _place(key, names)
                     for criterion, number in entry.items():
                         if not isinstance(number, list | dict):
-                            self.add(scores, names.index(key) + 1, criterion, number)
+                            self.add(scores, place, criterion, number)
                 elif not isinstance(entry, list | dict):
                     self.add(scores, 1, key, entry)
         elif isinstance(value, list) and len(value) == len(row.answers):
@@ -356,7 +355,7 @@ class _Reading:
         else:
             self.add(scores, 1, name, value)
 
-    def add(self, scores: dict, number: int, criterion: str, value) -> None:
+    def add(self, scores: dict, number: int | str, criterion: str, value) -> None:
         criterion = clean(criterion, "criterion").strip()[:CRITERION_LIMIT]
         value = self.mapping.values.get(str(value), value)
         if value in (None, ""):
@@ -369,6 +368,15 @@ class _Reading:
             words = {"score": str(value)[:60], "criterion": criterion}
             raise RowError(_("the score “%(score)s” of “%(criterion)s” is no number") % words)
         scores[f"{number}/{criterion}"] = int(score) if score.is_integer() else score
+
+
+def _place(name: str, names: list[str]) -> int | str:
+    """The place of the answer called ``name``, of a line that only names its item that name."""
+    if name in names:
+        return names.index(name) + 1
+    if names:
+        raise RowError(_("the scores of “%s” belong to no answer of this line") % name[:60])
+    return quote(name, safe="")
 
 
 def choice_in(text: str, row: Row) -> str | None:

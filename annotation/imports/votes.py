@@ -36,9 +36,11 @@ class Seen:
     def add(self, vote: Vote) -> None:
         if vote.label and len(self.labels) < SEEN_LIMIT:
             self.labels.add(vote.label)
+        named = set()
         for name, score in vote.scores.items():
             place, criterion = name.split("/", 1)
-            self.places = max(self.places, int(place))
+            named.add(place)
+            self.places = max(self.places, int(place) if place.isdigit() else len(named))
             self.criteria.setdefault(criterion)
             self.low, self.high = min(self.low, score), max(self.high, score)
 

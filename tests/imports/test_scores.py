@@ -10,8 +10,9 @@ from django.core.management import CommandError, call_command
 
 from annotation.agreement import recompute
 from annotation.agreement.models import AgreementResult
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Score
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 from tests.imports.test_command import bring, counts  # noqa: F401 - a fixture
 
 DICES = Path("/work/shared/data/dices-990")
@@ -29,8 +30,16 @@ def test_a_score_off_the_scale_is_a_faulty_line(bring):  # noqa: F811
     text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,73\ni,p,a,z,2.5\n"
     report = bring(text, "--recipe", "ratings", "--study", "tea")
     assert report["rejected"] == [
-        {"line": 3, "reason": "the score 73 of “quality” is not 1 to 9"},
-        {"line": 4, "reason": "the score 2.5 of “quality” is not 1 to 9"},
+        {
+            "line": 3,
+            "reason": "the score 73 of “quality” is not 1 to 9, and no scale has more than "
+            "9 points: import other scores of answers as scores",
+        },
+        {
+            "line": 4,
+            "reason": "the score 2.5 of “quality” is no whole number from 1 to 9, and people "
+            "choose a point of a scale: import other scores of answers as scores",
+        },
     ]
 
 
@@ -53,10 +62,39 @@ def test_a_line_without_a_score_of_an_item_is_a_faulty_line(bring):  # noqa: F81
 
 
 def test_scores_of_an_answer_that_the_line_does_not_hold_are_refused(bring):  # noqa: F811
-    bring(ANSWERS, "--recipe", "answers", "--study", "tea")
-    rows = [{"id": "i", "annotator": "x", "ratings": {"bart": {"overall": 40}}}]
+    columns = {"id": "i", "prompt": "p", "answer": "a", "annotator": "x"}
+    rows = [columns | {"ratings": {"bart": {"overall": 4}}}]
+    rows += [columns | {"id": "j", "ratings": {"bart": {"overall": 4}}}]
     with pytest.raises(CommandError, match="the scores of “bart” belong to no answer of this line"):
         bring(rows, "--recipe", "ratings", "--study", "tea", name="scores.jsonl")
+
+
+def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):  # noqa: F811
+    texts = [{"system": name, "text": f"By {name}."} for name in ("bart", "org/human")]
+    items = [{"item_id": id, "question": f"{id}?", "candidates": texts} for id in ("i", "j")]
+    tea = Study.objects.create(slug="tea", title="Tea")
+    config = kind_of("feedback").check_config({"criteria": ["overall"], "options": 2})
+    TaskDefinition.objects.create(study=tea, name="rate", kind="feedback", config=config)
+    bring(items, "--recipe", "answers", "--study", "tea", "--task", "rate")
+    bart, human = {"overall": 4, "order": {"overall": 1}}, {"overall": 5}
+    rows = [
+        {"item_id": "i", "annotator": "x", "ratings": {"bart": bart, "org/human": human}},
+        {"item_id": "j", "annotator": "x", "ratings": {"org/human": human, "bart": bart}},
+        {"item_id": "j", "annotator": "y", "ratings": {"bart": bart, "nobody": human}},
+    ]
+    report = bring(rows, "--recipe", "ratings", "--study", "tea", name="ratings.jsonl")
+    assert (report["items"], report["votes"], report["scores"]) == (2, 2, 4)
+    assert report["rejected"] == [{"line": 3, "reason": "the item has no answer “nobody”"}]
+    scores = Score.objects.values_list("option__candidate__model", "score").order_by("pk")
+    assert sorted(scores) == [("bart", 4), ("bart", 4), ("org/human", 5), ("org/human", 5)]
+
+
+def test_scores_of_an_item_that_asks_for_a_choice_are_refused_in_words(bring):  # noqa: F811
+    bring("id,prompt,answer_a,answer_b\ni,p,a,b\n", "--study", "tea")
+    rows = [{"id": "i", "annotator": "x", "ratings": {"A": {"overall": 4}, "B": {"overall": 2}}}]
+    report = bring(rows, "--recipe", "ratings", "--study", "tea", name="ratings.jsonl")
+    words = "the item's task asks for a choice, and this line has scores"
+    assert report["rejected"] == [{"line": 1, "reason": words}]
 
 
 def test_a_label_and_a_score_are_not_mapped_together(bring):  # noqa: F811

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from django.utils.translation import gettext as _
 
@@ -42,7 +43,8 @@ class ImportedFile:
 class ImportedJudgment:
     """What one person says of one item.
 
-    ``scores`` are by "PLACE/CRITERION", ``answers`` the ids of the answers by their place (from 1).
+    ``scores`` are by "PLACE/CRITERION" or "NAME/CRITERION", ``answers`` the ids of the answers by
+    their place (from 1).
     ``choice(label)`` is the id of the answer that a label names, or "tie" or "none"; it raises
     DomainError. ``signed``: scores of pairs are below zero for one side and above it for the other.
     """
@@ -57,7 +59,12 @@ class ImportedJudgment:
     gold: int | None = None
 
     def answer(self, place: str) -> str:
-        """The id of the answer at a place; DomainError where the item has no such answer."""
+        """The id of the answer at a place, or of the one that is called so (percent-encoded).
+
+        DomainError where the item has no such answer.
+        """
+        if not place.isdigit():
+            return self.choice(unquote(place))
         if int(place) > len(self.answers):
             raise DomainError(_("the item has no answer “%s”") % place)
         return self.answers[int(place) - 1]

@@ -105,9 +105,7 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
             answer, number = judgment.answer(place), str(value)
             if number not in self.labels(judgment.config):
                 words = {"score": number[:60], "criterion": criterion, "n": points}
-                raise DomainError(
-                    _("the score %(score)s of “%(criterion)s” is not 1 to %(n)d") % words
-                )
+                raise DomainError(_outside(value) % words)
             answers[answer][criterion] = {"score": int(number), "feedback": ""}
         return {"answers": answers}
 
@@ -322,6 +320,21 @@ def _points(file: ImportedFile) -> int:
         return 3
     numbers = [float(word) for word in words if word.isdecimal()]
     return min(max(POINTS, int(max([file.high, *numbers]))), POINTS_LIMIT)
+
+
+def _outside(score: int | float | str) -> str:
+    """The sentence about a score that is no point of the task's scale."""
+    if isinstance(score, float):
+        return _(
+            "the score %(score)s of “%(criterion)s” is no whole number from 1 to %(n)d, and people "
+            "choose a point of a scale: import other scores of answers as scores"
+        )
+    if isinstance(score, int) and score > POINTS_LIMIT:
+        return _(
+            "the score %(score)s of “%(criterion)s” is not 1 to %(n)d, and no scale has more than "
+            "9 points: import other scores of answers as scores"
+        )
+    return _("the score %(score)s of “%(criterion)s” is not 1 to %(n)d")
 
 
 def _point(label: str, points: int) -> str:

@@ -70,6 +70,8 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
         return {"reason": "optional", "options": file.size} | special
 
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
+        if judgment.scores:
+            raise DomainError(_("the item's task asks for a choice, and this line has scores"))
         return {"choice": judgment.choice(judgment.label)}
 
     def answered_config(self, released: ReleasedAnswer) -> dict[str, Any]:
