@@ -33,10 +33,12 @@ class Stack:
     """One installation: `data` is its folder, `port` its address; `start` and `stop` as often as
     you like.
 
-    `environment` is added to what the parts see. No model runs unless ATTUNE_ENDPOINTS names one.
+    `tree` holds the files of the version that runs. `environment` is added to what the parts see.
+    No model runs unless ATTUNE_ENDPOINTS names one.
     """
 
-    def __init__(self, data: Path, **environment: str) -> None:
+    def __init__(self, data: Path, tree: Path = REPOSITORY, **environment: str) -> None:
+        self.tree = tree
         self.data = private_folder(data).resolve()
         self.port = free_port()
         self.words = self.data.with_name(f"{self.data.name}.stderr")
@@ -59,7 +61,7 @@ class Stack:
         with self.words.open("a") as words:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up", "--no-demo", "--port", str(self.port)],
-                cwd=REPOSITORY,
+                cwd=self.tree,
                 env=self.environment,
                 stdout=subprocess.PIPE,
                 stderr=words,
@@ -81,7 +83,7 @@ class Stack:
         """Run `python -m WORDS` in this installation and return what it prints."""
         done = subprocess.run(
             [sys.executable, "-m", *map(str, words)],
-            cwd=REPOSITORY,
+            cwd=self.tree,
             env=self.environment,
             stdout=subprocess.PIPE,
             check=True,
@@ -124,10 +126,10 @@ class Stack:
 
 
 @contextlib.contextmanager
-def running(**environment: str) -> Iterator[Stack]:
+def running(tree: Path = REPOSITORY, **environment: str) -> Iterator[Stack]:
     """Start a stack in a new folder below the temporary one; stop it and delete all of it after."""
     folder = Path(tempfile.mkdtemp(prefix="attune-bench-"))
-    stack = Stack(folder / "var", **environment)
+    stack = Stack(folder / "var", tree, **environment)
     try:
         stack.start()
         yield stack
