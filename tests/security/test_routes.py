@@ -1,6 +1,7 @@
 """Every address of the site, asked for by everybody in every way."""
 
 import json
+import os
 import re
 
 import pytest
@@ -25,6 +26,9 @@ def routes(patterns=None, prefix="") -> dict:
 
 OVERRIDES = ("X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method")
 PROBLEM = "application/problem+json"
+# `make proofs` asks in every way as every role.
+EVERY = bool(os.environ.get("ATTUNE_EVERY_ROLE"))
+FEW = {"anonymous", "outsider", "ann", "site"}
 # The word alone: the random letters of a form's token spell it now and then.
 NAMES_RAIN = re.compile(r"(?<![a-z0-9])rain(?![a-z0-9])", re.IGNORECASE)
 ROUTES = routes()
@@ -54,12 +58,11 @@ def _no_limits(settings):
 def ask(client, method, row, world, args, **headers):
     """Status and change of one request, undone again; the answer's body is read to its end."""
     name = next(name for name, one in TABLE.items() if one is row)
-    with transaction.atomic():
-        before = writes()
+    with transaction.atomic(), writes() as written:
         response = _send(client, method, reverse(name, kwargs=args), row, world, headers)
         body = b"".join(response) if response.streaming else response.content
-        # Reading every row takes most of the time: only after a request that wrote one.
-        changed = writes() != before and fingerprint() != world.fingerprint
+        # Reading every row takes long: only after a request that may have written one.
+        changed = bool(written) and fingerprint() != world.fingerprint
         transaction.set_rollback(True)
     return response, body.decode(errors="replace"), changed
 
@@ -85,12 +88,20 @@ def clients(world, row, role):
         yield "token", world.program(role)
 
 
+def is_asked(row, method, role) -> bool:
+    """Whether the walk asks so: HEAD, and what the row does not name, as the FEW alone."""
+    named = method in row.methods and method != "HEAD"
+    return EVERY or named or (method, role) in row.but or role in FEW
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_role_gets_what_the_table_says(world, name):
     row, wrong = TABLE[name], []
     args = row.args(world)
     for role in ROLES:
         for method in METHODS:
+            if not is_asked(row, method, role):
+                continue
             want = row.expected(method, role)
             for how, client in clients(world, row, role):
                 response, _body, changed = ask(client, method, row, world, args)
@@ -141,6 +152,8 @@ def test_a_fragment_is_no_other_door(world, name):
     for role in ROLES:
         for method in row.methods:
             want = row.expected(method, role)
+            if want < 300:
+                continue
             want = 401 if role in UNKNOWN and not row.public and want == 302 else want
             headers = {"HX-Request": "true"}
             response, _body, changed = ask(
