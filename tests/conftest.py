@@ -17,7 +17,6 @@ examples.register_profile("drawn", deadline=None)
 examples.register_profile("suite", deadline=None, derandomize=True)
 examples.load_profile("suite")
 
-
 # Of a table with more rows, deleting them takes longer than a TRUNCATE of all tables.
 MANY = 1000
 
@@ -47,7 +46,7 @@ def empty_written_tables():
     names = set(connection.introspection.django_table_names()) - filled
     with transaction.atomic(), connection.cursor() as cursor:
         each = (f"SELECT '{name}' AS name, count(*) AS rows FROM \"{name}\"" for name in names)  # noqa: S608
-        cursor.execute(f"SELECT * FROM ({' UNION ALL '.join(each)}) AS each WHERE rows > 0")
+        cursor.execute(f"SELECT * FROM ({' UNION ALL '.join(each)}) AS each WHERE rows > 0")  # noqa: S608
         rows = dict(cursor.fetchall())
         statements = [f"TRUNCATE {', '.join(sorted(names))}"]
         if all(count <= MANY for count in rows.values()):
