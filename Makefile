@@ -95,11 +95,12 @@ machines: $(INSTALLED_DEV)
 # Each test file alone: none may need what another one left.
 proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	for file in $$(git ls-files 'tests/**/test_*.py'); do \
-		ATTUNE_EVERY_ROLE=1 $(RUN) -m pytest --hypothesis-profile=drawn "$$file" || exit 1; done
+		ATTUNE_EVERY_ROLE=1 $(RUN) -m pytest --hypothesis-profile=drawn -m "" "$$file" || exit 1; done
 	demo/three_studies.sh
 	$(MAKE) mutants drill upgrade fuzz xss blindness chaos machines
 
 short-proofs: $(INSTALLED_DEV)
+	$(RUN) -m pytest -m proof
 	$(MAKE) drill
 	$(MAKE) fuzz EXAMPLES=105
 	$(MAKE) chaos SECONDS=60

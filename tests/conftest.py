@@ -23,7 +23,9 @@ MANY = 1000
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Begin with what takes long, and with files of the browser: no worker ends alone."""
+    long = ("long", "browser")
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in long])
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,7 @@ from tests.candidates.conftest import Fake, Reply
 SECONDS = 120
 FEW = 8  # acknowledgements between two kills: the part that comes back is seen to serve
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="kills processes by name"),
-    pytest.mark.long,
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills processes by name")
 
 
 @pytest.fixture
@@ -52,6 +49,7 @@ def until(journal, count):
         pause()
 
 
+@pytest.mark.proof
 def test_kills_and_a_restart_lose_no_acknowledged_vote_and_no_requested_candidate(
     house, model, tmp_path
 ):

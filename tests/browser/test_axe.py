@@ -17,7 +17,7 @@ from tests.browser.conftest import PHONE
 from tests.browser.texts import fill
 from tests.histories.made import fill_history
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 ENTRANCE = ["login/", "signup/", "password/reset/", "password/reset/done/", "inactive/"]
 ENTRANCE += ["password/reset/key/1-set-password/", "confirm-email/none/"]
 ACCOUNT = ["/tokens/", "/accounts/email/", "/accounts/password/change/", "/accounts/logout/"]

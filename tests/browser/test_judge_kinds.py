@@ -8,7 +8,7 @@ from tests.browser import axe
 from tests.browser.conftest import PHONE
 from tests.browser.kinds import ALL, open_kind
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 JUDGE = "/studies/tea/judge/"
 CONFIG = {
     "selection": {

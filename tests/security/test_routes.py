@@ -11,6 +11,8 @@ from django.urls import URLPattern, get_resolver, reverse
 from tests.security.conftest import fingerprint, writes
 from tests.security.table import METHODS, ROLES, TABLE, UNKNOWN
 
+pytestmark = pytest.mark.long
+
 
 def routes(patterns=None, prefix="") -> dict:
     """Name -> route of every pattern that the resolver knows."""
