@@ -52,12 +52,27 @@ def mapping_for(table: Table, recipe: str = "", columns: dict | None = None) -> 
         return recipes.mapping_of(recipe, sample)
     proposal = mappings.propose(sample)
     if proposal is None:
-        names = ", ".join(columns_of(sample)[:30])
-        raise MappingError(
-            _("What the columns hold is not clear: map them or name a recipe. The file has %s.")
-            % names
-        )
+        raise MappingError(_unclear(sample))
     return proposal
+
+
+def _unclear(sample: list[dict]) -> str:
+    """The sentence about columns whose names say nothing, with the recipes that could read them."""
+    columns = ", ".join(columns_of(sample)[:30])
+    fitting = ", ".join(recipes.fitting(sample))
+    if not fitting:
+        return (
+            _("What the columns hold is not clear: map them or name a recipe. The file has %s.")
+            % columns
+        )
+    words = {"recipes": fitting, "columns": columns}
+    return (
+        _(
+            "What the columns hold is not clear: map them or name a recipe (%(recipes)s would "
+            "fit). The file has %(columns)s."
+        )
+        % words
+    )
 
 
 def _check_columns(mapping: Mapping, sample: list[dict]) -> None:

@@ -171,6 +171,20 @@ RECIPES = {
 }
 
 
+def fitting(rows: list[dict]) -> list[str]:
+    """The names of the recipes that know columns of a file that begins with ``rows``."""
+    names = []
+    for name in RECIPES:
+        try:
+            mapping = mapping_of(name, rows)
+        except MappingError:
+            continue
+        # A recipe that takes the whole row for a text reads any file.
+        if ("",) not in mapping.columns.values():
+            names.append(name)
+    return names
+
+
 def mapping_of(name: str, rows: list[dict]) -> Mapping:
     """The mapping that the recipe ``name`` gives for a file that begins with ``rows``.
 

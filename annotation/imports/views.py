@@ -160,9 +160,13 @@ def _mapping(row, name: str, records: list[dict]) -> tuple[Mapping | None, str]:
             return Mapping.from_json(row.mapping), ""
     except DomainError as refusal:
         return mappings.propose(records), refusal.sentence
-    proposal = mappings.propose(records)
-    words = "" if proposal else _("The columns were not recognised: say what they hold.")
-    return proposal, words
+    if proposal := mappings.propose(records):
+        return proposal, ""
+    if fitting := recipes.fitting(records):
+        words = _("The columns were not recognised. The recipe “%s” would read them so: check it.")
+        title = recipes.RECIPES[fitting[0]].title
+        return recipes.mapping_of(fitting[0], records), words % title
+    return None, _("The columns were not recognised: say what they hold.")
 
 
 def _preview(sample: list, mapping: Mapping | None) -> list[dict]:

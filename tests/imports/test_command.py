@@ -361,6 +361,12 @@ def test_a_mapping_that_would_bring_in_nothing_is_refused(bring, args, words):
     assert not Study.objects.exists()
 
 
+def test_columns_of_unclear_names_bring_the_recipes_that_would_fit(bring):
+    words = r"name a recipe \(ratings would fit\)\. The file has item_id, slot, is_safe\."
+    with pytest.raises(CommandError, match=words):
+        bring("item_id,slot,is_safe\n1,2,Yes\n", "--study", "tea")
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not on this machine")
 @pytest.mark.parametrize(
     ("file", "args", "expected"),

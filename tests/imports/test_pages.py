@@ -50,6 +50,15 @@ def test_a_file_is_mapped_previewed_and_imported(carol, tea):
     assert csv.splitlines()[1].startswith("3,")
 
 
+def test_columns_of_unclear_names_are_shown_as_the_first_recipe_that_fits_reads_them(carol):
+    page = carol.get(send(carol, b"item_id,text,group\ni1,Boil water.,1\n").url).content.decode()
+    words = "The recipe “Answers: prompt, answer, model” would read them so: check it."
+    assert words in page
+    assert "Boil water." in page
+    page = carol.get(send(carol, b"a,b\n1,2\n").url).content.decode()
+    assert "The columns were not recognised: say what they hold." in page
+
+
 def test_one_faulty_line_stops_an_import_that_may_leave_none_out(carol, tea):
     address = send(carol).url
     carol.post(address, fields())
