@@ -5,11 +5,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
-from django.db.models.functions import Coalesce, Length
+import pyarrow as pa
+from django.db.models import Count, F, OuterRef, Q, Subquery, Sum, TextField
+from django.db.models.functions import Cast, Coalesce, Length
 
-from annotation.accounts.models import Consent
+from annotation.accounts.models import Consent, User
+from annotation.agreement.votes.arrow import from_numpy, from_text, to_numpy
 from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
+from annotation.core import copied
+from annotation.core.sql import among
 from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Batch, Item, Judgment, Selection
 from annotation.studies.models import Study
@@ -19,6 +23,15 @@ TIERED = tuple(codes(COUNTED=True))
 LABELS = tuple(Item.COUNTERS)
 # The task of two answers that audits the easy tier (``easy``): its items give no pairs.
 AUDIT_TASK = "easy-audit"
+_VOTES = pa.schema(
+    [
+        ("item", pa.int64()),
+        ("user", pa.int64()),
+        ("label", pa.string()),
+        ("at", pa.int64()),
+        ("pk", pa.int64()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -234,29 +247,46 @@ def read(study, definition, last: int | None = None, state=None) -> StudyVotes:
 
     ``last`` leaves out the items placed after it. ``state`` is a StudyState that was read before.
     """
-    rows = (
-        selections(study, definition.name, last, state and state.withdrawn)
-        .order_by("slot__item__external_id", "submitted_at", "pk")
-        .values_list(
-            "slot__item__external_id",
-            "annotator_id",
-            "annotator__worker",
-            "outcome",
-            "choice__number",
-            "submitted_at",
-        )
+    rows = selections(study, definition.name, last, state and state.withdrawn)
+    rows = rows.annotate(
+        label=Coalesce(Cast("choice__number", TextField()), "outcome", output_field=TextField()),
+        at=copied.instant("submitted_at"),
     )
-    columns = {name: [] for name in ("task", "worker", "label", "submitted_at")}
-    for item, user, worker, outcome, number, at in rows.iterator(chunk_size=20_000):
-        columns["task"].append(item)
-        # The number makes names distinct; the name before it sorts them by name.
-        columns["worker"].append(f"{worker_name(user, worker)}\t{user}")
-        columns["label"].append(str(number) if number else outcome)
-        columns["submitted_at"].append(at.isoformat())
-    votes = votes_from_columns(columns)
-    votes = replace(votes, workers=[key.rpartition("\t")[0] for key in votes.workers])
+    names = ("slot__item__position", "annotator_id", "label", "at", "pk")
+    table = copied.whole(rows.order_by().values_list(*names), _VOTES)
+    columns = {
+        name: to_numpy(table[name].combine_chunks()) for name in ("item", "user", "at", "pk")
+    }
+    order = np.lexsort((columns["pk"], columns["at"], columns["item"]))
+    item, user = columns["item"][order], columns["user"][order]
+    votes = votes_from_columns(
+        {
+            "task": _named(item, _item_names(study, item)),
+            "worker": _named(user, _worker_keys(user)),
+            "label": table["label"].combine_chunks().take(from_numpy(order)),
+        }
+    )
+    workers = [key.rpartition("\t")[0] for key in votes.workers]
+    votes = replace(votes, workers=workers, submitted=columns["at"][order])
     declared = state.labels[definition.name] if state else labels(definition)
     return StudyVotes(study, definition.name, declared, votes)
+
+
+def _named(ids: np.ndarray, names: dict[int, str]) -> pa.Array:
+    """The name of each id, as a column of text."""
+    different, code = np.unique(ids, return_inverse=True)
+    return from_text([names[each] for each in different.tolist()]).take(from_numpy(code))
+
+
+def _item_names(study, positions: np.ndarray) -> dict[int, str]:
+    wanted = among("position", np.unique(positions).tolist())
+    return dict(study.items.filter(wanted).values_list("position", "external_id"))
+
+
+def _worker_keys(users: np.ndarray) -> dict[int, str]:
+    """{annotator: name and number}: the number makes names distinct, and the name sorts them."""
+    people = User.objects.filter(pk__in=np.unique(users).tolist()).values_list("pk", "worker")
+    return {user: f"{worker_name(user, worker)}\t{user}" for user, worker in people}
 
 
 def labels(definition) -> list[str]:

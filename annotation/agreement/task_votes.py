@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 from django.db.models import Aggregate, Case, Count, F, FloatField, IntegerField, Q, Sum, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, TruncDate
@@ -18,6 +19,8 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.agreement import reading
 from annotation.agreement.models import AgreementResult, StoredVotes
+from annotation.agreement.votes.arrow import to_numpy
+from annotation.core import copied
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import ItemOption
 
@@ -189,13 +192,18 @@ class TaskVotes:
             first=_shown_at(0),
             second=_shown_at(1),
             time=Coalesce("seconds", -1.0),
+            at=copied.instant("submitted_at"),
         )
-        fields = ("slot__item__position", "annotator_id", "number", "first", "second", "time")
-        choices = choices.order_by("submitted_at", "slot_id").values_list(*fields)
-        table = np.array(list(choices.iterator(20_000)), dtype=float).reshape(-1, len(fields))
-        position, user, number, first, second, time = table.T
-        items, item = np.unique(position.astype(int), return_inverse=True)
-        users, worker = np.unique(user.astype(int), return_inverse=True)
+        fields = ("slot__item__position", "annotator_id", "number", "first", "second", "at", "pk")
+        columns = [*((name, pa.int64()) for name in fields), ("time", pa.float64())]
+        table = copied.whole(choices.order_by().values_list(*fields, "time"), pa.schema(columns))
+        columns = [to_numpy(column.combine_chunks()) for column in table.columns]
+        order = np.lexsort((columns[fields.index("pk")], columns[fields.index("at")]))
+        position, user, number, first, second, _at, _pk, time = (
+            column[order] for column in columns
+        )
+        items, item = np.unique(position, return_inverse=True)
+        users, worker = np.unique(user, return_inverse=True)
         code_of = {"tie": -1, "none": -2}
         codes = [code_of.get(label) or int(label) for label in self.labels]
         category = np.argmax(number[:, None] == np.array(codes), axis=1)
@@ -207,9 +215,9 @@ class TaskVotes:
             item=item,
             worker=worker,
             category=category,
-            number=np.maximum(number, 0).astype(int),
+            number=np.maximum(number, 0),
             place=place,
-            first=first.astype(int),
+            first=first,
             seconds=np.where(time < 0, np.nan, time),
         )
 

@@ -14,9 +14,9 @@ from annotation.agreement.reading import withdrawn_from
 from annotation.agreement.tiers.rules import is_closed
 from annotation.candidates.models import Candidate
 from annotation.core import sql
+from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import owners, records
 from annotation.datasets.columns import Columns, json_text, mapped
-from annotation.datasets.copied import copied, json_column, text_column
 from annotation.datasets.frozen_votes import FrozenVotes, Task
 from annotation.datasets.models import ImportedPair
 from annotation.judging.models import Adjudication, Batch, Item, ItemOption

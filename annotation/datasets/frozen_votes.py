@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from django.db.models import Exists, Func, OuterRef, QuerySet, TextField, Value
 
+from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
 from annotation.datasets.columns import Columns, json_text, mapped, mapped_by_place
-from annotation.datasets.copied import copied, json_column, text_column
 from annotation.judging.kinds import Kind, config_of_task, kind_of
 from annotation.judging.models import Judgment
 

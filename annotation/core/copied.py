@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 from django.db import connection
-from django.db.models import F, Func, QuerySet, TextField
+from django.db.models import BigIntegerField, F, Func, QuerySet, TextField
 from django.db.models.functions import Cast
 
 # Signs that no value has: JSON escapes them. So no value is ever quoted.
@@ -24,7 +24,7 @@ def copied(rows: QuerySet, schema: pa.Schema) -> Iterator[pa.Table]:
     statement, values = rows.query.sql_with_params()
     with (
         connection.cursor() as cursor,
-        cursor.copy(f"COPY ({statement}) TO STDOUT ({_AS_CSV})", values) as copy,
+        cursor.copy(cursor.mogrify(f"COPY ({statement}) TO STDOUT ({_AS_CSV})", values)) as copy,
     ):
         lines, size = [], 0
         for line in copy:
@@ -35,6 +35,18 @@ def copied(rows: QuerySet, schema: pa.Schema) -> Iterator[pa.Table]:
                 lines, size = [], 0
         if lines:
             yield _table(lines, schema)
+
+
+def whole(rows: QuerySet, schema: pa.Schema) -> pa.Table:
+    """All of the rows that ``copied`` gives; of rows that fit into memory."""
+    tables = [schema.empty_table(), *copied(rows, schema)]
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def instant(name: str) -> Func:
+    """A column of times as whole microseconds since 1970."""
+    template = "(extract(epoch FROM %(expressions)s) * 1000000)::bigint"
+    return Func(name, template=template, output_field=BigIntegerField())
 
 
 def _table(lines: list, schema: pa.Schema) -> pa.Table:
