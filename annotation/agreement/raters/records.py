@@ -3,12 +3,16 @@
 The rules of the signs are in ``flags`` and ``position``. They remove nothing.
 """
 
+import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import scipy
 from django.db.models import Count, Q
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
@@ -16,8 +20,11 @@ from annotation.agreement import reading
 from annotation.agreement.statistics import rater_signs, side_bias
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.intervals import holm, wilson
+from annotation.agreement.votes.arrow import to_numpy
+from annotation.core import copied, sql
+from annotation.core.copied import text_column
 from annotation.judging.kinds import config_of_task, kind_of, label_column
-from annotation.judging.models import Batch, Desk, Feedback, Handback, Judgment, Score
+from annotation.judging.models import Batch, Desk, Feedback, Handback, Judgment, Score, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role
 
@@ -25,6 +32,13 @@ Purpose = Batch.Purpose
 # The newest judgments of a study that the pages read.
 CAP = 50_000
 SIDE = 0.05
+_PATHS = ("pk", "annotator_id", "slot__item__batch__task_id", "slot__item__position")
+_COLUMNS = pa.schema(
+    [
+        *((name, pa.int64()) for name in ("pk", "user", "task", "position")),
+        *(("time", pa.float64()), ("order", pa.string()), ("label", pa.string())),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -137,34 +151,58 @@ def _votes(study, also: User | None) -> Votes:
     if also:
         newest = Judgment.objects.filter(slot__study=study, replaced_by=None, annotator=also)
         counted = counted | newest.filter(slot__item__batch__purpose=Purpose.WORK)
-    fields = ("pk", "annotator_id", "slot__item__batch__task_id", "slot__item__position")
-    counted = counted.annotate(label=label_column()).order_by("-pk")
-    rows = counted.values_list(*fields, "seconds", "shown", "label")[:CAP]
-    tasks = {task.pk: task for task in study.tasks.all()}
-    lengths = reading.shown_characters(study.items.work().filter(done__gt=0))
-    columns = []
-    for _pk, user, task, item, time, shown, label in sorted(rows, key=lambda row: row[0]):
-        choice = _choice(tasks[task], label)
-        places = _place(shown, choice)
-        pace = 1000 * time / lengths[item] if time and lengths[item] else np.nan
-        columns.append((user, tasks[task].name, item, choice, *places, pace))
-    user, task, item, choice, place, places, pace = (
-        zip(*columns, strict=True) if columns else [()] * 7
+    counted = counted.annotate(
+        label=label_column(), order=text_column("shown"), time=Coalesce("seconds", 0.0)
+    ).order_by("-pk")
+    table = copied.whole(counted.values_list(*_PATHS, "time", "order", "label")[:CAP], _COLUMNS)
+    table = table.sort_by("pk")
+    user, task, position, time = (
+        to_numpy(table[name].combine_chunks()) for name in ("user", "task", "position", "time")
     )
-    _choices, category = np.unique(np.array(choice, dtype=str), return_inverse=True)
-    users, worker = np.unique(np.array(user, dtype=int), return_inverse=True)
-    names, code = np.unique(np.array(task, dtype=str), return_inverse=True)
+    tasks = {row.pk: row for row in study.tasks.all()}
+    different, code = np.unique(task, return_inverse=True)
+    names, name_of = np.unique([tasks[pk].name for pk in different], return_inverse=True)
+    users, worker = np.unique(user, return_inverse=True)
+    positions, item = np.unique(position, return_inverse=True)
+    choice, place, places = _chosen(table, code, [tasks[pk] for pk in different.tolist()])
+    _choices, category = np.unique(choice, return_inverse=True)
+    characters = reading.shown_characters(
+        study.items.work().filter(sql.among("position", positions.tolist()))
+    )
+    # Nothing shown, or no time: no pace.
+    shown = np.array([characters[at] or np.nan for at in positions.tolist()], dtype=float)[item]
     return Votes(
         users=users,
         tasks=names,
         worker=worker,
-        task=code,
-        item=np.unique(np.array(item, dtype=int), return_inverse=True)[1],
-        category=np.where(np.array(choice, dtype=str) == "", -1, category),
-        place=np.array(place, dtype=int),
-        places=np.array(places, dtype=int),
-        pace=np.array(pace, dtype=float),
+        task=name_of[code] if len(code) else code,
+        item=item,
+        category=np.where(choice == "", -1, category),
+        place=place,
+        places=places,
+        pace=1000 * np.where(time > 0, time, np.nan) / shown,
     )
+
+
+def _chosen(table, task: np.ndarray, tasks: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What each vote chose, its place, and how many places there were.
+
+    Few orders and labels are different ones, so each of their pairs is read once.
+    """
+    orders, labels = (
+        pc.fill_null(table[name].combine_chunks(), "").dictionary_encode()
+        for name in ("order", "label")
+    )
+    codes = np.stack([task, to_numpy(orders.indices), to_numpy(labels.indices)])
+    pairs, of_vote = np.unique(codes, axis=1, return_inverse=True)
+    orders, labels = orders.dictionary.to_pylist(), labels.dictionary.to_pylist()
+    choices = [_choice(tasks[at], labels[label]) for at, _order, label in pairs.T.tolist()]
+    placed = [
+        _place(json.loads(orders[order]), choice)
+        for order, choice in zip(pairs[1].tolist(), choices, strict=True)
+    ]
+    place, places = np.array(placed, dtype=int).reshape(-1, 2)[of_vote.ravel()].T
+    return np.array(choices, dtype=str)[of_vote.ravel()], place, places
 
 
 def _choice(task, label: str | None) -> str:
@@ -286,16 +324,20 @@ def _checks(study, people: dict) -> None:
 
 
 def _counts(study, people: dict) -> None:
-    work = Judgment.objects.filter(
+    # A slot that was judged has one newest judgment. Checks are few: they are taken off.
+    judged = Slot.objects.filter(study=study, status__in=(Slot.Status.DONE, Slot.Status.VOID))
+    checks = list(study.batches.exclude(purpose=Purpose.WORK).values_list("pk", flat=True))
+    flagged = Judgment.objects.exclude(flags=[]).filter(
         slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
     )
-    counted = work.values("annotator").annotate(
-        n=Count("pk"), flagged=Count("pk", filter=~Q(flags=[]))
-    )
-    for row in counted.order_by():
-        if row["annotator"] in people:
-            rater = people[row["annotator"]]
-            rater.judgments, rater.flagged = row["n"], row["flagged"]
+    for name, rows, sign in (
+        ("judgments", judged, 1),
+        ("judgments", judged.filter(item__batch__in=checks), -1),
+        ("flagged", flagged, 1),
+    ):
+        for user, n in rows.values_list("annotator").annotate(n=Count("pk")).order_by():
+            if user in people:
+                setattr(people[user], name, getattr(people[user], name) + sign * n)
     skipped = Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED)
     for row in skipped.values("annotator").annotate(n=Count("pk")).order_by():
         if row["annotator"] in people:
