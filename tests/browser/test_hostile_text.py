@@ -39,9 +39,9 @@ EMPTY = {
 ROUNDS = 1 + len(VECTORS) // 250
 SHORT = "<img src=x onerror=alert(1)><svg onload=alert(1)>\"'><b hx-get=/tokens/ hx-trigger=load>"
 # What a page of ours builds around foreign text.
-OURS = {"div", "dl", "dt", "dd", "ul", "li"}
-# A wide table is given a tabindex, so that it can be scrolled by keyboard.
-ATTRIBUTES = {"href", "rel", "start", "tabindex"}
+OURS = {"bdi", "div", "dl", "dt", "dd", "ul", "li"}
+# A wide table is given a tabindex, so that it can be scrolled by keyboard; `lang` is ours, too.
+ATTRIBUTES = {"href", "lang", "rel", "start", "tabindex"}
 # Everything inside the places for foreign text, as "tag attribute attribute".
 INSIDE = """() => [...document.querySelectorAll(".text *, .person dl *")].map(
     (e) => [e.localName, ...e.getAttributeNames().map((n) => n.toLowerCase())])"""
