@@ -6,9 +6,9 @@ after ours on the same machine; ours is the time in which a pool writes as many 
 claimed, reserved, called, checked and stored. ``used`` is floor / ours, ``cpu_ms`` and
 ``floor_cpu_ms`` the processor time a call of this process, ``database_ms`` that of PostgreSQL.
 
-Then people judge over HTTP, a moment's thought between two answers, while a pool in a process of
-its own writes, and before and after that: 95 of 100 judgments are stored within so many
-milliseconds.
+The installation's own worker is stopped meanwhile. Then people judge over HTTP, a moment's thought
+between two judgments, before that worker writes answers, while it does and after it: 95 of 100
+judgments are stored within so many milliseconds.
 """
 
 import contextlib
@@ -17,10 +17,9 @@ import itertools
 import json
 import os
 import statistics
-import subprocess
-import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
@@ -31,13 +30,6 @@ from benchmarks.judge_loop import judge
 
 LATENCY = 0.5
 PEOPLE, THOUGHT, JUDGMENTS = 3, 0.2, 40
-WORK = """
-import django
-django.setup()
-from annotation.candidates import pool
-print(flush=True)
-pool.work()
-"""
 
 
 def main(answers=256, concurrency=32) -> dict[str, dict]:
@@ -57,15 +49,16 @@ def main(answers=256, concurrency=32) -> dict[str, dict]:
         import django
 
         django.setup()
-        _ask("warm", concurrency)
-        _work()
-        _ask("tea", answers)
-        floors = [_bare(address, answers, concurrency)]
-        database = run.cpu_seconds("postgres")
-        ours, cpu = _timed(_work)
-        database = run.cpu_seconds("postgres") - database
-        floors.append(_bare(address, answers, concurrency))
-        _check(answers + concurrency)
+        with _stopped(run):
+            _ask("warm", concurrency)
+            _work()
+            _ask("tea", answers)
+            floors = [_bare(address, answers, concurrency)]
+            database = run.cpu_seconds("postgres")
+            ours, cpu = _timed(_work)
+            database = run.cpu_seconds("postgres") - database
+            floors.append(_bare(address, answers, concurrency))
+            _check(answers + concurrency)
         quiet, busy = _judging(run, 16 * answers)
     floor, floor_cpu = min(floors)
     judging = figure("generation_judging_p95", busy * 1e3, quiet * 1e3, "ms")
@@ -111,6 +104,17 @@ def _bare(address: str, calls: int, concurrency: int) -> tuple[float, float]:
     return _timed(all_calls)
 
 
+@contextlib.contextmanager
+def _stopped(run: stack.Stack) -> Iterator[None]:
+    """Let the installation's own worker do nothing in the block."""
+    processes = [run.part("worker"), *run.children("worker")]
+    for process in processes:
+        process.suspend()
+    yield
+    for process in processes:
+        process.resume()
+
+
 def _judging(run: stack.Stack, answers: int) -> tuple[float, float]:
     """Seconds within which 95 of 100 judgments are stored: without generation, and during it."""
     items = ("--items", 2_000, "--overlap", PEOPLE, "--people", PEOPLE, "--queries", 200)
@@ -122,14 +126,28 @@ def _judging(run: stack.Stack, answers: int) -> tuple[float, float]:
     _round(browsers)
     quiet = _round(browsers)
     _ask("rain", answers)
-    with subprocess.Popen([sys.executable, "-c", WORK], stdout=subprocess.PIPE) as worker:
-        worker.stdout.readline()
-        busy = _round(browsers)
-        if worker.poll() is not None:
-            raise RuntimeError("the answers were written before the judgments were stored")
-        worker.kill()
+    _wait(lambda rows: rows.filter(status="done").exists())  # the periodic task notifies it
+    busy = _round(browsers)
+    if not _rows("rain").filter(status="requested").update(status="cancelled"):
+        raise RuntimeError("the answers were written before the judgments were stored")
+    _wait(lambda rows: not rows.filter(status="running").exists())
     quiet += _round(browsers)
     return statistics.quantiles(quiet, n=20)[-1], statistics.quantiles(busy, n=20)[-1]
+
+
+def _rows(slug: str):
+    from annotation.candidates.models import Candidate
+
+    return Candidate.objects.filter(study__slug=slug)
+
+
+def _wait(ready: Callable) -> None:
+    """Wait a minute at most until ``ready`` says so of the answers that people judge beside."""
+    end = time.monotonic() + 60
+    while not ready(_rows("rain")):
+        if time.monotonic() > end:
+            raise RuntimeError("the worker does not write, or does not end")
+        time.sleep(0.1)
 
 
 def _round(browsers: list[Browser]) -> list[float]:

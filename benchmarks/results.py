@@ -35,9 +35,9 @@ def main(votes: tuple[int, ...] = (10_000, 100_000)) -> dict[str, dict]:
                 *("--items", items, "--overlap", OVERLAP, "--items-judged", items),
             )
             taken = pool.submit(_measure, run.database_url, str(run.data)).result()
-        for name, (spent, slowest) in taken.items():
-            floor = before.get(name, (spent, 0))[0]
-            entry = figure(f"results_{name}_{count}", spent, floor, "ms", slowest=slowest)
+        for name, (milliseconds, slowest) in taken.items():
+            floor = before.get(name, (milliseconds, 0))[0]
+            entry = figure(f"results_{name}_{count}", milliseconds, floor, "ms", slowest=slowest)
             figures |= entry
         before = taken
     return figures
@@ -63,8 +63,8 @@ def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
     (task,) = study.tasks.values_list("name", flat=True)
     while recompute.recompute(study, task) is None:  # the worker of the stack does it just now
         time.sleep(1)
-    taken = {"recompute": _spent(lambda: recompute.recompute(study, task))}
-    taken["digests"] = _spent(lambda: recompute.digests(study))
+    taken = {"recompute": spent(lambda: recompute.recompute(study, task))}
+    taken["digests"] = spent(lambda: recompute.digests(study))
     start = f"/studies/{study.slug}/"
     item = Item.objects.order_by("position").first()
     pages = {
@@ -76,7 +76,7 @@ def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
     }
     for name, address in pages.items():
         assert client.get(address).status_code == 200, address  # imports and compiles templates
-        taken[name] = _spent(lambda address=address: client.get(address))
+        taken[name] = spent(lambda address=address: client.get(address))
     return taken
 
 
@@ -89,7 +89,7 @@ def _curator(study):
     return user
 
 
-def _spent(call) -> tuple[float, float]:
+def spent(call) -> tuple[float, float]:
     """Processor milliseconds of `call`, here and in the database, and its longest statement's."""
     from django.db import connection
 
@@ -105,8 +105,8 @@ def _spent(call) -> tuple[float, float]:
     begin = time.process_time() + server_seconds(connection)
     with connection.execute_wrapper(time_of):
         call()
-    spent = time.process_time() + server_seconds(connection) - begin
-    return spent * 1e3, longest * 1e3
+    seconds = time.process_time() + server_seconds(connection) - begin
+    return seconds * 1e3, longest * 1e3
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int
 
     study, task = _study(overlap)
     with transaction.atomic(), connection.cursor() as cursor:
-        batch = _copies(cursor, study, task, items, queries or items, _texts(length))
+        batch = _copies(cursor, study, task, items, queries or items, texts_of_length(length))
         insert_slots(batch)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
@@ -155,7 +155,7 @@ def _copies(cursor, study, task, items: int, queries: int, texts: list[str]):
     return item.batch
 
 
-def _texts(length: int) -> list[str]:
+def texts_of_length(length: int) -> list[str]:
     """Markdown of about `length` characters, 64 different ones, as models write it."""
     rng, every = random.Random(1), WORDS.split()
 

@@ -74,7 +74,7 @@ class Generation(StudyView):
 class OneRun(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_run")
     def get(self, request, slug, run):
-        """One run: planned, and what became of it."""
+        """One run: calls, tokens, cost and seconds as ``planned`` and as they came (``actual``)."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_run(get_object_or_404(Run, study=study, pk=run)))
 
@@ -252,7 +252,8 @@ def _run(run: Run) -> dict:
         "planned": run.planned,
         **{key: counts[key] for key in ("total", "requested", "running", "done", "failed")},
         "cancelled": counts["cancelled"],
-        "tokens": counts["tokens"],
-        "cost": float(counts["cost"]),
+        "tokens": counts["actual"]["tokens"],
+        "cost": counts["actual"]["cost"],
+        "actual": counts["actual"],
         "failures": counts["failures"],
     }

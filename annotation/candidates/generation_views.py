@@ -38,9 +38,21 @@ def generation(request, slug):
 
 def _runs(study) -> dict:
     runs = list(study.runs.order_by("-pk")[:SHOWN_RUNS])
-    shown = [{"run": run, "label": _label(run.step), **proposals.progress(run)} for run in runs]
+    shown = [_shown(run) for run in runs]
     busy = any(run["requested"] + run["running"] for run in shown)
     return {"runs": shown, "busy": busy, "no_worker": busy and not worker_alive()}
+
+
+def _shown(run: Run) -> dict:
+    """A run with what became of it; (name, actual, planned) of what its plan says."""
+    counts = proposals.progress(run)
+    names = {"calls": _("Calls"), "tokens": _("Tokens"), "cost": _("Cost"), "seconds": _("Seconds")}
+    places = {"cost": 4}
+    compared = [
+        (label, counts["actual"][name], run.planned.get(name, 0), places.get(name, 0))
+        for name, label in names.items()
+    ]
+    return {"run": run, "label": _label(run.step), "compared": compared, **counts}
 
 
 def _label(step: str) -> str:

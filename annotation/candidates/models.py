@@ -64,6 +64,8 @@ class Generated(Job):
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
     cost = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    # That were answered; what they cost is that of all of them.
+    calls = models.PositiveIntegerField(default=0, db_default=0)
     # Of all calls for this row together.
     seconds = models.FloatField(default=0)
     # From here counts how long a server may ask for patience.

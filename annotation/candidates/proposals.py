@@ -225,16 +225,18 @@ def rows_of(run: Run) -> list:
 
 
 def progress(run: Run) -> dict:
-    """What became of ``run``: counts by status, tokens, cost, calls a minute, failures by cause.
+    """What became of ``run``: counts by status, results a minute, failures by cause.
 
-    ``{"total", "requested", "running", "done", "failed", "cancelled", "tokens", "cost", "rate",
-    "failures": [{"error_code", "error", "count"}]}``.
+    ``{"total", "requested", "running", "done", "failed", "cancelled", "rate", "actual",
+    "failures": [{"error_code", "error", "count"}]}``; ``actual`` is what was planned as it came:
+    calls that were answered, tokens, cost, seconds from the run's start to its last result.
     """
     (rows,) = [rows for rows in rows_of(run) if rows.exists()] or [Proposal.objects.none()]
     statuses = (REQUESTED, RUNNING, DONE, FAILED, CANCELLED)
     minute = Q(answered_at__gt=timezone.now() - timedelta(minutes=1))
     counts = rows.aggregate(
         total=Count("pk"),
+        calls=Sum("calls", default=0),
         tokens=Sum("tokens_in", default=0) + Sum("tokens_out", default=0),
         cost=Sum("cost", default=0),
         rate=Count("pk", minute),
@@ -243,4 +245,11 @@ def progress(run: Run) -> dict:
     )
     causes = rows.exclude(error_code="").exclude(status=DONE).values("error_code", "error")
     failures = causes.annotate(count=Count("pk")).order_by("-count", "error")
-    return counts | {"failures": list(failures)}
+    last = counts.pop("last")
+    actual = {
+        "calls": counts.pop("calls"),
+        "tokens": counts.pop("tokens"),
+        "cost": float(counts.pop("cost")),
+        "seconds": round((last - run.created_at).total_seconds(), 1) if last else 0.0,
+    }
+    return counts | {"actual": actual, "failures": list(failures)}

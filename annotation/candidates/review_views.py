@@ -32,6 +32,8 @@ def queue(request, slug, kind):
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     for row in page:
         row.words = [flags.get(code, code) for code in row.flags]
+        # Answers are compared by people, not with each other.
+        row.beside = kind != review.ANSWER and row.nearest and row.similarity >= similar
     context = {
         "study": study,
         "kind": kind,

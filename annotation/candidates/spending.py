@@ -29,8 +29,8 @@ MEASURED_CALLS = 200
 # A row may have paid for several calls.
 PAY = """
     UPDATE {table} AS t SET tokens_in = t.tokens_in + p.read, tokens_out = t.tokens_out + p.wrote,
-           cost = t.cost + p.cost, seconds = t.seconds + p.seconds
-    FROM (SELECT id, sum(read) AS read, sum(wrote) AS wrote, sum(cost) AS cost,
+           cost = t.cost + p.cost, seconds = t.seconds + p.seconds, calls = t.calls + p.calls
+    FROM (SELECT id, count(*) AS calls, sum(read) AS read, sum(wrote) AS wrote, sum(cost) AS cost,
                  sum(seconds) AS seconds
           FROM unnest(%s::uuid[], %s::int[], %s::int[], %s::numeric[], %s::float[])
                AS p (id, read, wrote, cost, seconds)
@@ -287,6 +287,22 @@ def estimate(server: Endpoint | None, calls: int, earlier=None, *, rows: int = 0
         seconds=round(seconds / server.concurrency, 1),
         measured=len(last),
     )
+
+
+def together(plans: list[Estimate]) -> Estimate:
+    """What several runs are expected to take, one after the other."""
+    rows = [plan.as_json() for plan in plans]
+    return Estimate(**{name: sum(row[name] for row in rows) for name in asdict(estimate(None, 0))})
+
+
+def in_words(amounts: dict) -> str:
+    """Calls, tokens, cost and seconds, planned or actual, for a terminal."""
+    return "{calls:,} calls, {tokens:,} tokens, cost {cost:.4f}, {seconds:,.0f} s".format(**amounts)
+
+
+def compared(planned: dict, actual: dict) -> str:
+    """What a run was planned to take and what it took, for a terminal."""
+    return f"planned: {in_words(planned)}\nactual: {in_words(actual)}"
 
 
 def _exceeds(limit, so_far, more) -> bool:

@@ -6,7 +6,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.candidates import endpoints, generate
+from annotation.candidates import endpoints, generate, spending
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.candidates.sources import ARMS
 from annotation.core.errors import DomainError
@@ -66,6 +66,10 @@ def candidates(request, slug):
         return _progress(request, study)
     servers = _servers(request)
     form = GenerateForm(request.POST or None, study=study, servers=servers)
+    if form.is_valid() and request.POST.get("do") == "plan":
+        return _page(
+            request, study, form, servers, plan=_planned(request, study, form.cleaned_data)
+        )
     if form.is_valid() and _requested(request, study, form.cleaned_data):
         return redirect("candidates", study.slug)
     return _page(request, study, form, servers)
@@ -110,6 +114,18 @@ def _requested(request, study, data) -> bool:
     return True
 
 
+def _planned(request, study, data) -> spending.Estimate | None:
+    """What the choice would take; nothing is asked for. None, with a message, where it cannot."""
+    try:
+        with transaction.atomic():
+            runs = {row.run_id: row.run for row in _ask(study, data, request.user)}
+            transaction.set_rollback(True)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+        return None
+    return spending.together([spending.Estimate(**run.planned) for run in runs.values()])
+
+
 def _ask(study, data: dict, by) -> list[Candidate]:
     """Ask for the answers and the rewrites among the chosen strategies, all or none."""
     names = {"endpoint": data["endpoint"], "by": by}
@@ -148,13 +164,14 @@ def _state(study) -> dict:
     }
 
 
-def _page(request, study, form, servers):
+def _page(request, study, form, servers, plan=None):
     rows = Candidate.objects.filter(study=study)
     failed = rows.filter(status="failed").select_related("query").order_by("external_id")
     done = rows.filter(status="done").select_related("query")
     pages = Paginator(done.order_by("query__external_id", "strategy", "external_id"), PAGE)
     context = _state(study) | {
         "form": form,
+        "plan": plan,
         "servers": servers,
         "searches": Retrieval.objects.filter(study=study).exists(),
         "embedded": any(server.embedded for server in servers),

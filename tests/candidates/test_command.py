@@ -63,6 +63,9 @@ def test_with_wait_and_a_worker_the_answers_are_left_to_it(asked, tea, fake, mon
     status, out, err = run("tea", "--wait")
     assert (status, err) == (0, "")
     assert out.startswith("3 answers asked for: 3 written, 0 failed, 0 to come; 48 tokens")
+    _total, planned, actual = out.splitlines()
+    assert planned == "planned: 4 calls, 5,000 tokens, cost 0.0000, 16 s"
+    assert actual.startswith("actual: 4 calls, 48 tokens, cost 0.0000, ")
 
 
 def test_a_worker_that_falls_silent_is_noticed(asked, tea, fake, monkeypatch):

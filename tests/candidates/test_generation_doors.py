@@ -49,6 +49,7 @@ def test_a_command_proposes_writes_and_accepts(tea, mina, model, script, cast, c
     call_command("propose", "tea", "persona", accept="carol@example.org", **options)
     done = document(capsys)
     assert (done["done"], done["failed"], done["accepted"]) == (3, 0, 1)  # the rest is too similar
+    assert (done["planned"]["calls"], done["actual"]["calls"]) == (3, 3)
     assert Persona.objects.filter(external_id__startswith="g-").count() == 1
 
 
@@ -78,6 +79,9 @@ def test_a_program_plans_starts_reviews_and_sees_what_happened(post, model, scri
     write_all()
     run = post(f"{GENERATION}{started.json()['id']}/").json()
     assert (run["done"], run["tokens"], run["planned"]["calls"]) == (2, 24, 2)
+    actual = run["actual"]
+    assert (actual["calls"], actual["tokens"], actual["cost"]) == (2, 24, run["cost"])
+    assert actual.keys() == run["planned"].keys() - {"measured"}
     waiting = post(f"{REVIEW}?kind=persona").json()
     ids = [row["id"] for row in waiting["rows"]]
     refused = post(REVIEW, {"kind": "persona", "ids": ids, "accepts": False})

@@ -42,6 +42,8 @@ def test_a_curator_plans_starts_and_sees_what_happened(carol, tea, script):  # n
     write_all()
     page = text_of(carol.get(PAGE))
     assert "<dd>3<small>of 3</small></dd>" in page
+    assert "<dd>3<small>planned: 3</small></dd>" in page
+    assert "<dd>36<small>planned: 3750</small></dd>" in page
     assert 'href="/studies/tea/review/persona/"' in page
 
 

@@ -52,6 +52,23 @@ def test_a_curator_starts_and_sees_how_far_it_is(carol, fake):
     assert "No worker is running" not in carol.get(PAGE).content.decode()
 
 
+def test_a_plan_of_answers_and_rewrites_says_what_they_take_and_asks_for_nothing(carol, tea, fake):
+    (source,) = generate.request(tea, strategies=["A1"])
+    generate.write_one(source.pk)
+    data = {"endpoint": "fake", "strategies": ["A3", "improve"], "do": "plan"}
+    page = carol.post(PAGE, data).content.decode()
+    assert "<dt>Calls</dt><dd>2</dd>" in page
+    assert "Assumed: nothing of this kind was measured" in page
+    assert list(Candidate.objects.all()) == [source]
+    # What is there already is not asked for again.
+    assert (
+        "<dt>Calls</dt><dd>0</dd>"
+        in carol.post(PAGE, data | {"strategies": ["A1"]}).content.decode()
+    )
+    carol.post(PAGE, data | {"do": ""})
+    assert Candidate.objects.count() == 3
+
+
 def test_the_live_part_is_a_fragment_that_ends_by_itself(carol, tea, fake):
     (candidate,) = generate.request(tea, strategies=["A3"])
     part = carol.get(PAGE, headers=HTMX)

@@ -165,7 +165,11 @@ def test_personas_are_expanded_reviewed_and_made(tea, mina, cast, model, script)
     assert proposals.plan(tea, "persona", {"count": 3}).calls == 3
     run = expand(tea, 3, languages=["English", "Korean"], hints=["lives at a canal"])
     done = proposals.progress(run)
-    assert (done["total"], done["done"], done["tokens"], done["rate"]) == (3, 3, 36, 3)
+    assert (done["total"], done["done"], done["rate"]) == (3, 3, 3)
+    actual = done["actual"]
+    assert (actual["calls"], actual["tokens"], actual["cost"]) == (3, 36, 0.000036)
+    last = Proposal.objects.order_by("answered_at").last().answered_at
+    assert actual["seconds"] == round((last - run.created_at).total_seconds(), 1)
     assert "lives at a canal" in prompt_of(model.requests[0])
     assert "Write every text in Korean" in prompt_of(model.requests[1])
     assert Persona.objects.filter(study=tea).count() == 1  # nothing is made before a review

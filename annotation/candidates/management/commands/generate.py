@@ -53,12 +53,15 @@ class Command(RefusingCommand):
         if options["dry_run"]:
             self._plan(target, options)
             return
-        _ask(target, options)
+        rows = _ask(target, options)
         if wait:
             self._wait(target)
         self._warn(target)
         counts = generate.progress(target)
         self.stdout.write(_as_json(counts) if options["json"] else _as_words(counts))
+        if rows and not options["json"]:
+            actual = proposals.progress(rows[0].run)["actual"]
+            self.stdout.write(spending.compared(rows[0].run.planned, actual))
         if wait and counts["failed"]:
             raise CommandError("\n".join(_failures(target)))
 
@@ -68,8 +71,7 @@ class Command(RefusingCommand):
             self._warn(study)
             transaction.set_rollback(True)
         planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
-        words = "{calls:,} calls, about {tokens:,} tokens, cost {cost:.4f}, {seconds:,.0f} s"
-        self.stdout.write(json.dumps(planned) if options["json"] else words.format(**planned))
+        self.stdout.write(json.dumps(planned) if options["json"] else spending.in_words(planned))
 
     def _warn(self, study):
         if few := generate.with_few_answers(study):

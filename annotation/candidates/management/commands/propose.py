@@ -10,7 +10,7 @@ from django.utils.datastructures import MultiValueDict
 from tqdm import tqdm
 
 from annotation.accounts.models import User
-from annotation.candidates import calls, endpoints, generate, proposals, review
+from annotation.candidates import calls, endpoints, generate, proposals, review, spending
 from annotation.candidates.forms import FIELDS, StepForm
 from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
@@ -58,8 +58,14 @@ class Command(RefusingCommand):
             self._wait(there, run)
         counts = proposals.progress(run)
         accepted = _accept(there, run, reviewer) if reviewer else 0
-        shown = {key: counts[key] for key in ("total", "done", "failed", "tokens")}
-        self._tell({**shown, "cost": float(counts["cost"]), "accepted": accepted}, options)
+        actual = counts["actual"]
+        shown = {key: counts[key] for key in ("total", "done", "failed")}
+        shown |= {"tokens": actual["tokens"], "cost": actual["cost"], "accepted": accepted}
+        if options["json"]:
+            self._tell(shown | {"planned": run.planned, "actual": actual}, options)
+        else:
+            self._tell(shown, options)
+            self.stdout.write(spending.compared(run.planned, actual))
         if counts["failed"]:
             causes = (
                 f"{failure['count']:,} × {failure['error']}" for failure in counts["failures"]
