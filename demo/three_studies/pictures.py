@@ -52,6 +52,10 @@ FRONT = {
     "results": ("curator", "/studies/three-feedback/results/better/"),
 }
 
+# Real votes, of the demo that `load_demo` makes, and the charts of which a picture is taken.
+VOTES, CHARTS = "/studies/demo-votes/results/convincing/", ("patterns", "time")
+EDGE = 24
+
 
 def session(person: str) -> str:
     """The key of a new session of ``person``: these accounts have no passwords."""
@@ -96,6 +100,18 @@ def show(page: Page, address: str) -> None:
             page.wait_for_load_state("networkidle")
 
 
+def take_votes(browser: Browser, key: str, folder: Path) -> None:
+    """The head of the page of results of real votes, and two of its charts."""
+    page = opened(browser, key, (1440, 1145))
+    show(page, VOTES)
+    page.screenshot(path=folder / "results-ukp.png")
+    first, last = (page.locator(f"#{name}").bounding_box() for name in CHARTS)
+    box = {"x": first["x"] - EDGE, "width": first["width"] + 2 * EDGE, "y": first["y"] - EDGE}
+    box["height"] = last["y"] + last["height"] - first["y"] + 2 * EDGE
+    page.screenshot(path=folder / "results-ukp-charts.png", clip=box, full_page=True)
+    page.context.close()
+
+
 def main(folder: Path) -> None:
     """Take all pictures into ``folder`` and its folder ``screens``."""
     pages = addresses()
@@ -111,6 +127,7 @@ def main(folder: Path) -> None:
             show(page, address)
             page.screenshot(path=folder / f"readme-{name}.png")
             page.context.close()
+        take_votes(browser, keys["admin@example.org"], folder)
         for name, (person, address) in pages.items():
             for width, size in SIZES.items():
                 for scheme in ("light", "dark"):
