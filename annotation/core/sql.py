@@ -7,7 +7,7 @@ prepared once a connection.
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -117,6 +117,39 @@ def _written(model: type[models.Model], now: tuple[str, ...]) -> tuple[list[str]
     fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
     columns = [str(field.column) for field in fields]
     return columns, ["STATEMENT_TIMESTAMP()" if c in now else f"%({c})s" for c in columns]
+
+
+def copy(model: type[models.Model], rows: Sequence[dict[str, Any]]) -> list[Any]:
+    """Insert rows into the model's own table by COPY; their keys, new ones where rows have none.
+
+    A row has values by the names of attributes; what none of them has is the field's default.
+    """
+    if not rows:
+        return []
+    key = model._meta.pk
+    table = model._meta.db_table
+    keys = [row.get(key.attname) for row in rows]
+    with connection.cursor() as cursor:
+        if keys[0] is None:
+            cursor.execute(
+                "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
+                [table, key.column, len(rows)],
+            )
+            keys = [row[0] for row in cursor.fetchall()]
+        fields = [field for field in model._meta.local_concrete_fields if field is not key]
+        named = [field for field in fields if field.attname in rows[0]]
+        constant = {
+            str(field.column): field.get_db_prep_save(field.get_default(), connection)
+            for field in fields
+            if field not in named
+        }
+        names = ", ".join([str(key.column), *(str(field.column) for field in named), *constant])
+        statement = f"COPY {table} ({names}) FROM STDIN"
+        with connection.wrap_database_errors, cursor.copy(statement) as target:
+            for pk, row in zip(keys, rows, strict=True):
+                values = [field.get_db_prep_save(row[field.attname], connection) for field in named]
+                target.write_row([pk, *values, *constant.values()])
+    return keys
 
 
 class _Among(models.Lookup):

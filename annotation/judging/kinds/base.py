@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
 
-from django.db import connection
 from django.db.models import Expression, F, Model, TextField, Value
 from django.db.models.functions import Cast
 from django.http import QueryDict
@@ -211,20 +210,13 @@ class Kind(Protocol[A, B, L]):
         return judgment, following
 
     def store_many(self, rows: Sequence[tuple[A, Held, dict[str, Any]]]) -> None:
-        """``store`` of each (answer, held, common) of ``rows``, in three statements."""
-        judgments = Judgment.objects.bulk_create(Judgment(**common) for _, _, common in rows)
+        """``store`` of each (answer, held, common) of ``rows``, in a few statements."""
+        keys = sql.copy(Judgment, [common for _answer, _held, common in rows])
         children, parts = [], []
-        for judgment, (answer, held, _common) in zip(judgments, rows, strict=True):
-            children.append({"judgment_ptr_id": judgment.pk} | self.columns(answer, held))
-            parts += self.parts(answer, held, judgment.pk)
-        # Django does not insert in bulk into tables that inherit.
-        names = ", ".join(children[0])
-        values = ", ".join(f"%({name})s" for name in children[0])
-        with connection.cursor() as cursor:
-            cursor.executemany(
-                f"INSERT INTO {self.MODEL._meta.db_table} ({names}) VALUES ({values})",  # noqa: S608
-                children,
-            )
+        for key, (answer, held, _common) in zip(keys, rows, strict=True):
+            children.append({"judgment_ptr_id": key} | self.columns(answer, held))
+            parts += self.parts(answer, held, key)
+        sql.copy(self.MODEL, children)
         if parts:
             type(parts[0])._base_manager.bulk_create(parts, batch_size=5_000)
 
