@@ -1,17 +1,21 @@
 """The name, formula and meaning of each figure, for the pages that show it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 
 @dataclass(frozen=True)
 class Formula:
     """One statistic. ``source`` is where its formula was published."""
 
-    name: str
+    name: "StrOrPromise"
     formula: str
-    meaning: str
+    meaning: "StrOrPromise"
     source: str
 
 

@@ -55,7 +55,8 @@ class AgreementResult(models.Model):
         if "krippendorff_alpha" in report:
             values["krippendorff_alpha"] = report["krippendorff_alpha"][self.level]
         return [
-            (key, formula.name, values[key]) for key, formula in FORMULAS_OF[self.level].items()
+            (key, str(formula.name), values[key])
+            for key, formula in FORMULAS_OF[self.level].items()
         ]
 
 

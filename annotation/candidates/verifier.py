@@ -28,8 +28,8 @@ def verify(study, model: learned.Linear, card: dict, *, refine: bool = False, by
     rows = Extraction.objects.filter(proposal__study=study, persona__dropped_at=None, verdict="")
     rows = rows.exclude(proposal__review="rejected").select_for_update(of=("self",)).order_by("pk")
     counts = {"statements": 0, "supported": 0, "flagged": 0}
-    rows = rows.only("text", "confidence", "embedding").iterator(chunk_size=CHUNK)
-    for some in chunks(rows, CHUNK):
+    rows = rows.only("text", "confidence", "embedding")
+    for some in chunks(rows.iterator(chunk_size=CHUNK), CHUNK):
         flagged = _scores(model, some) >= threshold
         passed = [row.pk for row, bad in zip(some, flagged, strict=True) if not bad]
         others = [row.pk for row, bad in zip(some, flagged, strict=True) if bad]

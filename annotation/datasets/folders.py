@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -13,6 +14,8 @@ from annotation.core import sharing
 
 # Part of every zip entry, so that the same release gives the same bytes.
 EPOCH = (1980, 1, 1, 0, 0, 0)
+
+Written = TypeVar("Written")
 
 
 def folder_of(release) -> Path:
@@ -87,7 +90,7 @@ def publish(release, write: Callable[[Path], dict], still_mine: Callable[[], Non
     return manifest
 
 
-def place(target: Path, write: Callable[[Path], dict]) -> dict:
+def place(target: Path, write: Callable[[Path], Written]) -> Written:
     """Let ``write`` fill a folder beside ``target`` and rename it to ``target`` when it is whole.
 
     A ``target`` that exists is replaced.

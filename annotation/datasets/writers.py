@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,7 +43,7 @@ class Table:
 
     path: str
     format: str
-    columns: dict[str, str | list] = field(default_factory=dict)
+    columns: Mapping[str, str | list] = field(default_factory=dict)
     config: str = ""
     # Not the published “all”: the library takes that word for the union of all splits, refuses a
     # split of that name, and answers split="all" with the whole table in either case.

@@ -6,12 +6,16 @@ columns together. ``?`` marks a target that may be missing.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.imports import paths
 from annotation.imports.mapping import Mapping, MappingError, checked, has_type
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 Columns = str | list[str]
 
@@ -20,7 +24,7 @@ Columns = str | list[str]
 class Recipe:
     """``required`` and ``optional`` targets, each with its alternatives."""
 
-    title: str
+    title: "StrOrPromise"
     required: dict[str, tuple[Columns, ...]]
     optional: dict[str, tuple[Columns, ...]] = field(default_factory=dict)
     # Words in labels and scores, and what they stand for.
@@ -192,8 +196,8 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
     """
     recipe = RECIPES.get(name)
     if recipe is None:
-        names = {"name": name[:60], "names": ", ".join(RECIPES)}
-        raise MappingError(_("There is no recipe “%(name)s”. Known: %(names)s.") % names)
+        words = {"name": name[:60], "names": ", ".join(RECIPES)}
+        raise MappingError(_("There is no recipe “%(name)s”. Known: %(names)s.") % words)
     columns: dict[str, tuple[str, ...]] = {}
     for target, alternatives in (recipe.required | recipe.optional).items():
         names = next((names for names in alternatives if _has(rows, names)), None)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import ijson
 import pyarrow as pa
@@ -142,7 +142,7 @@ def _csv(path: Path, text: str, encoding: str, notes: list[str]) -> Table:
 def _delimiter(text: str) -> str:
     """The sign that separates the columns of the first lines, a comma where none does."""
     lines = text.split("\n")[: -1 if len(text) >= SAMPLE // 4 and "\n" in text else None]
-    best, most = ",", 1
+    best, most = ",", 1.0
     for delimiter in DELIMITERS:
         try:
             rows = [row for row in csv.reader(lines[:200], delimiter=delimiter) if row][:20]
@@ -375,7 +375,7 @@ def _gzip(path: Path, scratch: Path) -> Table:
     return _open(inner, scratch)
 
 
-def _copy(source: BinaryIO | io.BufferedIOBase, sink: BinaryIO, limit: int = UNPACKED_LIMIT):
+def _copy(source: IO[bytes] | io.BufferedIOBase, sink: IO[bytes], limit: int = UNPACKED_LIMIT):
     left = limit
     while piece := source.read(1 << 20):
         left -= len(piece)

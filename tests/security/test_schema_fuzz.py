@@ -8,7 +8,6 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-import schemathesis
 from django.db import transaction
 from django.urls import resolve, reverse
 from drf_spectacular.generators import SchemaGenerator
@@ -32,6 +31,8 @@ QUIET = settings(
 @pytest.fixture(scope="module")
 def operations():
     """{(path, method): operation} of the document."""
+    import schemathesis  # seconds, which no other file's worker has to wait
+
     document = SchemaGenerator().get_schema(request=None, public=True)
     schema = schemathesis.openapi.from_dict(json.loads(json.dumps(document, default=str)))
     found = [result.ok() for result in schema.get_all_operations()]

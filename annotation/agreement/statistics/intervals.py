@@ -15,7 +15,7 @@ from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient,
 NO_TRIALS = "nothing was counted"
 
 
-def wilson(successes: int, trials: int) -> Coefficient:
+def wilson(successes: float, trials: int) -> Coefficient:
     """Wilson's score interval (1927) for a share; undefined without trials."""
     if not trials:
         return undefined(NO_TRIALS)

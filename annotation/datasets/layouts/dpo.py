@@ -9,7 +9,7 @@ FORMATS = ("jsonl", "parquet")
 TIERED = True
 TIERS = ("easy", "medium", "hard")
 ROWS_ARE = "pairs"
-COLUMNS = {
+COLUMNS: dict[str, str | list] = {
     "prompt": "text",
     "chosen": "text",
     "rejected": "text",

@@ -13,7 +13,7 @@ MEMORIES = "persona/memories.jsonl"
 TYPES = ("specific", "general")
 TIERS = ("easy", "medium", "hard")
 ROWS_ARE = "pairs"
-COLUMNS = {
+COLUMNS: dict[str, str | list] = {
     "user_id": "text",
     "question": "text",
     "chosen": "text",

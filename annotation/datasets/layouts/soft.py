@@ -6,7 +6,7 @@ from annotation.datasets.columns import Columns
 from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import Table
 
-SOFT_COLUMNS = {
+SOFT_COLUMNS: dict[str, str | list] = {
     "item_id": "text",
     "task": "text",
     "kind": "text",
@@ -14,7 +14,7 @@ SOFT_COLUMNS = {
     "labels": SOFT,
     "adjudicated": "text",
 }
-ANNOTATION_COLUMNS = {
+ANNOTATION_COLUMNS: dict[str, str | list] = {
     "item_id": "text",
     "task": "text",
     "kind": "text",

@@ -55,7 +55,7 @@ def judged(study) -> QuerySet[Slot]:
 
 def threads(slots: Iterable[UUID]) -> dict[UUID, list[ItemComment]]:
     """{slot: its comments and answers in order of time}; each has ``is_answer``."""
-    of_slot = defaultdict(list)
+    of_slot: dict[UUID, list[ItemComment]] = defaultdict(list)
     rows = ItemComment.objects.filter(slot__in=list(slots)).annotate(is_answer=Q(_IS_ANSWER))
     for comment in rows.order_by("at", "pk"):
         of_slot[comment.slot_id].append(comment)
