@@ -20,8 +20,18 @@ from annotation.local.secrets import write_private
 from benchmarks.figures import run
 
 NAMES = (
-    *("stats", "claim_contention", "claim_end", "judge_loop", "crowd_loop", "page", "results"),
     *(
+        "stats",
+        "claim_contention",
+        "claim_end",
+        "plans",
+        "judge_loop",
+        "crowd_loop",
+        "page",
+        "results",
+    ),
+    *(
+        "results",
         "history_import",
         "history_events",
         "history_search",

@@ -1,13 +1,21 @@
-"""What statements read, as PostgreSQL counts it: rows that scans look at, and pages.
+"""What the statements of a judgment read, as PostgreSQL counts it: rows of scans, and pages.
 
-Every statement that runs within `reads()` is run under EXPLAIN (ANALYZE, BUFFERS) too.
-tests/benchmarks/test_plans.py compares a judgment's in a small and in a large study.
+`python -m benchmarks plans` runs each of them under EXPLAIN (ANALYZE, BUFFERS) in a small study and
+in one that is ten times as large, for somebody who judged half of it, and fails where what it reads
+grows. tests/benchmarks/test_plans.py does the same.
 """
 
+import argparse
+import concurrent.futures
 import json
+import multiprocessing
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+from benchmarks import stack
+from benchmarks.figures import figure
 
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
@@ -50,6 +58,43 @@ def reads() -> Iterator[list[Read]]:
         yield collected
 
 
+def study_of(items: int):
+    """A new study of which three of four people judged half, and one of the three."""
+    from django.db import connection
+
+    from annotation.accounts.models import User
+    from annotation.studies.models import Study
+    from benchmarks import growth, seed
+
+    made = seed.seed(items, overlap=4, people=4, length=100)
+    study = Study.objects.get(slug=made["slug"])
+    # As in a study that began after its statistics were gathered: nobody has judged anything.
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE judging_slot")
+    people = User.objects.filter(memberships__study=study).order_by("pk")
+    growth.judge(study.pk, [person.pk for person in people][:3], items // 2, analyze=False)
+    return study, people.first()
+
+
+def hot_path(study, person) -> list[Read]:
+    """What the page, a draft and a submit with the next item read."""
+    from django.db import transaction
+
+    from annotation.judging.models import ItemOption
+    from annotation.judging.work import drafts, present, queue, submit
+    from annotation.studies.access import study_for
+
+    slot = queue.claim(study, person)
+    choice = str(ItemOption.objects.filter(item__slots=slot).first().candidate_id)
+    with reads() as read, transaction.atomic():
+        study_for(person, study.slug)
+        queue.claim(study, person)
+        present.show(slot, person)
+        drafts.save(study, slot, person, {"reason": ["Typed."]})
+        submit.submit(study, slot, person, {"choice": choice}, key="k", claim_next=True)
+    return read
+
+
 def scanned(plan: dict) -> float:
     """The rows that the scans below a node of a plan looked at, those they left out too."""
     rows = sum(scanned(child) for child in plan.get("Plans", ()))
@@ -57,3 +102,41 @@ def scanned(plan: dict) -> float:
         looked = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
         rows += looked * plan["Actual Loops"]
     return rows
+
+
+def main(small: int = 200, large: int = 2_000) -> dict[str, dict]:
+    """The rows that all statements read in the large study, against those in the small one.
+
+    AssertionError with the statements that read more in a larger study.
+    """
+    spawn, sides = multiprocessing.get_context("spawn"), []
+    for items in (small, large):
+        with (
+            stack.running() as run,
+            concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn) as pool,
+        ):
+            sides.append(pool.submit(_measure, run.database_url, str(run.data), items).result())
+    pairs = list(zip(*sides, strict=True))
+    for first, second in pairs:
+        print(f"{second.statement[:60]:60}  rows {first.rows:6.0f} {second.rows:6.0f}  "
+              f"pages {first.pages:5} {second.pages:5}")  # fmt: skip
+    grew = [pair for pair in pairs if pair[1].grew_from(pair[0])]
+    assert not grew, f"these read more in a larger study: {grew}"
+    rows = [sum(read.rows for read in side) for side in sides]
+    return figure("plans", rows[1], rows[0], " rows", statements=len(pairs))
+
+
+def _measure(database_url: str, data: str, items: int) -> list[Read]:
+    os.environ |= {"DATABASE_URL": database_url, "ATTUNE_DATA": data}
+    os.environ |= {"DJANGO_SETTINGS_MODULE": "benchmarks.settings", "ATTUNE_ENDPOINTS": "[]"}
+    import django
+
+    django.setup()
+    return hot_path(*study_of(items))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.plans", description=__doc__)
+    for name, default in (("small", 200), ("large", 2_000)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    main(**vars(parser.parse_args()))

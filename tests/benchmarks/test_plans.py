@@ -8,48 +8,18 @@ the same.
 import pytest
 from django.db import connection, transaction
 
-from annotation.accounts.models import User
-from annotation.judging.models import Batch, ItemOption, Judgment, Slot
-from annotation.judging.work import drafts, present, queue, submit
-from annotation.studies.access import study_for
-from annotation.studies.models import Study
-from benchmarks import growth, plans, seed
+from annotation.judging.models import Batch, Judgment, Slot
+from benchmarks import plans
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SMALL, LARGE = 100, 1_000
 
 
-def study_of(items: int) -> tuple[Study, User]:
-    """A study of which three of four people judged half, and one of the three."""
-    made = seed.seed(items, overlap=4, people=4, length=100)
-    study = Study.objects.get(slug=made["slug"])
-    # As in a study that began after its statistics were gathered: nobody has judged anything.
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE judging_slot")
-    people = User.objects.filter(memberships__study=study).order_by("pk")
-    growth.judge(study.pk, [person.pk for person in people][:3], items // 2, analyze=False)
-    return study, people.first()
-
-
-def hot_path(study, person) -> list[plans.Read]:
-    """What the page, a draft and a submit with the next item read."""
-    slot = queue.claim(study, person)
-    choice = str(ItemOption.objects.filter(item__slots=slot).first().candidate_id)
-    with plans.reads() as read, transaction.atomic():
-        study_for(person, study.slug)
-        queue.claim(study, person)
-        present.show(slot, person)
-        drafts.save(study, slot, person, {"reason": ["Typed."]})
-        stored = submit.submit(study, slot, person, {"choice": choice}, key="k", claim_next=True)
-        present.show(stored.next_slot, person)
-    return read
-
-
 def test_what_a_judgment_reads_does_not_grow_with_the_study():
-    small = hot_path(*study_of(SMALL))
+    small = plans.hot_path(*plans.study_of(SMALL))
     with connection.cursor() as cursor:  # the ids of what is made are the same each time
         cursor.execute("TRUNCATE studies_study, accounts_user CASCADE")
-    large = hot_path(*study_of(LARGE))
+    large = plans.hot_path(*plans.study_of(LARGE))
     assert [read.statement for read in large] == [read.statement for read in small]
     assert len(small) > 7
     pairs = zip(small, large, strict=True)
@@ -57,7 +27,7 @@ def test_what_a_judgment_reads_does_not_grow_with_the_study():
 
 
 def test_a_statement_that_reads_a_whole_study_is_noticed():
-    study_of(SMALL)
+    plans.study_of(SMALL)
     with plans.reads() as read, transaction.atomic():
         list(Slot.objects.filter(ordinal=3, study__slug="bench").values_list("pk"))
     assert read[0].rows >= SMALL
@@ -65,7 +35,7 @@ def test_a_statement_that_reads_a_whole_study_is_noticed():
 
 
 def test_made_judgments_agree_with_every_counter():
-    study, _person = study_of(20)
+    study, _person = plans.study_of(20)
     assert Batch.objects.get(study=study).size == 20
     assert Judgment.objects.count() == Slot.objects.filter(status="done").count()
     items = list(study.items.values_list("done", "votes_1", "votes_2"))
