@@ -118,7 +118,8 @@ def _planned(request, study, data) -> spending.Estimate | None:
     """What the choice would take; nothing is asked for. None, with a message, where it cannot."""
     try:
         with transaction.atomic():
-            runs = {row.run_id: row.run for row in _ask(study, data, request.user)}
+            asked = _ask(study, data, request.user)
+            runs = {row.run_id: row.run for row in asked if row.run}
             transaction.set_rollback(True)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
