@@ -78,9 +78,15 @@ attune tiers three-feedback --json >"$folder/tiers.json"
 attune release three-feedback --layout personafeedback --out "$releases/personafeedback"
 attune check_release "$releases/personafeedback"
 
-step "PersonalBench: attributes, their relevance, answers from them"
+step "PersonalBench: conversations, attributes extracted from them"
 attune import_study $seeds/bench
 attune add_member three-bench $curator --role curator
+attune import_data $seeds/bench/conversations.jsonl --study three-bench --recipe conversations
+attune conversations three-bench --language English --take
+people generate three-bench attribute '{"chats": 2}' <"$folder/curator"
+attune make_attributes three-bench
+
+step "PersonalBench: which attributes hold, their relevance, answers from them"
 attune add_member three-bench "${raters[@]:0:3}" --role annotator --consented
 head -3 "$folder/raters" >"$folder/three"
 attune open_batch three-bench --task extraction

@@ -40,6 +40,15 @@ BETTER = {"Start": "Begin", "small": "manageable", "good": "sensible", "keep": "
 WORSE = {"quiet": "usual", "small": "general", "easiest": "average", "pleases": "occupies"}
 
 
+# What a conversation shows, by the words that show it.
+SHOWN = {
+    "without meat": "Cooks without meat.",
+    "two kids": "Lives with two small children.",
+    "correct my Portuguese": "Learns Portuguese in the evening.",
+    "Three lines are enough": "Prefers short answers.",
+}
+
+
 def number_of(text: str, among: int) -> int:
     """A number below ``among`` that follows from ``text``."""
     return zlib.crc32(text.encode()) % among
@@ -62,6 +71,8 @@ def structured(schema: dict, prompt: str, number: int) -> dict:
     if names == {"features"}:
         habit = HABITS[number_of(prompt, len(HABITS))]
         return {"features": [{"text": f"The person {habit}.", "evidence": [1]}]}
+    if names == {"attributes"}:
+        return {"attributes": extracted(prompt)}
     if "scenario" in names:
         place = re.search(r"Situations to choose one from:\n- (.+)", prompt).group(1)
         topic = ("the long weekend", "a rainy evening", "the next month")[number % 3]
@@ -73,6 +84,21 @@ def structured(schema: dict, prompt: str, number: int) -> dict:
         return {"leaked": [], "rewrite": False, "question": prompt.rpartition("\n")[2]}
     # Judgments of questions: everything holds.
     return {name: True if value[name] is False else "It does." for name in names}
+
+
+def extracted(prompt: str) -> list[dict]:
+    """The statements of SHOWN that the numbered turns of ``prompt`` show, with their evidence."""
+    turns = re.findall(r"^\[(\d+)\] user: (.+)$", prompt, re.M)
+    return [
+        {
+            "text": statement,
+            "confidence": 0.6 + number_of(statement, 4) / 10,
+            "evidence": [{"turn": int(turn), "quote": words}],
+        }
+        for turn, text in turns
+        for words, statement in SHOWN.items()
+        if words in text
+    ]
 
 
 def persona(number: int) -> dict:

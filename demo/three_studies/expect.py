@@ -26,6 +26,8 @@ def main(releases: Path, folder: Path) -> None:
     }
     if not all(counts.values()):
         sys.exit(f"a stage is empty: {counts}")
+    if counts["attributes"] != 12:
+        sys.exit(f"four attributes of three people were shown: {counts}")
     stages = json.loads((folder / "gap.json").read_text())["stages"]
     if not stages:
         sys.exit("the gap report is empty")
