@@ -13,7 +13,7 @@ from annotation.agreement import rankings, reading
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.votes.table import VotesError, votes_from_columns
 from annotation.judging.kinds import codes, config_of_task, kind_of
-from annotation.judging.models import Judgment, Score
+from annotation.judging.models import Judgment
 from annotation.studies.models import Study
 
 # What is computed for each kind, of which labels; a change is a new version.
@@ -89,8 +89,9 @@ def report(study, definition) -> dict:
 
 def scored(study, definition) -> list[str]:
     """The criteria of a feedback task on which there are scores, in its order."""
-    scores = Score.objects.filter(feedback__in=judgments(study, definition))
-    names = set(scores.values_list("criterion", flat=True).distinct())
+    # By joins: PostgreSQL can walk all scores for each judgment of a subquery it takes for empty.
+    rows = judgments(study, definition).values_list("feedback__scores__criterion", flat=True)
+    names = set(rows.distinct())
     return [name for name in config_of_task(definition)["criteria"] if name in names]
 
 
@@ -160,11 +161,12 @@ def _labels(study, definition):
 
 
 def _scores(study, definition, criterion: str):
-    scores = Score.objects.filter(feedback__in=judgments(study, definition), criterion=criterion)
-    number = Cast(F("option__number"), TextField())
-    answer = Concat(F("option__item__external_id"), Value("/"), number, output_field=TextField())
+    scores = judgments(study, definition).filter(feedback__scores__criterion=criterion)
+    number = Cast(F("feedback__scores__option__number"), TextField())
+    item = F("feedback__scores__option__item__external_id")
+    answer = Concat(item, Value("/"), number, output_field=TextField())
     return (
         scores.annotate(answer=answer)
-        .order_by("answer", "pk")
-        .values_list("answer", "feedback__annotator_id", "feedback__annotator__worker", "score")
+        .order_by("answer", "feedback__scores__pk")
+        .values_list("answer", "annotator_id", "annotator__worker", "feedback__scores__score")
     )

@@ -18,8 +18,8 @@ from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
 from annotation.judging.batches.open import add_items
+from annotation.judging.imports import judgments, votes_file
 from annotation.judging.imports import rows as bundle_rows
-from annotation.judging.imports import votes_file
 from annotation.judging.imports.bundles import check_slug
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import kind_of
@@ -213,6 +213,7 @@ class _Import:
         for name, number in elsewhere.items():
             words = f"{number:,} judgments are on items that the study does not have"
             self.faults.add(name, None, words)
+        transaction.on_commit(judgments.analyze, robust=True)
         return storing.counts() | {"scores": storing.scores}
 
     def _fault(self, place: release_rows.Place, reason: str) -> None:

@@ -7,13 +7,14 @@ from datetime import datetime
 from functools import partial
 from itertools import groupby
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.imports import shape
 from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Vote
+from annotation.judging.imports import judgments
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import KINDS
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
@@ -80,6 +81,7 @@ def store(
     for names in _items_of_votes():
         check(0)
         votes.store(names)
+    transaction.on_commit(judgments.analyze, robust=True)
     counts = votes.storing.counts()
     return {"votes": counts["votes"], "scores": votes.scores, "workers": counts["workers"]}
 

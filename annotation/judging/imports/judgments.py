@@ -201,7 +201,14 @@ class Storing:
 
 def analyze() -> None:
     """Update the statistics of the tables that many judgments were added to."""
-    sql.analyze(Slot, Judgment, *(kind.MODEL for kind in KINDS.values()), Desk, User)
+    tables = [kind.MODEL for kind in KINDS.values()]
+    parts = [
+        relation.related_model
+        for table in tables
+        for relation in table._meta.related_objects
+        if relation.model is table and relation.one_to_many
+    ]
+    sql.analyze(Slot, Judgment, *tables, *parts, Desk, User)
 
 
 def _common(row: Imported, target: Target) -> dict:
