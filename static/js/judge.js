@@ -212,9 +212,12 @@
     document.getElementById("tour").close();
   });
 
+  // The next item can come before the server has noted the tour of this one.
+  const toured = new Set();
   document.getElementById("tour").addEventListener("close", () => {
     if (!form() || !form().hasAttribute("data-tour")) return;
     form().removeAttribute("data-tour");
+    toured.add(form().dataset.task);
     // Where this fails, the tour opens once more another day.
     Attune.post(words.tourUrl + "?task=" + form().dataset.task, new URLSearchParams()).catch(() => {});
     document.getElementById("question").focus({ preventScroll: true });
@@ -334,7 +337,7 @@
     count();
     if (form().elements.reason && form().elements.reason.value) form().classList.add("reasoned");
     document.dispatchEvent(new CustomEvent("attune:shown"));
-    if (form().hasAttribute("data-tour")) act.tour();
+    if (form().hasAttribute("data-tour") && !toured.has(form().dataset.task)) act.tour();
   }
 
   ["pointermove", "pointerdown", "keydown", "wheel", "touchstart", "focusin"].forEach((name) =>

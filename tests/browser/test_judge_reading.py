@@ -285,6 +285,29 @@ def test_the_tour_comes_once_a_person_and_task_and_can_be_had_again(page, desk, 
     expect(tour.get_by_role("heading", name="What you do here")).to_be_visible()
 
 
+def test_the_tour_stays_away_though_the_next_item_comes_before_its_end_is_stored(page, desk):
+    desk(page)
+    Desk.objects.update(toured=[])
+    asked = []
+
+    def hold_its_end(route):
+        asked.append(route.request.method)
+        if route.request.method == "GET":
+            route.continue_()
+
+    page.route("**/tour/**", hold_its_end)
+    page.reload()
+    tour = page.get_by_role("dialog", name="How to judge")
+    for name in ("Next", "Next", "Start judging"):
+        tour.get_by_role("button", name=name).click()
+    for _item in range(2):
+        slot = page.locator("input[name=slot]").input_value()
+        page.keyboard.press("1")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(f"input[value='{slot}']")).to_have_count(0)
+    assert asked == ["GET", "POST"]
+
+
 def test_the_tour_shows_a_training_item_where_there_is_one(page, desk, tea):
     desk(page)
     task = TaskDefinition.objects.get()
