@@ -95,9 +95,9 @@ def test_sessions_are_decided_on_one_after_another_by_single_keys(page, let_in, 
     let_in(page, ann)
     page.goto("/history/")
     page.get_by_role("button", name="Decide one by one").click()
+    page.wait_for_url("**/history/sessions/**")
     for key, state in (("k", "kept"), ("d", "dropped")):
         here = page.url
-        page.get_by_role("heading", level=1).wait_for()
         page.keyboard.press(key)
         page.wait_for_url(lambda url, here=here: url != here)
         assert Session.objects.filter(owner=ann, state=state).count() == 1
