@@ -114,7 +114,7 @@ def under_load(site: stack.Stack, people: list[dict]) -> tuple[Load, float, floa
     browsers = [Browser(site.port, person) for person in people]
     for browser in browsers:
         browser.login()
-    threads = [threading.Thread(target=_judge, args=(one, load, end)) for one in browsers]
+    threads = [threading.Thread(target=_judge, args=(browser, load, end)) for browser in browsers]
     for thread in threads:
         thread.start()
     try:

@@ -77,7 +77,7 @@ def third_person(text: str, question: str, name: str = "") -> bool:
 
 def other_language(text: str, question: str) -> bool:
     """Whether the main script of ``text`` is another than the question's; short texts never."""
-    written, asked = (languages.script(one, FEWEST_LETTERS) for one in (text, question))
+    written, asked = (languages.script(words, FEWEST_LETTERS) for words in (text, question))
     return bool(written and asked) and written != asked
 
 

@@ -627,15 +627,15 @@ class PersonalBench(Layout):
         for table, (column, answer) in self.ANSWERS.items():
             for place, row in self.read(table, None):
                 item = self._item_id(row)
-                for given in json_of(row, column) if row.get(column) else ():
-                    if not isinstance(given, dict):
+                for entry in json_of(row, column) if row.get(column) else ():
+                    if not isinstance(entry, dict):
                         self.fault(place, f"“{column}” is no list of objects")
                         break
-                    judgment = {"item_id": item, "detail": given.get("cause")}
-                    judgment |= {name: given.get(name) for name in ("worker", "reason")}
-                    judgment |= times.get((item, given.get("worker")), {})
+                    judgment = {"item_id": item, "detail": entry.get("cause")}
+                    judgment |= {name: entry.get(name) for name in ("worker", "reason")}
+                    judgment |= times.get((item, entry.get("worker")), {})
                     # The generic answer is the item's first, as ratings count.
-                    yield place, judgment | {"answer": _label(given.get(answer))}
+                    yield place, judgment | {"answer": _label(entry.get(answer))}
 
 
 def _label(value) -> object:

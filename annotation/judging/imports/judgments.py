@@ -69,11 +69,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Imported:
-    """What one worker said of one item.
+    """The judgment of one worker on one item.
 
     ``place`` names the row where it is faulty; ``answers`` are the ids of the item's answers in the
     order of the row; ``body(target)`` is the API's body of the item's kind, or raises DomainError;
-    ``words`` is what was said, by which the judgment's digest is made; ``shown`` are the ids of the
+    ``words`` is its text in the file, of which its digest is made; ``shown`` are the ids of the
     answers as the worker saw them, if that is known; ``marked`` has ``flags``, ``chips`` and
     ``marks`` as in an API body, but with ids of answers as in files; ``off(target)`` names settings
     that did not apply to this answer.
@@ -213,10 +213,10 @@ def analyze() -> None:
 
 def _common(row: Imported, target: Target) -> dict:
     """The columns that judgments of every kind have."""
-    said = {"reason": row.reason, "flags": [], "chips": [], "marks": []}
+    columns = {"reason": row.reason, "flags": [], "chips": [], "marks": []}
     if any(row.marked.values()):
-        said = common_columns({"reason": row.reason, **_marked(row.marked, target)}, target)
-    return said | {
+        columns = common_columns({"reason": row.reason, **_marked(row.marked, target)}, target)
+    return columns | {
         "key": row.key,
         "digest": _sha256(json.dumps([row.item, row.worker, row.words])),
         "shown": list(target.order(row.shown)) if row.shown else [],
@@ -277,7 +277,7 @@ def _eased(config: dict) -> dict:
 
 
 def _labels_there(targets: Iterable[Target], people: Iterable[int]) -> dict[tuple, Any]:
-    """{(item, worker): label} of what these people have said of these items already.
+    """{(item, worker): label} of what these people judged of these items before.
 
     The voided ones too: who was taken out of an item is never given it again.
     """
