@@ -307,7 +307,8 @@ def _backends(run: stack.Stack) -> list[psutil.Process]:
     return [
         process
         for process in run.children("postgres")
-        if process.cmdline()[0].startswith("postgres: attune")
+        # One that is just ending has no command line any more.
+        if " ".join(process.cmdline()).startswith("postgres: attune")
     ]
 
 
