@@ -38,6 +38,10 @@ class GenerationBody(serializers.Serializer):
     )
 
 
+class RunBody(serializers.Serializer):
+    do = serializers.ChoiceField(choices=["cancel", "resume"])
+
+
 class DecisionBody(serializers.Serializer):
     kind = serializers.ChoiceField(choices=STEP_NAMES)
     ids = serializers.ListField(
@@ -77,6 +81,17 @@ class OneRun(StudyView):
         """One run: calls, tokens, cost and seconds as ``planned`` and as they came (``actual``)."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_run(get_object_or_404(Run, study=study, pk=run)))
+
+    @extend_schema(request=RunBody, responses=OpenApiTypes.OBJECT, operation_id="change_run")
+    def post(self, request, slug, run):
+        """Cancel what is not written yet, or ask again for what was cancelled or failed."""
+        study = study_for(request.user, slug, MANAGERS)
+        row = get_object_or_404(Run, study=study, pk=run)
+        body = RunBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        change = {"cancel": proposals.cancel, "resume": proposals.resume}
+        change[body.validated_data["do"]](row, by=request.user)
+        return Response(_run(row))
 
 
 class RetrievalBody(serializers.ModelSerializer):

@@ -3,10 +3,12 @@
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
 from rest_framework.response import Response
 
 from annotation.api.base import StudyView
-from annotation.candidates import attributes
+from annotation.api.serializers import Share
+from annotation.candidates import attributes, verifier
 from annotation.personas import conversations
 from annotation.studies.access import MANAGERS, study_for
 
@@ -22,8 +24,17 @@ class FiltersBody(serializers.Serializer):
 
 
 class ThresholdsBody(serializers.Serializer):
-    confidence = serializers.FloatField(default=attributes.CONFIDENCE, min_value=0, max_value=1)
-    similarity = serializers.FloatField(default=attributes.SIMILARITY, min_value=0.3, max_value=1)
+    confidence = Share(default=attributes.CONFIDENCE)
+    similarity = Share(default=attributes.SIMILARITY, min_value=0.3)
+
+
+class VerifierBody(serializers.Serializer):
+    model = serializers.FileField(help_text="The .npz file that `train verifier` wrote.")
+    flagged = serializers.ChoiceField(
+        choices=verifier.FLAGGED,
+        default=verifier.DROP,
+        help_text="What becomes of statements that it finds problematic.",
+    )
 
 
 class ConversationsOfStudy(StudyView):
@@ -65,6 +76,30 @@ class AttributesMade(StudyView):
         """Make attributes of the extracted statements; what people judge already stays."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(attributes.make(study, _thresholds(request.data), by=request.user))
+
+
+class AttributesVerified(StudyView):
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="unverified")
+    def get(self, request, slug):
+        """How many extracted statements nothing verified yet."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response({"statements": verifier.unverified(study).count()})
+
+    @extend_schema(
+        request={"multipart/form-data": VerifierBody},
+        responses=OpenApiTypes.OBJECT,
+        operation_id="verify_attributes",
+    )
+    def post(self, request, slug):
+        """Let a trained verifier decide on the extracted statements that nothing verified yet."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = VerifierBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        model, card = verifier.uploaded(body.validated_data["model"])
+        refine = body.validated_data["flagged"] == verifier.REFINE
+        return Response(verifier.verify(study, model, card, refine=refine, by=request.user))
 
 
 def _filters(data) -> conversations.Filters:

@@ -65,6 +65,7 @@ def _persona(persona) -> dict:
         "profile": version.profile,
         "version": version.version,
         "dropped": persona.dropped_because or None,
+        "split": persona.split or None,
     }
 
 

@@ -1,3 +1,5 @@
+import math
+
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -6,6 +8,20 @@ from annotation.judging.kinds.body import whole
 from annotation.studies.models import Study
 
 KIND_NAMES = list(KINDS)
+
+
+class Share(serializers.FloatField):
+    """A number from 0 to 1. NaN is refused: it would pass every bound."""
+
+    def __init__(self, **options):
+        super().__init__(**{"min_value": 0, "max_value": 1} | options)
+
+    def to_internal_value(self, data) -> float:
+        """Return ``data`` as a number."""
+        value = super().to_internal_value(data)
+        if math.isnan(value):
+            self.fail("invalid")
+        return value
 
 
 class StudySerializer(serializers.ModelSerializer):

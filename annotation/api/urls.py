@@ -3,6 +3,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from annotation.api import (
+    curation,
     evaluations,
     generation,
     histories,
@@ -81,6 +82,32 @@ urlpatterns = [
         personalbench.AttributesMade.as_view(),
         name="api-attributes-make",
     ),
+    path(
+        "v1/studies/<slug:slug>/attributes/verify/",
+        personalbench.AttributesVerified.as_view(),
+        name="api-attributes-verify",
+    ),
+    path(
+        "v1/studies/<slug:slug>/personas/reviews/",
+        curation.PersonaReviews.as_view(),
+        name="api-persona-reviews",
+    ),
+    path(
+        "v1/studies/<slug:slug>/personas/board/",
+        curation.PersonaBoard.as_view(),
+        name="api-persona-board",
+    ),
+    path(
+        "v1/studies/<slug:slug>/personas/board/pairs/",
+        curation.PersonaPairs.as_view(),
+        name="api-persona-pairs",
+    ),
+    path(
+        "v1/studies/<slug:slug>/personas/split/",
+        curation.PersonaSplit.as_view(),
+        name="api-persona-split",
+    ),
+    path("v1/studies/<slug:slug>/checks/", curation.ChecksOfStudy.as_view(), name="api-checks"),
     path(
         "v1/studies/<slug:slug>/retrieval/",
         generation.StudyRetrieval.as_view(),

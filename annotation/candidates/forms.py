@@ -6,11 +6,11 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.candidates import endpoints
+from annotation.candidates import endpoints, verifier
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules
 from annotation.candidates.steps.personas import MOST_PERSONAS
-from annotation.core import learned
+from annotation.core.errors import DomainError
 
 TEXTS_LIMIT = 5_000_000
 # The fields of each step; others are left out of its form.
@@ -216,16 +216,13 @@ class VerifierForm(forms.Form):
     flagged = forms.ChoiceField(
         label=gettext_lazy("What it finds problematic"),
         choices=[
-            ("drop", gettext_lazy("is left out")),
-            ("refine", gettext_lazy("is left for a model to verify and refine")),
+            (verifier.DROP, gettext_lazy("is left out")),
+            (verifier.REFINE, gettext_lazy("is left for a model to verify and refine")),
         ],
     )
 
     def clean_model(self):
-        file = self.cleaned_data["model"]
-        if file.size > learned.FILE_LIMIT:
-            raise forms.ValidationError(_("The file is too large for a model."))
         try:
-            return learned.read(file, file.name, "verifier")
-        except learned.ModelError as refusal:
+            return verifier.uploaded(self.cleaned_data["model"])
+        except DomainError as refusal:
             raise forms.ValidationError(refusal.sentence) from refusal

@@ -1,7 +1,11 @@
 """Verify extracted statements with a model that was trained on people's judgments of attributes."""
 
+from typing import IO, cast
+
 import numpy as np
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.candidates.models import Extraction
@@ -12,6 +16,21 @@ from annotation.core.rows import chunks
 
 CHUNK = 2_000
 Verdict = Extraction.Verdict
+# What becomes of statements that the verifier finds problematic.
+DROP, REFINE = FLAGGED = ("drop", "refine")
+
+
+def uploaded(file: UploadedFile) -> tuple[learned.Linear, dict]:
+    """The verifier in ``file`` and its card. DomainError where it is too large or holds none."""
+    if (file.size or 0) > learned.FILE_LIMIT:
+        raise DomainError(_("The file is too large for a model."), code="size")
+    return learned.read(cast(IO[bytes], file), str(file.name), "verifier")
+
+
+def unverified(study) -> QuerySet[Extraction]:
+    """The statements of ``study`` on which nothing decided yet."""
+    rows = Extraction.objects.filter(proposal__study=study, persona__dropped_at=None, verdict="")
+    return rows.exclude(proposal__review="rejected")
 
 
 @transaction.atomic
@@ -25,8 +44,7 @@ def verify(study, model: learned.Linear, card: dict, *, refine: bool = False, by
     threshold = card.get("threshold")
     if model.weights.shape != (DIMENSIONS + 2,) or not isinstance(threshold, int | float):
         raise DomainError(_("This verifier takes other features than statements have."))
-    rows = Extraction.objects.filter(proposal__study=study, persona__dropped_at=None, verdict="")
-    rows = rows.exclude(proposal__review="rejected").select_for_update(of=("self",)).order_by("pk")
+    rows = unverified(study).select_for_update(of=("self",)).order_by("pk")
     counts = {"statements": 0, "supported": 0, "flagged": 0}
     rows = rows.only("text", "confidence", "embedding")
     for some in chunks(rows.iterator(chunk_size=CHUNK), CHUNK):

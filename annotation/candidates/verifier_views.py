@@ -7,7 +7,6 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.candidates import verifier
 from annotation.candidates.forms import VerifierForm
-from annotation.candidates.models import Extraction
 from annotation.core.errors import DomainError
 from annotation.studies.access import MANAGERS, study_for
 
@@ -18,7 +17,7 @@ def verify(request, slug):
     study = study_for(request.user, slug, MANAGERS)
     form = VerifierForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if form.is_bound and form.is_valid():
-        refine = form.cleaned_data["flagged"] == "refine"
+        refine = form.cleaned_data["flagged"] == verifier.REFINE
         try:
             counts = verifier.verify(
                 study, *form.cleaned_data["model"], refine=refine, by=request.user
@@ -29,7 +28,6 @@ def verify(request, slug):
             words = _("%(supported)d of %(statements)d statements pass, %(flagged)d do not.")
             messages.success(request, words % counts)
             return redirect("step", slug, "verify") if refine else redirect("clusters", slug)
-    waiting = Extraction.objects.filter(proposal__study=study, verdict="").count()
-    context = {"study": study, "form": form, "waiting": waiting}
+    context = {"study": study, "form": form, "waiting": verifier.unverified(study).count()}
     status = 400 if form.errors else 200
     return render(request, "candidates/verifier.html", context, status=status)

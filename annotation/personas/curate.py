@@ -1,5 +1,7 @@
 """What curators do with personas: write, drop and restore them, and collect their memories."""
 
+from collections import Counter
+
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -86,6 +88,12 @@ def drop(persona: Persona, reason: str, *, by=None) -> None:
     )
     if dropped:
         audit.record(by, "persona.drop", persona, reason=reason)
+
+
+def dropped(study) -> dict[str, int]:
+    """How many personas of ``study`` were dropped for each of ``REASONS``."""
+    rows = study.personas.exclude(dropped_at=None).values_list("dropped_because", flat=True)
+    return dict.fromkeys(REASONS, 0) | Counter(rows)
 
 
 @transaction.atomic

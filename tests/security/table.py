@@ -935,9 +935,45 @@ TABLE = {
         data=lambda w: {"step": "persona", "options": {"count": 1}, "dry_run": True},
         inert={"POST"},
     ),
-    "api-run": api(MANAGERS, **_thing(run="run.pk"), GET=200, HEAD=200),
+    "api-run": api(
+        MANAGERS,
+        **_thing(run="run.pk"),
+        GET=200,
+        HEAD=200,
+        POST=200,
+        data=lambda w: {"do": "cancel"},
+    ),
     "api-conversations": api(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
     "api-attributes-make": api(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    # A model's file is a form's, not JSON.
+    "api-attributes-verify": api(MANAGERS, GET=200, HEAD=200, POST=415, inert={"POST"}),
+    "api-persona-reviews": api(
+        MANAGERS,
+        GET=200,
+        HEAD=200,
+        POST=200,
+        data=lambda w: {"ids": [_external(w, "persona")], "reason": "stereotyped"},
+    ),
+    "api-persona-board": api(MANAGERS, GET=200, HEAD=200),
+    # There is one persona: no pair to decide on, and no decision to take back.
+    "api-persona-pairs": api(
+        MANAGERS,
+        POST=400,
+        DELETE=400,
+        data=lambda w: {"personas": [_external(w, "persona")] * 2, "drop": None},
+        inert={"POST", "DELETE"},
+    ),
+    "api-persona-split": api(
+        MANAGERS, GET=200, HEAD=200, POST=200, data=lambda w: {"benchmark": 1}
+    ),
+    "api-checks": api(
+        MANAGERS,
+        GET=200,
+        HEAD=200,
+        PUT=200,
+        data=lambda w: {"retest_number": 3},
+        changes={"PUT"},
+    ),
     "api-review": api(
         MANAGERS,
         GET=200,

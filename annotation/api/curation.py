@@ -1,0 +1,237 @@
+"""Curation over HTTP: rounds 1 and 2 of personas, their split, and how annotators are checked."""
+
+from django.db import transaction
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotation.api.base import StudyView
+from annotation.api.serializers import Share
+from annotation.candidates import review
+from annotation.core.errors import DomainError
+from annotation.judging.curator import checks
+from annotation.judging.models import Checks
+from annotation.judging.work.hidden_checks import Rates
+from annotation.personas import board, curate, splitting
+from annotation.personas.balance import Tally
+from annotation.personas.models import Persona
+from annotation.studies.access import MANAGERS, study_for
+
+MOST = 1000
+PAIRS, VALUES = 100, 50
+SIDES = (*Persona.Split.values, "")
+
+
+class PersonaId(serializers.CharField):
+    def __init__(self, **options):
+        super().__init__(max_length=100, **options)
+
+
+class PersonaReviewBody(serializers.Serializer):
+    ids = serializers.ListField(child=PersonaId(), min_length=1, max_length=MOST)
+    reason = serializers.ChoiceField(
+        choices=list(curate.REASONS),
+        allow_null=True,
+        help_text="Why they are dropped; null takes them back into the study.",
+    )
+
+
+class BoardBody(serializers.Serializer):
+    similar = Share(required=False, help_text="The cosine from which pairs are shown.")
+
+
+class PairBody(serializers.Serializer):
+    personas = serializers.ListField(child=PersonaId(), min_length=2, max_length=2)
+    drop = PersonaId(allow_null=True, help_text="One of the two; null keeps both.")
+
+
+class SplitBody(serializers.Serializer):
+    benchmark = serializers.IntegerField(min_value=1, max_value=1_000_000)
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=1)
+
+
+class ChecksBody(serializers.ModelSerializer):
+    """How often a study trains and checks; shares from 0 to 1, 0 is never."""
+
+    pass_mark = Share(default=0)
+    gold_every = serializers.IntegerField(min_value=0, max_value=10_000, default=0)
+    repeat_every = serializers.IntegerField(min_value=0, max_value=10_000, default=0)
+    retest_number = serializers.IntegerField(
+        min_value=0, max_value=1_000, default=0, help_text="Own items that each owner judges again."
+    )
+    retest_share = Share(default=0, help_text="The same as a share; a number goes before.")
+    retest_days = serializers.IntegerField(min_value=0, max_value=365, default=7)
+
+    class Meta:
+        model = Checks
+        fields = (
+            *("pass_mark", "gold_every", "repeat_every"),
+            *("retest_number", "retest_share", "retest_days"),
+        )
+
+
+class PersonaReviews(StudyView):
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="persona_reviews")
+    def get(self, request, slug):
+        """The reasons of both rounds, and how many personas were dropped for each."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response({"kept": len(board.versions(study)), "dropped": curate.dropped(study)})
+
+    @extend_schema(
+        request=PersonaReviewBody, responses=OpenApiTypes.OBJECT, operation_id="review_personas"
+    )
+    def post(self, request, slug):
+        """Drop personas for a reason of round 1 or 2, or take them back: all of them or none."""
+        study = study_for(request.user, slug, MANAGERS)
+        wanted = _read(PersonaReviewBody, request.data)
+        with transaction.atomic():
+            people = _personas(study, wanted["ids"])
+            for person in people:
+                if wanted["reason"] is None:
+                    curate.restore(person, by=request.user)
+                else:
+                    curate.drop(person, wanted["reason"], by=request.user)
+        return Response({"reviewed": len(people)})
+
+
+class PersonaBoard(StudyView):
+    parameters = ("similar",)
+
+    @extend_schema(
+        parameters=[BoardBody], responses=OpenApiTypes.OBJECT, operation_id="persona_board"
+    )
+    def get(self, request, slug):
+        """Of whom the personas consist, and the pairs that are alike and wait for a decision."""
+        study = study_for(request.user, slug, MANAGERS)
+        wanted = _read(BoardBody, request.query_params)
+        similar = wanted.get("similar", review.similarity_of(None, study))
+        people = board.versions(study)
+        pairs = board.undecided(study, people, min(similar, board.THRESHOLDS[0]))
+        shown = [_pair(pair) for pair in pairs if pair.similarity >= similar]
+        funnel = review.persona_funnel(study)
+        return Response(
+            {
+                "personas": len(people),
+                "funnel": [{"step": str(words), "count": count} for words, count in funnel],
+                "dimensions": [_dimension(values) for values in board.tallies(people)],
+                "similar": similar,
+                "pairs": shown[:PAIRS],
+                "pairs_in_all": len(shown),
+                "thresholds": [{"similar": at, "pairs": n} for at, n in board.preview(pairs)],
+            }
+        )
+
+
+class PersonaPairs(StudyView):
+    @extend_schema(request=PairBody, responses=OpenApiTypes.OBJECT, operation_id="decide_pair")
+    def post(self, request, slug):
+        """Keep both personas of a pair, or drop one of them; a pair is decided once."""
+        study = study_for(request.user, slug, MANAGERS)
+        wanted = _read(PairBody, request.data)
+        with transaction.atomic():
+            first, second = _two(study, wanted["personas"])
+            choices = {None: board.BOTH, first.external_id: board.FIRST}
+            choice = choices.get(wanted["drop"], board.SECOND)
+            if choice == board.SECOND and wanted["drop"] != second.external_id:
+                raise DomainError("Only one of the two can be dropped.", code="choice")
+            decision = board.decide(study, first.pk, second.pk, choice, by=request.user)
+        return Response(_decision(decision), status=201)
+
+    @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="undo_pair")
+    def delete(self, request, slug):
+        """Take your last decision back, and a drop with it."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(_decision(board.undo(study, by=request.user)))
+
+
+class PersonaSplit(StudyView):
+    parameters = ("benchmark", "seed")
+
+    @extend_schema(
+        parameters=[SplitBody], responses=OpenApiTypes.OBJECT, operation_id="preview_split"
+    )
+    def get(self, request, slug):
+        """How many personas are on each side; with ``benchmark`` who would be, by dimension."""
+        study = study_for(request.user, slug, MANAGERS)
+        people = study.personas.filter(dropped_at=None)
+        sides = {side or "none": people.filter(split=side).count() for side in SIDES}
+        if not request.query_params:
+            return Response({"sides": sides})
+        proposal = splitting.propose(study, **_read(SplitBody, request.query_params))
+        return Response({"sides": sides, "proposal": _proposal(proposal)})
+
+    @extend_schema(request=SplitBody, responses=OpenApiTypes.OBJECT, operation_id="split_personas")
+    def post(self, request, slug):
+        """Divide the personas as the same call with GET proposes. Sides are for good."""
+        study = study_for(request.user, slug, MANAGERS)
+        wanted = _read(SplitBody, request.data)
+        return Response({"sides": splitting.make(study, **wanted, by=request.user)})
+
+
+class ChecksOfStudy(StudyView):
+    @extend_schema(responses=ChecksBody, operation_id="checks")
+    def get(self, request, slug):
+        """How often the study trains, checks, and lets owners judge their own items again."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(ChecksBody(Checks.objects.filter(study=study).first() or Checks()).data)
+
+    @extend_schema(request=ChecksBody, responses=ChecksBody, operation_id="checks_save")
+    def put(self, request, slug):
+        """Set it; hidden checks get new places for everybody."""
+        study = study_for(request.user, slug, MANAGERS)
+        rates = Rates(**_read(ChecksBody, request.data))
+        return Response(ChecksBody(checks.set_rates(study, rates, by=request.user)).data)
+
+
+def _read(body: type[serializers.BaseSerializer], data) -> dict:
+    read = body(data=data)
+    read.is_valid(raise_exception=True)
+    return dict(read.validated_data)
+
+
+def _personas(study, ids: list[str]) -> list[Persona]:
+    """The personas of these ids, in their order; DomainError names one that is missing."""
+    people = {person.external_id: person for person in study.personas.filter(external_id__in=ids)}
+    if missing := [key for key in ids if key not in people]:
+        raise DomainError(f"There is no persona “{missing[0]}” in the study.", code="persona")
+    return [people[key] for key in dict.fromkeys(ids)]
+
+
+def _two(study, ids: list[str]) -> list[Persona]:
+    """The personas of a pair in the order in which decisions are stored."""
+    people = _personas(study, ids)
+    if len(people) < 2:
+        raise DomainError("A pair is two personas of the study.", code="pair")
+    return sorted(people, key=lambda person: person.pk)
+
+
+def _dimension(values: Tally) -> dict:
+    rows = [
+        {"value": value, "personas": count, "over_represented": value in values.over}
+        for value, count in values.rows[:VALUES]
+    ]
+    return {"name": values.dimension.name, "values": rows, "distinct": len(values.rows)}
+
+
+def _pair(pair: board.Pair) -> dict:
+    ids = [version.persona.external_id for version in pair.sides]
+    return {"personas": ids, "similarity": round(pair.similarity, 4)}
+
+
+def _decision(decision) -> dict:
+    dropped = decision.dropped and decision.dropped.external_id
+    return {"personas": [str(decision.first), str(decision.second)], "dropped": dropped}
+
+
+def _proposal(proposal: splitting.Proposal) -> dict:
+    sides = {"benchmark": proposal.benchmark, "training": proposal.training}
+    ids = {
+        side: [version.persona.external_id for version in people] for side, people in sides.items()
+    }
+    names = ("value", "benchmark", "training")
+    dimensions = {
+        dimension.name: [dict(zip(names, row, strict=True)) for row in rows[:VALUES]]
+        for dimension, rows in proposal.by_dimension()
+    }
+    return ids | {"dimensions": dimensions}
