@@ -19,8 +19,7 @@ from annotation.agreement.figures.wording import translated
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.task_votes import CAP
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
-from annotation.core import downloads
-from annotation.core.errors import DomainError
+from annotation.core import downloads, refusals
 from annotation.core.heartbeat import worker_alive
 from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import codes, kind_of
@@ -129,11 +128,8 @@ def top_up(request, slug, task):
     """Ask more people about every borderline item of the task."""
     study = study_for(request.user, slug, MANAGERS)
     _definition(study, task)
-    try:
+    with refusals.as_message(request):
         n = reserve.top_up(study, task, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         words = ngettext(
             "More people are asked about %(n)d item.", "More people are asked about %(n)d items.", n
         )
@@ -146,11 +142,8 @@ def stop_early(request, slug, task):
     """Choose whether items that can no longer reach a tier get no more votes."""
     study = study_for(request.user, slug, MANAGERS)
     _definition(study, task)
-    try:
+    with refusals.as_message(request):
         early_stop.choose(study, task, request.POST.get("below", ""), by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         messages.success(request, _("Saved."))
     return redirect("results", slug, task)
 
@@ -230,11 +223,8 @@ def audit(request, slug):
 def open_audit(request, slug):
     """Draw the pairs that the audit still wants and open them."""
     study = study_for(request.user, slug, MANAGERS)
-    try:
+    with refusals.as_message(request):
         drawn = easy_audit.open_audit(study, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         words = ngettext("%(n)d pair is drawn and open.", "%(n)d pairs are drawn and open.", drawn)
         messages.success(request, words % {"n": drawn})
     return redirect("audit", slug)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.candidates import review
-from annotation.core import charts, downloads
+from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.personas import board as personas
 from annotation.personas.balance import DIMENSIONS, Tally, tally
@@ -88,7 +88,7 @@ def figure(request, slug, name, ending):
 def decide(request, slug):
     """Keep both personas of a pair or drop one of them; or take the last decision back."""
     study = study_for(request.user, slug, MANAGERS)
-    try:
+    with refusals.as_message(request):
         if request.POST.get("do") == "undo":
             personas.undo(study, by=request.user)
             messages.success(request, _("The last decision is taken back."))
@@ -99,7 +99,5 @@ def decide(request, slug):
             decision = personas.decide(study, **form.cleaned_data, by=request.user)
             words = _("%(name)s is dropped.") if decision.dropped else _("Both stay.")
             messages.success(request, words % {"name": decision.dropped})
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
     similar = review.similarity_of(request.POST.get("similar"), study)
     return redirect(f"{request.path.removesuffix('pairs/')}?similar={similar:.2f}#pairs")

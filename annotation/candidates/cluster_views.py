@@ -7,7 +7,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.candidates import attributes
 from annotation.candidates.forms import ThresholdsForm
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.studies.access import MANAGERS, study_for
 
 
@@ -19,11 +19,8 @@ def clusters(request, slug):
     form = ThresholdsForm(data)
     valid = form.is_bound and form.is_valid()
     if request.method == "POST" and valid:
-        try:
+        with refusals.in_form(form):
             counts = attributes.make(study, form.thresholds(), by=request.user)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
-        else:
             messages.success(request, _made(counts))
             return redirect("tasks", slug)
     thresholds = form.thresholds() if valid else attributes.Thresholds()

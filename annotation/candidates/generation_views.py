@@ -11,8 +11,7 @@ from annotation.candidates import proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, BudgetForm, PromptForm, RulesForm, StepForm
 from annotation.candidates.models import Budget, PromptTemplate, Run
 from annotation.candidates.steps import STEPS
-from annotation.core import audit
-from annotation.core.errors import DomainError
+from annotation.core import audit, refusals
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import MANAGERS, study_for
 
@@ -69,7 +68,7 @@ def step(request, slug, name):
     context = {"study": study, "step": STEPS[name], "form": form}
     if form.is_bound and form.is_valid():
         data = form.cleaned_data
-        try:
+        with refusals.in_form(form):
             if request.POST.get("do") == "start":
                 proposals.request(
                     study, name, data["options"], endpoint=data["endpoint"], by=request.user
@@ -80,8 +79,6 @@ def step(request, slug, name):
                 study, name, data["options"], endpoint=data["endpoint"]
             )
             context["form"] = _filled(form, name)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
     status = 400 if form.errors else 200
     return render(request, "candidates/step.html", context, status=status)
 
@@ -144,11 +141,8 @@ def prompt(request, slug, name):
     initial = {"system": current.system, "user": current.user}
     form = PromptForm(request.POST if request.method == "POST" else None, initial=initial)
     if form.is_bound and form.is_valid():
-        try:
+        with refusals.in_form(form):
             wording.save(study, name, **form.cleaned_data, by=request.user)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
-        else:
             messages.success(request, _("Saved. Earlier results name the version that made them."))
             return redirect("prompt", slug, name)
     context = {

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.candidates import proposals, review
+from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.studies.access import MANAGERS, study_for
 
@@ -56,15 +57,12 @@ def decide(request, slug, kind):
     study = study_for(request.user, slug, MANAGERS)
     _check(kind)
     key = _key(study, kind)
-    try:
+    with refusals.as_message(request):
         if request.POST.get("do") == "undo":
             count = review.undo(study, kind, request.session.pop(key, []), by=request.user)
             words = ngettext("%(n)d decision taken back.", "%(n)d decisions taken back.", count)
         else:
             words, count = _decided(request, study, kind, key)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         messages.success(request, words % {"n": count})
     return redirect("review", slug, kind)
 

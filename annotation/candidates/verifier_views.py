@@ -7,7 +7,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.candidates import verifier
 from annotation.candidates.forms import VerifierForm
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.studies.access import MANAGERS, study_for
 
 
@@ -18,13 +18,10 @@ def verify(request, slug):
     form = VerifierForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if form.is_bound and form.is_valid():
         refine = form.cleaned_data["flagged"] == verifier.REFINE
-        try:
+        with refusals.in_form(form):
             counts = verifier.verify(
                 study, *form.cleaned_data["model"], refine=refine, by=request.user
             )
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
-        else:
             words = _("%(supported)d of %(statements)d statements pass, %(flagged)d do not.")
             messages.success(request, words % counts)
             return redirect("step", slug, "verify") if refine else redirect("clusters", slug)

@@ -7,8 +7,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.core import jobs, sharing
-from annotation.core.errors import DomainError
+from annotation.core import jobs, refusals, sharing
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets import folders, freeze, remove, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
@@ -25,11 +24,8 @@ def releases(request, slug):
     study = study_for(request.user, slug, READERS)
     form = ReleaseForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusals.in_form(form):
             release = freeze.request(study, by=request.user, **form.cleaned_data)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
-        else:
             tasks.soon(release.pk)
             words = _("Release %(n)d is being written.") % {"n": release.version}
             messages.success(request, words)
@@ -57,11 +53,8 @@ def import_release(request):
         raise PermissionDenied
     form = ReleaseUploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusals.in_form(form):
             job = uploads.request(by=request.user, **form.cleaned_data)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
-        else:
             jobs.notify(tasks.import_upload, job.pk)
             messages.success(request, _("The release is being imported."))
             return redirect("release-import")
@@ -80,11 +73,8 @@ def delete(request, slug, version):
     if request.method != "POST":
         context = {"study": study, "release": release}
         return render(request, "datasets/delete_release.html", context)
-    try:
+    with refusals.as_message(request):
         remove.delete(release, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         messages.success(request, _("Release %(n)d is deleted.") % {"n": version})
     return redirect("releases", slug)
 

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.agreement.votes.table import VotesError
 from annotation.candidates import endpoints
-from annotation.core import charts, downloads
+from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets.models import Release
@@ -53,11 +53,8 @@ def gap(request, slug):
     )
     expected = None
     if form.is_valid():
-        try:
+        with refusals.in_form(form):
             expected = _rated(study, form.cleaned_data, request.user)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
-        else:
             if expected is None:
                 messages.success(request, _("The model is being asked."))
                 return redirect("gap", slug)
@@ -134,11 +131,8 @@ def rater_again(request, slug, run):
     """Go on with a model's run on a task that stopped."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(Run, public_id=run, study=study)
-    try:
+    with refusals.as_message(request):
         runs.again(row, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         tasks.soon(row.pk)
         messages.success(request, _("The model is being asked."))
     return redirect("gap", slug)
@@ -156,11 +150,8 @@ def models(request, slug, version):
     )
     expected = None
     if form.is_valid():
-        try:
+        with refusals.in_form(form):
             expected = _answer(release, form.cleaned_data, request.user)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
-        else:
             if expected is None:
                 messages.success(request, _("The model is being asked."))
                 return redirect("models", slug, version)
@@ -241,11 +232,8 @@ def again(request, slug, version, run):
     row = get_object_or_404(
         Run, public_id=run, benchmark__release__study=study, benchmark__release__version=version
     )
-    try:
+    with refusals.as_message(request):
         runs.again(row, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         tasks.soon(row.pk)
         messages.success(request, _("The model is being asked."))
     return redirect("models", slug, version)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.core import sharing
+from annotation.core import refusals, sharing
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
@@ -87,11 +87,9 @@ def one_import(request, slug, pk):
 
 
 def _cancel(request, study, row):
-    try:
+    with refusals.as_message(request):
         receive.cancel(study, row.pk, request.user)
         messages.success(request, _("It was cancelled. Nothing of it is stored."))
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
     return redirect("imports", study.slug)
 
 
@@ -193,7 +191,7 @@ def _bundle(request, study, row, context):
 
 
 def _start(request, study, row, data: dict):
-    try:
+    with refusals.as_message(request):
         run.request(
             row,
             data["mapping"],
@@ -202,8 +200,6 @@ def _start(request, study, row, data: dict):
             skip_faults=data["skip_faults"],
         )
         tasks.soon(row.pk)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
     return redirect("import", study.slug, row.pk)
 
 

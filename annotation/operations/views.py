@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.accounts.models import User
+from annotation.core import refusals
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.models import AuditEvent
@@ -117,16 +118,13 @@ def account(request: OperatorRequest, pk: int) -> HttpResponse:
     """One act on one account; a link that sets a password is shown this once."""
     user = get_object_or_404(User, pk=pk)
     act = request.POST.get("act", "")
-    try:
+    with refusals.as_message(request):
         if act == "reset":
             context = {"person": user, "link": people.reset_link(user, request.user)}
             return render(request, "operations/reset.html", context)
         if act not in ACTS:
             raise DomainError(_("There is no such act."))
         ACTS[act](user, request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         messages.success(request, _("Done."))
     return redirect("operations-accounts")
 

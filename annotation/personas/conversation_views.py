@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.personas import conversations
 from annotation.personas.forms import FiltersForm
 from annotation.studies.access import MANAGERS, study_for
@@ -19,11 +19,8 @@ def pool(request, slug):
     data = request.POST if request.method == "POST" else request.GET or None
     form = FiltersForm(data, study=study)
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusals.in_form(form):
             counts = conversations.take(study, form.cleaned_data["filters"], by=request.user)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
-        else:
             words = ngettext(
                 "%(n)d person is taken: a model can extract attributes now.",
                 "%(n)d people are taken: a model can extract attributes now.",

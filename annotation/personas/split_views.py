@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.personas import splitting
 from annotation.personas.forms import SplitForm
 from annotation.personas.models import Persona
@@ -25,15 +25,13 @@ def split(request, slug):
     form = SplitForm(data)
     proposal = None
     if form.is_bound and form.is_valid():
-        try:
+        with refusals.in_form(form):
             if request.method == "POST":
                 counts = splitting.make(study, **form.cleaned_data, by=request.user)
                 words = _("%(benchmark)d personas for the benchmark, %(training)d for training.")
                 messages.success(request, words % counts)
                 return redirect("persona-split", slug)
             proposal = splitting.propose(study, **form.cleaned_data)
-        except DomainError as refusal:
-            form.add_error(None, refusal.sentence)
     personas = study.personas.filter(dropped_at=None)
     context = {
         "study": study,

@@ -13,8 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.core import audit
-from annotation.core.errors import DomainError
+from annotation.core import audit, refusals
 from annotation.studies import crowd, members
 from annotation.studies.access import study_for
 from annotation.studies.forms import CodeForm, InvitationForm, SourceForm
@@ -99,10 +98,8 @@ def member(request, slug, pk):
     if role and role not in Role.values:
         messages.error(request, _("There is no such role."))
         return redirect(back, slug)
-    try:
+    with refusals.as_message(request):
         members.change_role(membership, role, request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
     return redirect(back, slug)
 
 

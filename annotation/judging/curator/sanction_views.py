@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from annotation.accounts.models import User
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.judging.curator import sanctions
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Role
@@ -19,10 +19,8 @@ def _acted(request, slug, user, act) -> object:
     study = study_for(request.user, slug, MANAGERS)
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
-    try:
+    with refusals.as_message(request):
         messages.success(request, act(study, person))
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
     return redirect("rater", slug, user)
 
 

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.candidates import endpoints
 from annotation.candidates.models import Candidate
+from annotation.core import refusals
 from annotation.core.diff import words
 from annotation.core.errors import DomainError
 from annotation.judging.gold import claims as claims
@@ -49,7 +50,7 @@ def split(request, slug, key):
     _study, query = _study_and_query(request, slug, key)
     response = gold.newest(query)
     endpoint = request.POST.get("endpoint", "")
-    try:
+    with refusals.as_message(request):
         if response is None:
             raise DomainError(_("Save a gold response first."))
         if "by_hand" in request.POST:
@@ -58,8 +59,6 @@ def split(request, slug, key):
             claims.split_again(response, request.user, endpoint=endpoint)
         else:
             claims.request_claims(response, endpoint=endpoint, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
     return redirect("gold", slug, key)
 
 
@@ -67,15 +66,13 @@ def split(request, slug, key):
 def rubric(request, slug, key):
     """Save the rubric as edited, or ask a model server to write one from the owner's judgments."""
     _study, query = _study_and_query(request, slug, key)
-    try:
+    with refusals.as_message(request):
         if "write" in request.POST:
             endpoint = request.POST.get("endpoint", "")
             claims.request_rubric(query, request.user, endpoint=endpoint, by=request.user)
         else:
             gold.save_rubric(query, request.POST.get("text", ""), author=request.user)
             messages.success(request, _("The rubric is saved; its earlier versions are kept."))
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
     return redirect("gold", slug, key)
 
 

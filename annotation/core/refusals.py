@@ -1,0 +1,28 @@
+"""Shows a refusal to the person who asked: as a message, or among the errors of a form."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.contrib import messages
+from django.forms import BaseForm
+from django.http import HttpRequest
+
+from annotation.core.errors import DomainError
+
+
+@contextmanager
+def as_message(request: HttpRequest) -> Iterator[None]:
+    """What the block refuses with a DomainError is a message on the next page."""
+    try:
+        yield
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+
+
+@contextmanager
+def in_form(form: BaseForm) -> Iterator[None]:
+    """What the block refuses with a DomainError is an error of ``form`` as a whole."""
+    try:
+        yield
+    except DomainError as refusal:
+        form.add_error(None, refusal.sentence)
