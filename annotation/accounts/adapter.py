@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailConfirmationHMAC
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -30,7 +32,9 @@ class Accounts(DefaultAccountAdapter):
         path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
         return f"{settings.BASE_URL}{path}"
 
-    def get_email_confirmation_url(self, request, emailconfirmation) -> str:
+    def get_email_confirmation_url(
+        self, request: HttpRequest, emailconfirmation: EmailConfirmationHMAC
+    ) -> str:
         path = reverse("account_confirm_email", args=[emailconfirmation.key])
         return f"{settings.BASE_URL}{path}"
 

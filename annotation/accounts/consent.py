@@ -3,7 +3,7 @@
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from annotation.accounts.models import Consent, ConsentText
+from annotation.accounts.models import Consent, ConsentText, User
 
 
 def publish(name: str, body: str, translations: dict[str, str] | None = None) -> ConsentText:
@@ -20,7 +20,7 @@ def publish(name: str, body: str, translations: dict[str, str] | None = None) ->
 
 
 @transaction.atomic
-def _publish(name, body, translations) -> ConsentText:
+def _publish(name: str, body: str, translations: dict[str, str] | None) -> ConsentText:
     newest = ConsentText.objects.filter(name=name).order_by("-version").first()
     if translations is None:
         translations = newest.translations if newest else {}
@@ -32,19 +32,19 @@ def _publish(name, body, translations) -> ConsentText:
     )
 
 
-def grant(user, text: ConsentText) -> Consent:
+def grant(user: User, text: ConsentText) -> Consent:
     """Record that ``user`` agrees to this version; a second call changes nothing."""
     consent, _ = Consent.objects.get_or_create(user=user, text=text, withdrawn_at=None)
     return consent
 
 
-def withdraw(user, text: ConsentText) -> None:
+def withdraw(user: User, text: ConsentText) -> None:
     """End ``user``'s agreement; the record that it once stood is kept."""
     Consent.objects.filter(user=user, text__name=text.name, withdrawn_at=None).update(
         withdrawn_at=timezone.now()
     )
 
 
-def stands(user, text: ConsentText | None) -> bool:
+def stands(user: User, text: ConsentText | None) -> bool:
     """Whether ``user`` agrees to exactly this version (a study without a text asks for none)."""
     return text is None or Consent.objects.filter(user=user, text=text, withdrawn_at=None).exists()

@@ -70,7 +70,7 @@ class Credential(forms.JSONField):
 class _Readable(forms.Form):
     """A form of allauth's whose library meets a credential of another shape with any error."""
 
-    def __init__(self, *args, **kwargs) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["credential"] = Credential()
 

@@ -1,14 +1,19 @@
+from collections.abc import Callable
+
 from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 
 
-def persons_language(get_response):
+def persons_language(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """Answer in the language that the logged-in person chose, in whatever browser.
 
     Others get what LocaleMiddleware found: the cookie's language, or the browser's.
     """
 
-    def middleware(request):
+    def middleware(request: HttpRequest) -> HttpResponse:
         # Without a session nobody is logged in: programs and probes ask the database nothing here.
         # Health checks run while the database does not answer.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and request.path != "/health/live":

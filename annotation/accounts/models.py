@@ -2,6 +2,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
@@ -11,14 +12,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class UserManager(BaseUserManager["User"]):
-    def create_user(self, email: str, password: str | None = None, **fields) -> "User":
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """Make an account; without a password nobody can log in to it until one is set."""
         user = self.model(email=email.strip().lower(), **fields)
         user.set_password(password)
         user.save()
         return user
 
-    def create_superuser(self, email: str, password: str | None = None, **fields) -> "User":
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
         return self.create_user(email, password, is_superuser=True, **fields)
 
     def get_by_natural_key(self, email: str | None) -> "User":
@@ -46,7 +47,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     class Meta:
         constraints = [models.UniqueConstraint(Lower("email"), name="user_email_in_any_case")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name or self.email or self.worker or f"user {self.pk}"
 
 
@@ -80,7 +81,7 @@ class ApiToken(models.Model):
         "studies.Study", on_delete=models.CASCADE, null=True, related_name="+"
     )
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.hint}… of {self.user}"
 
     @staticmethod
@@ -90,7 +91,12 @@ class ApiToken(models.Model):
 
     @classmethod
     def issue(
-        cls, user: User, days: int | None = None, *, scopes: Iterable[str] = (), study=None
+        cls,
+        user: User,
+        days: int | None = None,
+        *,
+        scopes: Iterable[str] = (),
+        study: models.Model | None = None,
     ) -> tuple["ApiToken", str]:
         """Make a token for ``user``, valid ``days`` days (None: until revoked), and its key.
 
@@ -121,7 +127,7 @@ class ConsentText(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["name", "version"], name="consent_version")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name} v{self.version}"
 
 
@@ -142,5 +148,5 @@ class Consent(models.Model):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.user} to {self.text}"

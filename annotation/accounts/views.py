@@ -20,13 +20,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.i18n import set_language
 
 from annotation.accounts.models import ApiToken, User
+from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 
 
 class Addresses(allauth.EmailView):
     """One's addresses. What is another account's log-in name never becomes the main address."""
 
-    def _action_primary(self, request: HttpRequest, *args, **kwargs):
+    def _action_primary(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponse | None:
         email = request.POST["email"]
         user = cast("User", request.user)  # the view asks for a log-in
         if User.objects.filter(email__iexact=email).exclude(pk=user.pk).exists():
@@ -57,7 +60,7 @@ class TokenForm(forms.Form):
         empty_label=gettext_lazy("all of mine"),
     )
 
-    def __init__(self, user: User, *args, **kwargs) -> None:
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         study: Any = ApiToken._meta.get_field("study").related_model
         chooser: Any = self.fields["study"]
@@ -66,7 +69,7 @@ class TokenForm(forms.Form):
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
-def tokens(request):
+def tokens(request: UserRequest) -> HttpResponse:
     """One's own API tokens; a new one's key is shown this once."""
     form = TokenForm(request.user, request.POST or None)
     key = ""
@@ -83,7 +86,7 @@ def tokens(request):
 
 @require_POST
 @transaction.atomic
-def revoke(request, pk):
+def revoke(request: UserRequest, pk: int) -> HttpResponse:
     token = get_object_or_404(ApiToken, user=request.user, pk=pk)
     if token.revoked_at is None:
         token.revoked_at = timezone.now()
@@ -112,7 +115,7 @@ class ReadingForm(forms.Form):
 
 
 @require_http_methods(["GET", "POST"])
-def reading(request):
+def reading(request: UserRequest) -> HttpResponse:
     """Ask which languages a person reads; ``next`` leads back to where the question came up."""
     form = ReadingForm(request.POST or None, initial={"reads": request.user.reads or []})
     ahead = request.POST.get("next") or request.GET.get("next", "")
@@ -128,7 +131,7 @@ def reading(request):
 
 @login_not_required
 @require_POST
-def language(request):
+def language(request: HttpRequest) -> HttpResponse:
     """Choose the language of the pages: for this browser, and for the person logged in."""
     chosen = request.POST.get("language")
     if request.user.is_authenticated and chosen in dict(settings.LANGUAGES):
@@ -137,7 +140,7 @@ def language(request):
 
 
 @require_safe
-def totp_picture(request):
+def totp_picture(request: UserRequest) -> HttpResponse:
     """The picture that an authenticator app reads, of the secret that is being set up."""
     secret = request.session.get(SECRET_SESSION_KEY)
     if not secret:

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import defaultdict
 from pathlib import Path
+from typing import cast
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
@@ -122,7 +123,7 @@ class _Import:
         query, texts = self.queries[key], self.release.claims.get(key)
         if not texts:
             return 0
-        response = gold.save(query, query.owner, "\n".join(texts))
+        response = gold.save(query, cast(User, query.owner), "\n".join(texts))
         gold.set_claims(response, texts)
         slot = self._item("claims", f"{query.external_id}-claims", query=query, gold=response)
         review = ClaimReview.objects.create(**_common(slot))

@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO, BinaryIO, Protocol, cast
 
 from annotation.histories import texts
 from annotation.histories.records import Refused
@@ -49,13 +49,17 @@ def damage_refused() -> Iterator[None]:
         raise Refused("corrupt_archive") from error
 
 
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
 class Stream:
     """The bytes of one member, in pieces; damage is refused, progress is reported.
 
     `size` is what the archive says they are, where it says so.
     """
 
-    def __init__(self, file: BinaryIO, notify: Callable[[], None], size: int | None = None):
+    def __init__(self, file: Readable, notify: Callable[[], None], size: int | None = None) -> None:
         self._file, self._notify, self._size = file, notify, size
         self._head, self._count = b"", 0
 
@@ -92,7 +96,7 @@ class Member:
 class Upload:
     """One uploaded file, plain or archive. Only one member may be open at a time."""
 
-    def __init__(self, file: BinaryIO, progress: Callable[[int], None] | None = None):
+    def __init__(self, file: BinaryIO, progress: Callable[[int], None] | None = None) -> None:
         self._file, self._progress, self._furthest = file, progress, 0
         self.size = file.seek(0, 2)
         if not self.size:
@@ -124,8 +128,8 @@ class Upload:
     def _of_zip(self, file: BinaryIO, size: int, *, portal: bool) -> list[Member]:
         with damage_refused():
             # zipfile reads the whole table of contents and makes an object of each entry.
-            end = zipfile._EndRecData(file)
-            if end and end[zipfile._ECD_SIZE] > DIRECTORY:
+            end = zipfile._EndRecData(file)  # type: ignore[attr-defined] # not public
+            if end and end[zipfile._ECD_SIZE] > DIRECTORY:  # type: ignore[attr-defined]
                 raise Refused("zip_bomb")
             archive = zipfile.ZipFile(file)
         infos = archive.infolist()
@@ -252,7 +256,7 @@ def _check_names(names: Iterable[str]) -> None:
 def _tar_entries(file: "_Bounded") -> Iterator[tuple[str, int, int]]:
     """(name, first byte, size) of the ordinary files of a tar."""
     # Its default is to keep every header, and the values of global headers, until the end.
-    archive = tarfile.TarFile(fileobj=file, encoding="utf-8")
+    archive = tarfile.TarFile(fileobj=cast(IO[bytes], file), encoding="utf-8")
     archive.pax_headers, members = {}, 0
     while (info := archive.next()) is not None:
         members += 1
@@ -264,13 +268,13 @@ def _tar_entries(file: "_Bounded") -> Iterator[tuple[str, int, int]]:
             yield info.name, info.offset_data, info.size
         elif not info.isdir():
             raise Refused("unsafe_member")
-        archive.members, archive.pax_headers = [], {}
+        archive.members, archive.pax_headers = [], {}  # type: ignore[attr-defined] # not public
 
 
 class _Bounded:
     """A gzip's content; Refused beyond what an honest one unpacks to, however it is reached."""
 
-    def __init__(self, file: gzip.GzipFile, packed: int):
+    def __init__(self, file: gzip.GzipFile, packed: int) -> None:
         self._file, self._packed = file, packed
 
     def read(self, size: int) -> bytes:
@@ -295,7 +299,7 @@ class _Bounded:
 class _Window:
     """The next `left` bytes of a file."""
 
-    def __init__(self, file: _Bounded, left: int):
+    def __init__(self, file: _Bounded, left: int) -> None:
         self._file, self._left = file, left
 
     def read(self, size: int) -> bytes:

@@ -5,7 +5,7 @@ else.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
@@ -15,10 +15,12 @@ from django.db.models.functions import Left, TruncMonth
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.histories import consent, redact
 from annotation.histories.marks import late, passages, shown_text
 from annotation.histories.models import Mark, Message, Session, Upload
+from annotation.studies.models import Study
 
 Kind, State = Session.Kind, Session.State
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
@@ -45,7 +47,7 @@ class Transcript:
     turns: tuple[tuple[str, str], ...] = ()
 
 
-def sessions(owner, study=None) -> QuerySet[Session]:
+def sessions(owner: User, study: Study | None = None) -> QuerySet[Session]:
     """The sessions that ``owner`` keeps, newest first; none for who is no member of ``study``."""
     rows = Session.objects.filter(owner=owner, state=State.KEPT)
     if study is not None and not study.memberships.filter(user=owner, left_at=None).exists():
@@ -53,7 +55,13 @@ def sessions(owner, study=None) -> QuerySet[Session]:
     return rows.order_by(F("started_at").desc(nulls_last=True), "pk")
 
 
-def context(owner, study, purpose: str, endpoint: str = "", only=None) -> list[Transcript]:
+def context(
+    owner: User,
+    study: Study,
+    purpose: str,
+    endpoint: str = "",
+    only: Collection[UUID] | None = None,
+) -> list[Transcript]:
     """``owner``'s kept sessions for ``purpose`` in ``study``, redacted, newest first.
 
     ``only`` limits them to these session ids; one that is not kept is left out. Raises DomainError
@@ -124,7 +132,9 @@ def _text(session: Session, messages: list[Message], marks: dict) -> str:
 # --- For the owner alone ----------------------------------------------------------------------
 
 
-def which(owner, *, state="", kind="", provider="", month: date | None = None) -> QuerySet:
+def which(
+    owner: User, *, state: str = "", kind: str = "", provider: str = "", month: date | None = None
+) -> QuerySet:
     """Those of ``owner``'s sessions that fit; what is empty does not narrow them."""
     rows = Session.objects.filter(owner=owner)
     if state == LATE:
@@ -161,7 +171,7 @@ def heading(session: Session, begins: str) -> str:
     }
 
 
-def timeline(owner) -> list[tuple[date | None, int]]:
+def timeline(owner: User) -> list[tuple[date | None, int]]:
     """How many sessions began in each month, newest first; those without a time last."""
     months = (
         Session.objects.filter(owner=owner)
@@ -174,13 +184,13 @@ def timeline(owner) -> list[tuple[date | None, int]]:
     return dated + [(None, n) for month, n in months if month is None]
 
 
-def providers(owner) -> list[str]:
+def providers(owner: User) -> list[str]:
     """Where ``owner``'s sessions come from."""
     names = Session.objects.filter(owner=owner).order_by().values_list("provider", flat=True)
     return sorted(set(names.distinct()))
 
 
-def tally(owner) -> dict[str, int]:
+def tally(owner: User) -> dict[str, int]:
     """How many sessions are kept, dropped, not decided, and not yet looked through."""
     return Session.objects.filter(owner=owner).aggregate(
         total=Count("pk"),
@@ -191,20 +201,24 @@ def tally(owner) -> dict[str, int]:
     )
 
 
-def is_being_read(owner) -> bool:
+def is_being_read(owner: User) -> bool:
     """Whether a file of ``owner`` has arrived and is not read to its end."""
     waiting = (Upload.Status.REQUESTED, Upload.Status.RUNNING)
     return Upload.objects.filter(owner=owner, status__in=waiting).exists()
 
 
-def choose(owner, which: QuerySet | Iterable, state: str) -> int:
+def choose(owner: User, which: QuerySet[Session] | Iterable[UUID], state: str) -> int:
     """Keep or drop sessions (a queryset, or their ids), or leave them undecided; how many changed.
 
     What is not yet looked through for personal data cannot be kept.
     """
     if state not in State.values:
         raise DomainError(_("Say whether to keep or to drop them."))
-    ids = which.order_by().values("pk") if isinstance(which, QuerySet) else list(which)
+    ids = (
+        which.order_by().values_list("pk", flat=True)
+        if isinstance(which, QuerySet)
+        else list(which)
+    )
     rows = Session.objects.filter(owner=owner, pk__in=ids)
     if state == State.KEPT:
         rows = rows.filter(marked_at__isnull=False)

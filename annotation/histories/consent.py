@@ -6,13 +6,13 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.accounts import consent as texts
-from annotation.accounts.models import ConsentText
+from annotation.accounts.models import ConsentText, User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.histories.models import HistoryConsent
@@ -55,7 +55,7 @@ def server(name: str) -> dict | None:
     }
 
 
-def allows(user, study: Study, purpose: str, endpoint: str = "") -> bool:
+def allows(user: User, study: Study, purpose: str, endpoint: str = "") -> bool:
     """Whether ``user``'s kept sessions may be used for ``purpose`` in ``study`` at this moment.
 
     ``endpoint`` names the model server where the purpose is to send. Who left the study, withdrew
@@ -68,7 +68,7 @@ def allows(user, study: Study, purpose: str, endpoint: str = "") -> bool:
 
 
 @transaction.atomic
-def grant(user, study: Study, purpose: str, endpoint: str = "") -> HistoryConsent:
+def grant(user: User, study: Study, purpose: str, endpoint: str = "") -> HistoryConsent:
     """Record that ``user`` allows ``purpose``; a second call changes nothing.
 
     Raises DomainError for a purpose or model server that there is not, and where the user is no
@@ -96,14 +96,14 @@ def grant(user, study: Study, purpose: str, endpoint: str = "") -> HistoryConsen
 
 
 @transaction.atomic
-def withdraw(user, study: Study, purpose: str, endpoint: str = "") -> None:
+def withdraw(user: User, study: Study, purpose: str, endpoint: str = "") -> None:
     """End the consent for one purpose; that it once stood is kept."""
     for consent in _standing(user, study, purpose, endpoint).select_for_update():
         _end(user, consent)
 
 
 @transaction.atomic
-def withdraw_all(user, until: datetime | None = None) -> None:
+def withdraw_all(user: User, until: datetime | None = None) -> None:
     """End every consent to the use of ``user``'s history, or those given ``until`` then."""
     standing = HistoryConsent.objects.filter(user=user, withdrawn_at=None)
     if until:
@@ -112,7 +112,7 @@ def withdraw_all(user, until: datetime | None = None) -> None:
         _end(user, consent)
 
 
-def choices(user) -> list[dict]:
+def choices(user: User) -> list[dict]:
     """Every study ``user`` is in, with each purpose and whether it is allowed now."""
     memberships = Membership.objects.filter(user=user, left_at=None).select_related(
         "study__consent_text"
@@ -144,7 +144,7 @@ def choices(user) -> list[dict]:
     ]
 
 
-def allowed_purposes(user) -> dict[int, int]:
+def allowed_purposes(user: User) -> dict[int, int]:
     """{study's id: how many uses ``user`` allows in it}, in the wordings that count now."""
     standing = HistoryConsent.objects.filter(user=user, withdrawn_at=None)
     counts = Counter(
@@ -170,12 +170,12 @@ def _check(purpose: str, endpoint: str) -> None:
         raise DomainError(_("There is no such purpose or model server."))
 
 
-def _standing(user, study, purpose, endpoint):
+def _standing(user: User, study: Study, purpose: str, endpoint: str) -> QuerySet[HistoryConsent]:
     return HistoryConsent.objects.filter(
         Q(withdrawn_at=None), user=user, study=study, purpose=purpose, endpoint=endpoint
     )
 
 
-def _end(user, consent: HistoryConsent) -> None:
+def _end(user: User, consent: HistoryConsent) -> None:
     HistoryConsent.objects.filter(pk=consent.pk).update(withdrawn_at=timezone.now())
     audit.record(user, "history.disallow", consent, study=consent.study_id, purpose=consent.purpose)

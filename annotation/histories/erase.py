@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
 
 from django.conf import settings
 from django.db import OperationalError, transaction
@@ -37,7 +39,7 @@ from annotation.histories.store import digest_of
 SESSIONS_AT_ONCE = 500
 
 
-def forget(user) -> Erasure:
+def forget(user: User) -> Erasure:
     """Withdraw every consent, stop what is being read, and erase ``user``'s whole history.
 
     From the moment of the call nothing of it is used. Where a file is being read the rows go as
@@ -68,12 +70,12 @@ def go_on() -> None:
             continue
 
 
-def pending(user) -> bool:
+def pending(user: User) -> bool:
     """Whether ``user``'s history is still being erased."""
     return Erasure.objects.filter(owner=user, done_at=None).exists()
 
 
-def upload(owner, row: Upload) -> int:
+def upload(owner: User, row: Upload) -> int:
     """Erase one upload with the sessions whose newest copy it brought; how many."""
     with changing(owner):
         count = row.sessions.count()
@@ -84,12 +86,16 @@ def upload(owner, row: Upload) -> int:
     return count
 
 
-def sessions(owner, which: QuerySet | Iterable) -> int:
+def sessions(owner: User, which: QuerySet[Session] | Iterable[UUID]) -> int:
     """Erase sessions (a queryset, or their ids) for good; how many.
 
     A file that holds them again does not bring them back.
     """
-    ids = which.order_by().values("pk") if isinstance(which, QuerySet) else list(which)
+    ids = (
+        which.order_by().values_list("pk", flat=True)
+        if isinstance(which, QuerySet)
+        else list(which)
+    )
     with changing(owner):
         gone = list(Session.objects.filter(owner=owner, pk__in=ids))
         digests = [digest_of(row.kind, row.provider, row.external_id) for row in gone]
@@ -111,7 +117,7 @@ def replay() -> int:
     return len(entries)
 
 
-def _again(user, entry: dict) -> None:
+def _again(user: User, entry: dict) -> None:
     at = datetime.fromisoformat(entry["at"])
     old = Upload.objects.filter(owner=user, created_at__lte=at)
     with changing(user, patiently=True):
@@ -146,7 +152,7 @@ def _finish(erasure: Erasure) -> None:
         audit.record(user, "history.forgotten", erasure, user=user.pk)
 
 
-def _erase_words(user) -> None:
+def _erase_words(user: User) -> None:
     for model in (NamesWord, Alias):
         model.objects.filter(owner=user).delete()
 
@@ -157,7 +163,7 @@ def _stop(uploads: QuerySet) -> None:
     )
 
 
-def _erase_uploads(owner, uploads: QuerySet) -> None:
+def _erase_uploads(owner: User, uploads: QuerySet) -> None:
     """Delete uploads with their files and sessions; call it inside ``changing``."""
     rows = list(uploads)
     _bury(owner, Tombstone.What.UPLOAD, _stored(rows))
@@ -184,16 +190,16 @@ def _erase_sessions(gone: QuerySet) -> None:
         Session.objects.filter(pk__in=some).delete()
 
 
-def _bury(owner, what: str, digests: Iterable[str]) -> None:
+def _bury(owner: User, what: str, digests: Iterable[str]) -> None:
     graves = [Tombstone(owner=owner, what=what, digest=digest) for digest in set(digests)]
     Tombstone.objects.bulk_create(graves, batch_size=500, ignore_conflicts=True)
 
 
-def _list():
+def _list() -> Path:
     return settings.DATA / "erased.jsonl"
 
 
-def _note(owner, what: str, digests: Iterable[str] = ()) -> None:
+def _note(owner: User, what: str, digests: Iterable[str] = ()) -> None:
     """Add a line to the list: a person's number, what was erased and when; nothing of content."""
     at = timezone.now().astimezone(UTC).isoformat()
     line = {"user": owner.pk, "at": at, "what": what, "digests": sorted(digests)}

@@ -3,10 +3,12 @@
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
+from django.http import HttpRequest
 from django.urls import reverse
 
 from annotation.core import sharing
@@ -33,7 +35,7 @@ class Received(UploadedFile):
         stored, self.stored = self.stored, ""
         return stored
 
-    def close(self):
+    def close(self) -> None:
         delete(self.keep())
         return super().close()
 
@@ -45,9 +47,11 @@ class Receiver(FileUploadHandler):
     the page can show why: ``request.upload_refused`` holds the refusal.
     """
 
-    stored, sink = "", None
+    request: HttpRequest
+    stored = ""
+    sink: BinaryIO | None = None
 
-    def new_file(self, *args, **kwargs):
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
         self.stored, self.sink = "", None
         self.ours = self.request.path in (reverse("history-uploads"), reverse("api-histories"))
@@ -63,21 +67,21 @@ class Receiver(FileUploadHandler):
         self.sink = os.fdopen(_private(path_of(self.stored)), "wb")
         self.count = 0
 
-    def receive_data_chunk(self, raw_data, start):
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes | None:
         if not self.ours:
             return raw_data
         self.count += len(raw_data)
         if self.count > settings.HISTORY_MAX_BYTES:
             self._refuse(DomainError(too_large(), code="too_large", status=413))
         try:
-            self.sink.write(raw_data)
+            cast(BinaryIO, self.sink).write(raw_data)
         except OSError as error:
             if error.errno not in FULL:
                 raise
             self._refuse(no_room())
         return None
 
-    def file_complete(self, file_size):
+    def file_complete(self, file_size: int) -> UploadedFile | None:
         if not self.sink:
             return None
         try:
@@ -91,15 +95,15 @@ class Receiver(FileUploadHandler):
         received.stored, self.sink, self.stored = self.stored, None, ""
         return received
 
-    def upload_interrupted(self):
+    def upload_interrupted(self) -> None:
         self._throw_away()
 
-    def _refuse(self, refusal: DomainError):
+    def _refuse(self, refusal: DomainError) -> None:
         self._throw_away()
-        self.request.upload_refused = refusal
+        vars(self.request)["upload_refused"] = refusal
         raise SkipFile
 
-    def _throw_away(self):
+    def _throw_away(self) -> None:
         if self.sink:
             with suppress(OSError):  # what could not be written before cannot be now
                 self.sink.close()

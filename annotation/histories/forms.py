@@ -1,9 +1,13 @@
 import datetime
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from annotation.accounts.models import User
 from annotation.histories import redact
 from annotation.histories.browse import LATE
 from annotation.histories.marks import WORD_LIMIT, WORDS_LIMIT
@@ -52,13 +56,13 @@ class FilterForm(forms.Form):
     )
     month = forms.CharField(required=False, max_length=7, widget=forms.HiddenInput)
 
-    def __init__(self, data, providers):
+    def __init__(self, data: Mapping[str, Any] | None, providers: list[str]) -> None:
         super().__init__(data)
         self.fields["q"].widget.input_type = "search"
         choices = [("", _("all")), *((name, NAMES.get(name, name)) for name in providers)]
         self.fields["provider"].widget = forms.Select(choices=choices)
 
-    def clean_month(self):
+    def clean_month(self) -> date | None:
         text = self.cleaned_data["month"]
         try:
             return datetime.date.fromisoformat(f"{text}-01") if text else None
@@ -86,9 +90,11 @@ class DecisionForm(forms.Form):
     all = forms.BooleanField(required=False)
     sure = forms.BooleanField(required=False)
 
-    def __init__(self, data, owner):
+    def __init__(self, data: Mapping[str, Any] | None, owner: User) -> None:
         super().__init__(data)
-        self.fields["session"].queryset = Session.objects.filter(owner=owner)
+        cast(forms.ModelChoiceField, self.fields["session"]).queryset = Session.objects.filter(
+            owner=owner
+        )
 
 
 class UploadForm(forms.Form):
@@ -126,7 +132,7 @@ class WordForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
-    def clean_word(self):
+    def clean_word(self) -> list[str]:
         return [line for line in self.cleaned_data["word"].splitlines() if line.strip()]
 
 

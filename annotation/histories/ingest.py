@@ -8,8 +8,10 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -40,7 +42,7 @@ MARKED_AT_ONCE, CHARACTERS_AT_ONCE = 50, 500_000
 Status = Upload.Status
 
 
-def run(upload_id) -> Upload | None:
+def run(upload_id: UUID | str) -> Upload | None:
     """Read one requested upload to its end; the row, or None where somebody else has it.
 
     A refusal is stored in the row. A killed process leaves the row leased, and ``due`` offers it
@@ -95,7 +97,7 @@ def due() -> list[UUID]:
     return list(waiting.order_by("created_at").values_list("pk", flat=True))
 
 
-def preview(owner, path) -> tuple[str, Counts]:
+def preview(owner: User, path: Path) -> tuple[str, Counts]:
     """What importing the file at ``path`` would give: its source and counts. Stores nothing."""
     with changing(owner), path.open("rb") as file, memory.bounded():
         upload = Upload.objects.create(owner=owner, size=path.stat().st_size)
@@ -105,7 +107,7 @@ def preview(owner, path) -> tuple[str, Counts]:
     return reading.source, counts
 
 
-def _close(uploads, status: str, code: str, sentence: Callable[[], str]) -> None:
+def _close(uploads: QuerySet[Upload], status: str, code: str, sentence: Callable[[], str]) -> None:
     for upload in uploads:
         with _spoken_to(upload):
             closed = Upload.objects.filter(pk=upload.pk, status=upload.status).update(
@@ -120,17 +122,17 @@ def _close(uploads, status: str, code: str, sentence: Callable[[], str]) -> None
             files.delete(upload.stored)
 
 
-def _spoken_to(upload: Upload):
+def _spoken_to(upload: Upload) -> AbstractContextManager:
     """A context in which sentences are in the language of whoever sent the file."""
     return translation.override(upload.language or settings.LANGUAGE_CODE)
 
 
-def _claim(upload_id) -> Upload | None:
+def _claim(upload_id: UUID | str) -> Upload | None:
     taken = jobs.take(Upload.objects.all(), upload_id)
     return Upload.objects.select_related("owner").get(pk=upload_id) if taken else None
 
 
-def _end(upload: Upload, status: str, **fields) -> None:
+def _end(upload: Upload, status: str, **fields: Any) -> None:
     upload.status = status
     if not jobs.end(upload, status, **{"stored": "", "finished_at": Now(), **fields}):
         raise TakenOver
@@ -173,7 +175,7 @@ def _read(upload: Upload, lease: Lease) -> None:
     files.delete(upload.stored)
 
 
-def _digest(path, lease: Lease) -> str:
+def _digest(path: Path, lease: Lease) -> str:
     with path.open("rb") as file:
         sha256 = hashlib.sha256()
         while piece := file.read(1 << 20):
@@ -241,7 +243,7 @@ def look_again(seconds: float) -> int:
     return count
 
 
-def _look_again(owner, old: QuerySet[Session]) -> int:
+def _look_again(owner: User, old: QuerySet[Session]) -> int:
     with changing(owner):
         sessions = _portion(old.filter(owner=owner).order_by("pk"))
         if rows := _rows(sessions):

@@ -1,17 +1,19 @@
 """One change at a time to one person's history."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.db import OperationalError, connection, transaction
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core.errors import Conflict
 
 PATIENCE_MS = 2_000
 
 
 @contextmanager
-def changing(owner, patiently: bool = False):
+def changing(owner: User, patiently: bool = False) -> Iterator[None]:
     """A transaction in which nobody else changes ``owner``'s history.
 
     Raises Conflict where somebody does and takes long, as the reading of a file; ``patiently``

@@ -6,12 +6,14 @@ are the only texts that any other app may get.
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
 
 from django.db.models import Max, Q, QuerySet
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.histories import redact
 from annotation.histories.locks import changing
@@ -25,7 +27,7 @@ WORDS_LIMIT = 500
 ROWS = 500
 
 # A text to look at: its session's id, its message's id (None: the title), the text itself.
-Row = tuple[object, int | None, str]
+Row = tuple[UUID, int | None, str]
 
 
 def shown_text(message: Message, marks: Iterable[Mark] | None = None) -> str:
@@ -50,7 +52,7 @@ def passages(marks: Iterable[Mark]) -> list[tuple[int, int, str]]:
     return [(mark.start, mark.end, str(mark.alias)) for mark in marks if mark.state != REJECTED]
 
 
-def suggest(owner, rows: Sequence[Row]) -> int:
+def suggest(owner: User, rows: Sequence[Row]) -> int:
     """Mark what looks personal in ``rows``; how many passages. Call it inside ``changing``.
 
     A passage that has a mark keeps it, with what its owner decided.
@@ -60,12 +62,12 @@ def suggest(owner, rows: Sequence[Row]) -> int:
     return _insert(owner, [(row, s.start, s.end, s.kind, s.rule) for row, s in spans], SUGGESTED)
 
 
-def suggest_late(owner, rows: Sequence[Row]) -> int:
+def suggest_late(owner: User, rows: Sequence[Row]) -> int:
     """Mark what the present rules find in ``rows`` beside the marks that are there; how many.
 
     Call it inside ``changing``. Marks that are there, and what was decided on them, stay.
     """
-    taken = defaultdict(list)
+    taken: dict[tuple[UUID, int | None], list[tuple[int, int]]] = defaultdict(list)
     marked = Mark.objects.filter(session__in={row[0] for row in rows})
     for session, message, start, end in marked.values_list("session", "message", "start", "end"):
         taken[session, message].append((start, end))
@@ -73,19 +75,19 @@ def suggest_late(owner, rows: Sequence[Row]) -> int:
     spans = [
         (row, span)
         for row in rows
-        for span in redact.uncovered(row[2], redact.suggest(row[2], names), taken[row[:2]])
+        for span in redact.uncovered(row[2], redact.suggest(row[2], names), taken[row[0], row[1]])
     ]
     passages = [(row, s.start, s.end, s.kind, s.rule) for row, s in spans]
     return _insert(owner, passages, SUGGESTED, is_late=True)
 
 
-def late(owner) -> QuerySet[Mark]:
+def late(owner: User) -> QuerySet[Mark]:
     """What later rules found in sessions that ``owner`` has not dropped, and is not decided on."""
     marks = Mark.objects.filter(is_late=True, session__owner=owner)
     return marks.exclude(session__state=Session.State.DROPPED)
 
 
-def accept_late(owner, session: Session | None = None) -> int:
+def accept_late(owner: User, session: Session | None = None) -> int:
     """Keep hidden what later rules found, in one session or in all; how many passages."""
     with changing(owner):
         marks = Mark.objects.filter(is_late=True, session__owner=owner)
@@ -94,7 +96,7 @@ def accept_late(owner, session: Session | None = None) -> int:
         return marks.update(state=ACCEPTED, is_late=False)
 
 
-def decide(owner, mark: Mark, state: str, everywhere: bool = False) -> int:
+def decide(owner: User, mark: Mark, state: str, everywhere: bool = False) -> int:
     """Hide or show one passage, or ``everywhere`` its value stands; how many passages."""
     with changing(owner):
         which = Q(alias=mark.alias_id) if everywhere else Q(pk=mark.pk)
@@ -102,7 +104,7 @@ def decide(owner, mark: Mark, state: str, everywhere: bool = False) -> int:
         return marks.update(state=_decision(state), is_late=False)
 
 
-def decide_kind(owner, kind: str, state: str) -> int:
+def decide_kind(owner: User, kind: str, state: str) -> int:
     """Hide or show every marked passage of one kind; how many."""
     if kind not in redact.KINDS:
         raise DomainError(_("There is no such kind of personal data."))
@@ -117,7 +119,7 @@ def _decision(state: str) -> str:
     return state
 
 
-def strike(owner, session: Session, text: str, everywhere: bool = False) -> int:
+def strike(owner: User, session: Session, text: str, everywhere: bool = False) -> int:
     """Hide ``text`` wherever it stands in the session, or in all of ``owner``'s; how often.
 
     Raises DomainError where it stands nowhere.
@@ -133,7 +135,7 @@ def strike(owner, session: Session, text: str, everywhere: bool = False) -> int:
     return count
 
 
-def add_words(owner, texts: Iterable[str]) -> int:
+def add_words(owner: User, texts: Iterable[str]) -> int:
     """Put words on the owner's list and hide them in every session; how often they stood there."""
     words = list(dict.fromkeys(map(_word, texts)))
     with changing(owner):
@@ -147,7 +149,7 @@ def add_words(owner, texts: Iterable[str]) -> int:
         return count
 
 
-def remove_word(owner, word: NamesWord) -> None:
+def remove_word(owner: User, word: NamesWord) -> None:
     """Take a word off the list; where its owner decided nothing else it is shown again."""
     with changing(owner):
         alias = _digest(owner, "name", redact.canonical("name", word.word))
@@ -171,7 +173,15 @@ def _word(text: str) -> str:
     return word
 
 
-def _strike(owner, sessions, text: str, kind: str, rule: str, state: str, part=False) -> int:
+def _strike(
+    owner: User,
+    sessions: QuerySet[Session],
+    text: str,
+    kind: str,
+    rule: str,
+    state: str,
+    part: bool = False,
+) -> int:
     """Mark every place of ``text`` in ``sessions``; a ``part`` of a word counts as well."""
     passages = []
     for row in _rows_with(sessions, text):
@@ -189,12 +199,12 @@ def _parts(text: str, part: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _rows_with(sessions, text: str):
+def _rows_with(sessions: QuerySet[Session], text: str) -> Iterator[tuple[UUID, int | None, str]]:
     """Titles and messages that may hold ``text``: its longest word stands in them."""
     word = max(text.split(), key=len)
     forms = {unicodedata.normalize(form, word) for form in ("NFC", "NFD")}
 
-    def holds(field):
+    def holds(field: str) -> Q:
         return Q(*[(f"{field}__icontains", form) for form in forms], _connector=Q.OR)
 
     for pk, title in sessions.filter(holds("title")).values_list("pk", "title"):
@@ -204,7 +214,7 @@ def _rows_with(sessions, text: str):
     yield from rows.iterator(chunk_size=ROWS)
 
 
-def _insert(owner, passages: list, state: str, is_late: bool = False) -> int:
+def _insert(owner: User, passages: list, state: str, is_late: bool = False) -> int:
     """Insert marks for ``passages`` (row, start, end, kind, rule); decided marks do not change."""
     keys = [
         (kind, redact.canonical(kind, row[2][start:end])) for row, start, end, kind, _r in passages
@@ -236,7 +246,7 @@ def _insert(owner, passages: list, state: str, is_late: bool = False) -> int:
     return len(rows)
 
 
-def _aliases(owner, keys: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
+def _aliases(owner: User, keys: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """The alias of each (kind, canonical value), made where there is none, in order of meeting."""
     digests = {key: _digest(owner, *key) for key in dict.fromkeys(keys)}
     alias_ids = dict(
@@ -260,7 +270,7 @@ def _aliases(owner, keys: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
     return {key: alias_ids[digest] for key, digest in digests.items()}
 
 
-def _digest(owner, kind: str, value: str) -> str:
+def _digest(owner: User, kind: str, value: str) -> str:
     # Keyed: an address or a number could be guessed from its plain digest.
     salt = "annotation.histories.alias"
     return salted_hmac(salt, f"{owner.pk}\0{kind}\0{value}", algorithm="sha256").hexdigest()

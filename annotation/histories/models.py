@@ -100,13 +100,13 @@ class Upload(Job):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"upload {self.pk}"
 
     @property
-    def source_name(self):
+    def source_name(self) -> str:
         """What people call the service that the file comes from."""
-        return NAMES.get(self.source, self.source)
+        return str(NAMES.get(self.source, self.source))
 
     def held(self) -> list[str]:
         """What was found in the file, in words."""
@@ -179,13 +179,13 @@ class Session(models.Model):
             models.Index(fields=["rules"], name="session_rules"),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"session {self.pk}"
 
     @property
-    def provider_name(self):
+    def provider_name(self) -> str:
         """What people call the service that it was held with."""
-        return NAMES.get(self.provider, self.provider)
+        return str(NAMES.get(self.provider, self.provider))
 
 
 class Message(models.Model):
@@ -206,7 +206,7 @@ class Message(models.Model):
             models.UniqueConstraint(fields=["session", "position"], name="message_position")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"message {self.pk}"
 
 
@@ -225,7 +225,7 @@ class Alias(models.Model):
             models.UniqueConstraint(fields=["owner", "kind", "number"], name="alias_number"),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"[{self.kind.upper()}_{self.number}]"
 
 
@@ -262,7 +262,7 @@ class Mark(models.Model):
         ]
         indexes = [models.Index(fields=["session"], condition=Q(is_late=True), name="mark_late")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"mark {self.pk}"
 
 
@@ -277,7 +277,7 @@ class NamesWord(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["owner", "word"], name="names_word")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"word {self.pk}"
 
 
@@ -295,7 +295,7 @@ class Passage(models.Model):
     class Meta:
         indexes = [GinIndex(fields=["words"], name="passage_words")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"passage {self.pk}"
 
 
@@ -330,7 +330,7 @@ class HistoryConsent(models.Model):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.user_id}: {self.purpose} in {self.study_id}"
 
 
@@ -348,7 +348,7 @@ class Erasure(models.Model):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"erasure {self.pk}"
 
 
@@ -370,5 +370,5 @@ class Tombstone(models.Model):
             models.UniqueConstraint(fields=["owner", "what", "digest"], name="one_tombstone")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.what} of {self.owner_id}"

@@ -1,6 +1,7 @@
 """Bytes from the browser into an upload, whole or in pieces."""
 
 from pathlib import Path
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -8,6 +9,7 @@ from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.accounts import consent
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.histories import files, texts
@@ -30,7 +32,7 @@ STORING = gettext_noop(
 )
 
 
-def begin(owner, size: int, fingerprint: str = "", name: str = "") -> Upload:
+def begin(owner: User, size: int, fingerprint: str = "", name: str = "") -> Upload:
     """Make room for a file of ``size`` bytes that comes in pieces.
 
     ``fingerprint`` is whatever tells the sender's files apart: the same one again gives the upload
@@ -64,7 +66,7 @@ def begin(owner, size: int, fingerprint: str = "", name: str = "") -> Upload:
         return receiving.get(fingerprint=fingerprint)
 
 
-def append(owner, pk, offset: int, data: bytes) -> Upload:
+def append(owner: User, pk: UUID | str, offset: int, data: bytes) -> Upload:
     """Add one piece, as ``core.uploads``; the last one requests the reading. Raises NotFound."""
     with transaction.atomic():
         upload = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk).first()
@@ -74,7 +76,7 @@ def append(owner, pk, offset: int, data: bytes) -> Upload:
     return upload
 
 
-def whole(owner, file: files.Received) -> Upload:
+def whole(owner: User, file: files.Received) -> Upload:
     """Take a file that came in one form; its reading is requested."""
     if not file.size:
         raise DomainError(_("The file is empty."), code="empty_file")
@@ -94,7 +96,7 @@ def whole(owner, file: files.Received) -> Upload:
     return upload
 
 
-def of_path(owner, path: Path) -> Upload:
+def of_path(owner: User, path: Path) -> Upload:
     """Copy a file of this machine into an upload that its caller reads at once.
 
     For operators, who ask the owner for consent themselves.
@@ -119,7 +121,7 @@ def of_path(owner, path: Path) -> Upload:
         raise
 
 
-def cancel(owner, pk) -> None:
+def cancel(owner: User, pk: UUID | str) -> None:
     """Give up a file that nothing is stored of yet; its bytes are deleted, its reading stops."""
     with transaction.atomic():
         uploads = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk)
@@ -130,7 +132,7 @@ def cancel(owner, pk) -> None:
         files.delete(upload.stored)
 
 
-def again(owner, pk) -> Upload:
+def again(owner: User, pk: UUID | str) -> Upload:
     """Import a file although its owner erased it before: they confirmed it."""
     waiting = Upload.objects.filter(owner=owner, pk=pk, status=Upload.Status.ERASED_BEFORE)
     if not waiting.exclude(stored="").update(status=REQUESTED, again=True, attempts=0):
@@ -147,7 +149,7 @@ def end(upload: Upload, status: str) -> None:
     )
 
 
-def _refuse_for_now(owner) -> None:
+def _refuse_for_now(owner: User) -> None:
     """Conflict while the history is being erased, or where too many files are under way."""
     if Erasure.objects.filter(owner=owner, done_at=None).exists():
         raise Conflict(_("Your history is being erased. Try again in a minute."), code="erasing")
@@ -155,7 +157,7 @@ def _refuse_for_now(owner) -> None:
         raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))
 
 
-def agree(owner) -> None:
+def agree(owner: User) -> None:
     """Record that ``owner`` agrees to what sending a file means."""
     consent.grant(owner, consent.publish("history: storing", STORING))
 

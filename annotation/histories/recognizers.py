@@ -33,7 +33,9 @@ def recognize_first(text: str) -> Iterator[tuple[int, int, str, str]]:
     yield from _recognized(text, FIRST)
 
 
-def _recognized(text: str, recognizers: tuple[Recognizer, ...]):
+def _recognized(
+    text: str, recognizers: tuple[Recognizer, ...]
+) -> Iterator[tuple[int, int, str, str]]:
     folded = text.casefold()
     for recognizer in recognizers:
         if recognizer.hints and not any(hint in folded for hint in recognizer.hints):

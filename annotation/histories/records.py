@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import DomainError
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 # Every refusal of a whole file, and its sentence. None of them quotes the file.
 REFUSALS = {
@@ -55,7 +59,7 @@ OMISSIONS = {
 
 
 # What people call where a history comes from.
-NAMES = {
+NAMES: dict[str, "StrOrPromise"] = {
     "aistudio": "AI Studio",
     "chatbot_arena": "Chatbot Arena",
     "chatgpt": "ChatGPT",
@@ -155,7 +159,7 @@ Record = Conversation | Search | Visit | Skipped
 class Refused(DomainError):  # noqa: N818 - as its elders in core.errors
     """The whole file cannot be read: ``code`` is a key of REFUSALS and gives the sentence."""
 
-    def __init__(self, code: str, sentence: str = ""):
+    def __init__(self, code: str, sentence: str = "") -> None:
         super().__init__(sentence or str(REFUSALS[code]), code=code)
 
 

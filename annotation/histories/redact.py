@@ -11,7 +11,7 @@ import ipaddress
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import phonenumbers
@@ -49,6 +49,9 @@ class Span:
     kind: str
     rule: str
 
+
+# Start, end, kind and rule, as the fields of a Span.
+Passage = tuple[int, int, str, str]
 
 # What other systems or we ourselves put in the place of a value: NAME_1, [EMAIL_12].
 _MARKS = re.compile(r"\[[A-Z]{2,12}_\d{1,6}\]|(?<![A-Za-z0-9_])[A-Z]{2,12}_\d{1,6}(?![A-Za-z0-9_])")
@@ -195,7 +198,7 @@ def occurrences(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     return [match.span() for match in _words(words).finditer(text)] if words else []
 
 
-def _all(text: str, names: tuple[str, ...]):
+def _all(text: str, names: tuple[str, ...]) -> Iterator[Passage]:
     yield from recognizers.recognize_first(text)
     if "@" in text:
         yield from _matches(text, _EMAIL, "email", "email")
@@ -216,7 +219,13 @@ def _all(text: str, names: tuple[str, ...]):
         yield start, end, "name", "names list"
 
 
-def _matches(text, pattern, kind, rule, valid=lambda value: True):
+def _matches(
+    text: str,
+    pattern: re.Pattern[str],
+    kind: str,
+    rule: str,
+    valid: Callable[[str], bool] = lambda value: True,
+) -> Iterator[Passage]:
     for match in pattern.finditer(text):
         if valid(match.group()):
             yield *match.span(), kind, rule
@@ -235,7 +244,7 @@ def _is_address(value: str) -> bool:
     return not (address.is_loopback or address.is_unspecified)
 
 
-def _phones(text: str):
+def _phones(text: str) -> Iterator[Passage]:
     for match in _DIGITS.finditer(text):
         if _part_of_a_word(text, *match.span()):
             continue

@@ -1,7 +1,7 @@
 """Search in one's own history: by words, in any script, and by meaning."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils.text import Truncator
 
+from annotation.accounts.models import User
 from annotation.core.embed import embed
 from annotation.histories import words
 from annotation.histories.models import Passage
@@ -41,7 +42,7 @@ class Hit:
     score: float
 
 
-def index(owner, rows: Sequence[tuple]) -> int:
+def index(owner: User, rows: Sequence[tuple[UUID, int | None, str]]) -> int:
     """Make texts findable: ``rows`` of session id, message id (None: a title), text; how many."""
     parts = [
         (session, message, start, part)
@@ -58,7 +59,7 @@ def index(owner, rows: Sequence[tuple]) -> int:
     return len(parts)
 
 
-def _parts(text: str):
+def _parts(text: str) -> Iterator[tuple[int, str]]:
     """``text`` in passages of at most PASSAGE characters, cut at a space where there is one."""
     start = 0
     while start < len(text):
@@ -104,7 +105,7 @@ _FIND = """
 )
 
 
-def find(owner, text: str, limit: int = LIMIT, only: QuerySet | None = None) -> list[Hit]:
+def find(owner: User, text: str, limit: int = LIMIT, only: QuerySet | None = None) -> list[Hit]:
     """``owner``'s sessions that hold the words of ``text`` or come near its meaning, best first.
 
     ``only`` narrows them to these sessions. The texts of a hit are the owner's ORIGINAL ones: for
@@ -116,10 +117,12 @@ def find(owner, text: str, limit: int = LIMIT, only: QuerySet | None = None) -> 
     with connection.cursor() as cursor:
         cursor.execute(_FIND, statement_values(owner, text, limit, only))
         rows = cursor.fetchall()
-    return [Hit(*row[:7], _snippet(row[7], text), float(row[8])) for row in rows]
+    names = [field.name for field in fields(Hit)]
+    shown = ((*row[:7], _snippet(row[7], text), float(row[8])) for row in rows)
+    return [Hit(**dict(zip(names, values, strict=True))) for values in shown]
 
 
-def statement_values(owner, text: str, limit: int, only: QuerySet | None = None) -> dict:
+def statement_values(owner: User, text: str, limit: int, only: QuerySet | None = None) -> dict:
     """What the statement of ``find`` is run with."""
     meaning = embed([text])[0].astype(np.float16)
     return {

@@ -11,11 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self, cast
 
 from django.db import connection
 from django.utils.translation import gettext as _
 
-from annotation.histories.models import Mark, Message, Passage, Session, Tombstone
+from annotation.accounts.models import User
+from annotation.histories.models import Mark, Message, Passage, Session, Tombstone, Upload
 from annotation.histories.records import Conversation, Search, Skipped, Visit
 
 # So many characters of conversations wait for being written.
@@ -82,7 +85,7 @@ def _iso(time: datetime | None) -> str | None:
     return time.astimezone(UTC).isoformat(timespec="seconds") if time else None
 
 
-def store(upload, records: Iterable, alive: Callable[[], None] = lambda: None) -> Counts:
+def store(upload: Upload, records: Iterable, alive: Callable[[], None] = lambda: None) -> Counts:
     """Write all ``records`` for the upload's owner; what was counted.
 
     Call it inside ``locks.changing``: whatever ``records`` or ``alive`` raise leaves nothing.
@@ -122,7 +125,7 @@ def _limit_statements() -> None:
 class _Conversations:
     """Conversations that wait for being written together."""
 
-    def __init__(self, upload, counts: Counts):
+    def __init__(self, upload: Upload, counts: Counts) -> None:
         self.upload, self.owner, self.counts = upload, upload.owner, counts
         self.waiting: dict[tuple, Conversation] = {}
         self.size = 0
@@ -178,7 +181,7 @@ class _Conversations:
             self.counts.messages[key] = len(chat.messages)
 
 
-def _erased(owner) -> set[str]:
+def _erased(owner: User) -> set[str]:
     graves = Tombstone.objects.filter(owner=owner, what=Tombstone.What.SESSION)
     return set(graves.values_list("digest", flat=True))
 
@@ -193,11 +196,11 @@ def _age_of(session: Session) -> tuple:
     return (session.updated_at or EARLIEST, session.length)
 
 
-def _session(upload, chat: Conversation) -> Session:
+def _session(upload: Upload, chat: Conversation) -> Session:
     return Session(owner=upload.owner, kind="chat", provider=chat.provider, external_id=chat.id)
 
 
-def _fill(session: Session, upload, chat: Conversation) -> None:
+def _fill(session: Session, upload: Upload, chat: Conversation) -> None:
     """Set a session's fields from its newest copy; new content resets the decision to keep it."""
     times = [message.at for message in chat.messages if message.at]
     updated, length = _age(chat)
@@ -232,7 +235,8 @@ def _clear(sessions: list[Session]) -> dict:
     decided = Mark.objects.filter(session__in=sessions, message__isnull=False)
     decided = decided.exclude(state=Mark.State.SUGGESTED).select_related("message")
     for mark in decided:
-        key = (mark.session_id, mark.message.role, _text_digest(mark.message.text))
+        message = cast(Message, mark.message)
+        key = (mark.session_id, message.role, _text_digest(message.text))
         decisions[key].append(mark)
     for model in (Mark, Passage, Message):
         rows = model.objects.filter(session__in=sessions)
@@ -327,18 +331,23 @@ _SUMS = """
 class _Events:
     """Searches and visits on their way into days; a context manager around their arrival."""
 
-    def __init__(self, upload, counts: Counts):
+    def __init__(self, upload: Upload, counts: Counts) -> None:
         self.upload, self.counts = upload, counts
         self.rows: list[tuple] = []
         self.seen = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         with connection.cursor() as cursor:
             cursor.execute("DROP TABLE IF EXISTS pg_temp.history_event")
             cursor.execute(_WAITING)
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if error is None:
             self._flush()
 
@@ -366,7 +375,7 @@ class _Events:
         """Join what waits with what is here, each search once, and count it."""
         if not self.seen:
             return
-        values = {
+        values: dict[str, Any] = {
             "owner": self.upload.owner_id,
             "upload": self.upload.pk,
             "again": self.upload.again,

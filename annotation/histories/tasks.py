@@ -1,3 +1,5 @@
+from uuid import UUID
+
 from annotation.celery import app
 from annotation.core import jobs
 from annotation.histories import erase, ingest
@@ -27,6 +29,6 @@ def look_again() -> None:
     ingest.look_again(LOOK_SECONDS)
 
 
-def soon(upload_id) -> None:
+def soon(upload_id: UUID | str) -> None:
     """Notify a worker of an upload at once."""
     jobs.notify(read, upload_id)

@@ -21,7 +21,7 @@ NAME_LIMIT = 300
 _BLANK = "\0"
 
 
-def clean(text) -> str:
+def clean(text: object) -> str:
     """Text without NUL and citation marks, halves of surrogate pairs as U+FFFD; "" for no text."""
     if not isinstance(text, str):
         return ""
@@ -30,12 +30,12 @@ def clean(text) -> str:
     return _SURROGATE.sub("\ufffd", _CITATION.sub("", text.replace("\0", "")))
 
 
-def name(text) -> str:
+def name(text: object) -> str:
     """A title, an id or a file's name: `clean`, on one line and not endless."""
     return " ".join(clean(text)[: 4 * NAME_LIMIT].split())[:NAME_LIMIT]
 
 
-def parse(source: str) -> etree._Element | None:
+def parse(source: str) -> html.HtmlElement | None:
     """The tree of a piece of HTML, or None where nothing is in it."""
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:

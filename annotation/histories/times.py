@@ -21,7 +21,7 @@ class Moment(NamedTuple):
 UNKNOWN = Moment(None)
 
 
-def moment(value) -> Moment:
+def moment(value: object) -> Moment:
     """What an export writes as a time: epoch number, ISO text, or MongoDB's `$date` object."""
     for key in ("$date", "$numberLong"):
         value = value.get(key) if isinstance(value, dict) else value
@@ -30,7 +30,7 @@ def moment(value) -> Moment:
     return from_number(value)
 
 
-def from_number(value) -> Moment:
+def from_number(value: object) -> Moment:
     """Seconds, milliseconds or microseconds since 1970, distinguished by size."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e18:
         return UNKNOWN

@@ -1,11 +1,13 @@
 """Pages of a history's owner. Objects of other owners answer 404."""
 
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, F, Prefetch, Q
-from django.http import Http404, QueryDict
+from django.db.models import Count, F, Prefetch, Q, QuerySet
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
@@ -13,6 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.histories import (
@@ -31,6 +35,7 @@ from annotation.histories import (
 from annotation.histories.models import Mark, Message, NamesWord, Session, Upload
 from annotation.studies.models import Study
 
+T = TypeVar("T")
 PAGE = 50
 UPLOADS = 50
 MESSAGES = 100
@@ -38,7 +43,7 @@ FILTERS = ("q", "state", "kind", "provider", "month", "page")
 
 
 @require_safe
-def history(request):
+def history(request: UserRequest) -> HttpResponse:
     """One's own sessions: search, filters, months, and what to do with them."""
     owner = request.user
     form = forms.FilterForm(request.GET, browse.providers(owner))
@@ -66,7 +71,7 @@ def history(request):
     return render(request, "histories/history.html", context)
 
 
-def _searched(owner, query: str, which) -> list[Session]:
+def _searched(owner: User, query: str, which: QuerySet[Session] | None) -> list[Session]:
     """The sessions that a search finds, best first, with their snippets; ``which`` narrows it."""
     hits = {hit.session: hit for hit in search.find(owner, query, only=which)}
     rows = {row.pk: row for row in browse.listed(Session.objects.filter(pk__in=hits))}
@@ -76,7 +81,7 @@ def _searched(owner, query: str, which) -> list[Session]:
 
 
 @require_POST
-def decide(request):
+def decide(request: UserRequest) -> HttpResponse:
     """Keep, drop or erase the ticked sessions, or all that the filter finds."""
     owner = request.user
     form = forms.DecisionForm(request.POST, owner)
@@ -104,11 +109,12 @@ def decide(request):
 
 
 @require_safe
-def undecided(request):
+def undecided(request: UserRequest) -> HttpResponse:
     """Lead to the first session of the filtered list that is not decided on."""
     which = _filtered(request, request.GET)
-    after = Session.objects.filter(owner=request.user, pk=_uuid(request.GET.get("after")))
-    first = review.next_pending(which, after.first())
+    pk = _uuid(request.GET.get("after"))
+    after = Session.objects.filter(owner=request.user, pk=pk).first() if pk else None
+    first = review.next_pending(which, after)
     if first is None:
         messages.success(request, _("Nothing is left to decide here."))
         return redirect("history")
@@ -117,26 +123,26 @@ def undecided(request):
     return redirect(f"{reverse('history-session', args=[first.pk])}?{back.urlencode()}")
 
 
-def _uuid(value) -> UUID | None:
+def _uuid(value: str | None) -> UUID | None:
     try:
         return UUID(value or "")
     except ValueError:
         return None
 
 
-def _following(request, which) -> Session | None:
+def _following(request: UserRequest, which: QuerySet[Session]) -> Session | None:
     """The undecided session after the one decided on, in the list as it was filtered."""
     decided = which.first()
     filtered = _filtered(request)
     return decided and review.next_pending(filtered, decided)
 
 
-def _needs_question(which) -> bool:
+def _needs_question(which: QuerySet[Session]) -> bool:
     """Whether several sessions would be kept of which some were never opened."""
     return which.count() > 1 and which.filter(opened_at=None).exists()
 
 
-def _ask_before_keeping(request, which):
+def _ask_before_keeping(request: UserRequest, which: QuerySet[Session]) -> HttpResponse:
     summary = review.bulk(which)
     context = {
         "bulk": summary,
@@ -150,7 +156,7 @@ def _ask_before_keeping(request, which):
     return render(request, "histories/sure_keep.html", context)
 
 
-def _filtered(request, data=None):
+def _filtered(request: UserRequest, data: QueryDict | None = None) -> QuerySet[Session]:
     """The sessions that the filters of the list narrow to; with words to search for, its hits."""
     data = request.POST if data is None else data
     wanted = forms.FilterForm(data, browse.providers(request.user)).values()
@@ -162,7 +168,7 @@ def _filtered(request, data=None):
     return Session.objects.filter(owner=request.user, pk__in=[hit.session for hit in hits])
 
 
-def _erase(request, which, sure: bool):
+def _erase(request: UserRequest, which: QuerySet[Session], sure: bool) -> HttpResponse:
     """Ask before something is erased for good; then do it."""
     if not sure:
         context = {
@@ -177,13 +183,13 @@ def _erase(request, which, sure: bool):
     return _back(request)
 
 
-def _tell_erased(request, count: int | None) -> None:
+def _tell_erased(request: UserRequest, count: int | None) -> None:
     if count:
         words = ngettext("%(n)d session erased.", "%(n)d sessions erased.", count)
         messages.success(request, words % {"n": count})
 
 
-def _back(request):
+def _back(request: UserRequest) -> HttpResponse:
     """To the list as it was filtered."""
     query = _encoded(_filters(request.POST))
     response = redirect("history")
@@ -191,7 +197,7 @@ def _back(request):
     return response
 
 
-def _filters(source) -> list[tuple[str, str]]:
+def _filters(source: QueryDict) -> list[tuple[str, str]]:
     """The filters of the list, to come back to it."""
     return [(name, value[: forms.QUERY_LIMIT]) for name in FILTERS if (value := source.get(name))]
 
@@ -203,7 +209,7 @@ def _encoded(filters: list[tuple[str, str]]) -> str:
     return query.urlencode()
 
 
-def _tell(request, act, *arguments):
+def _tell(request: UserRequest, act: Callable[..., T], *arguments: Any) -> T | None:
     """``act(*arguments)``; where it is refused, None, and a message shows the reason."""
     try:
         return act(*arguments)
@@ -216,7 +222,7 @@ def _tell(request, act, *arguments):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def uploads(request):
+def uploads(request: UserRequest) -> HttpResponse:
     """What was sent, how it stands, and the form that sends the next file."""
     if request.method == "POST":
         return _receive(request)
@@ -243,7 +249,7 @@ def uploads(request):
     return response
 
 
-def _receive(request):
+def _receive(request: UserRequest) -> HttpResponse:
     sent = request.FILES.getlist("file")  # read here, where nothing read it before
     refusal = getattr(request, "upload_refused", None)
     if refusal:
@@ -259,7 +265,7 @@ def _receive(request):
 
 
 @require_POST
-def upload(request, pk):
+def upload(request: UserRequest, pk: UUID) -> HttpResponse:
     """Cancel a file that is under way, import it once more after an erasure, or erase it."""
     row = get_object_or_404(Upload, owner=request.user, pk=pk)
     action = request.POST.get("action")
@@ -280,7 +286,7 @@ def upload(request, pk):
 
 
 @require_safe
-def session(request, pk):
+def session(request: UserRequest, pk: UUID) -> HttpResponse:
     """One session to read, with what is marked in it; or as others would see it."""
     chosen = get_object_or_404(Session, owner=request.user, pk=pk)
     others = request.GET.get("as") == "others"
@@ -293,7 +299,7 @@ def session(request, pk):
     title = Message(session=chosen, text=chosen.title)
     review.note_opened(chosen)
     at_start = page.number == 1 and page.object_list
-    chosen.begins = page[0].text[: browse.BEGINNING] if at_start else ""
+    vars(chosen)["begins"] = page[0].text[: browse.BEGINNING] if at_start else ""
     context = {
         "session": chosen,
         "title": _shown(title, of_title, others),
@@ -317,18 +323,18 @@ def session(request, pk):
     return render(request, "histories/session.html", context)
 
 
-def _shown(message, rows, others: bool) -> list[tuple[str, str]]:
+def _shown(message: Message, rows: Iterable[Mark], others: bool) -> list[tuple[str, str]]:
     """The text in pieces (text, label); for others the label stands instead of the text."""
     cut = redact.pieces(message.text, marks.passages(rows))
     return [(label or text, "") for text, label in cut] if others else cut
 
 
-def _listed(message, rows) -> list[dict]:
+def _listed(message: Message, rows: Iterable[Mark]) -> list[dict]:
     return [{"mark": mark, "text": message.text[mark.start : mark.end]} for mark in rows]
 
 
 @require_POST
-def mark(request, pk):
+def mark(request: UserRequest, pk: UUID) -> HttpResponse:
     """Hide or show one marked passage, or its value everywhere."""
     chosen = get_object_or_404(Session, owner=request.user, pk=pk)
     form = forms.MarkForm(request.POST)
@@ -341,7 +347,7 @@ def mark(request, pk):
 
 
 @require_POST
-def strike(request, pk):
+def strike(request: UserRequest, pk: UUID) -> HttpResponse:
     """Hide a text that no rule found."""
     chosen = get_object_or_404(Session, owner=request.user, pk=pk)
     form = forms.StrikeForm(request.POST)
@@ -352,12 +358,12 @@ def strike(request, pk):
             words = ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count)
             messages.success(request, words % {"n": count})
     else:
-        messages.error(request, " ".join(form.errors["text"]))
+        messages.error(request, " ".join(map(str, form.errors["text"])))
     return _to_session(request, chosen)
 
 
 @require_POST
-def accept_late(request):
+def accept_late(request: UserRequest) -> HttpResponse:
     """Keep hidden what later rules found, in one session or in all."""
     pk = _uuid(request.POST.get("session"))
     chosen = get_object_or_404(Session, owner=request.user, pk=pk) if pk else None
@@ -367,7 +373,7 @@ def accept_late(request):
     return _to_session(request, chosen) if chosen else redirect("history")
 
 
-def _to_session(request, chosen, place: str = ""):
+def _to_session(request: UserRequest, chosen: Session, place: str = "") -> HttpResponse:
     """To the page of a session where the person was, and the ``place`` on it."""
     position = [
         (name, value) for name in ("page", "list") if (value := request.POST.get(name, "")[:1_000])
@@ -382,7 +388,7 @@ def _to_session(request, chosen, place: str = ""):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def privacy(request):
+def privacy(request: UserRequest) -> HttpResponse:
     """The owner's list of names, and the kinds of personal data that were found."""
     if request.method == "POST":
         form = forms.WordForm(request.POST)
@@ -392,7 +398,7 @@ def privacy(request):
                 words = ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count)
                 messages.success(request, words % {"n": count})
         else:
-            messages.error(request, " ".join(form.errors["word"]))
+            messages.error(request, " ".join(map(str, form.errors["word"])))
         return redirect("history-privacy")
     counts = (
         Mark.objects.filter(session__owner=request.user)
@@ -418,7 +424,7 @@ def privacy(request):
 
 
 @require_POST
-def word_remove(request, pk):
+def word_remove(request: UserRequest, pk: int) -> HttpResponse:
     """Take a word off the list."""
     word = get_object_or_404(NamesWord, owner=request.user, pk=pk)
     _tell(request, marks.remove_word, request.user, word)
@@ -426,7 +432,7 @@ def word_remove(request, pk):
 
 
 @require_POST
-def kind(request):
+def kind(request: UserRequest) -> HttpResponse:
     """Hide or show everything of one kind."""
     form = forms.KindForm(request.POST)
     if form.is_valid():
@@ -452,7 +458,7 @@ def _decided(count: int, state: str) -> str:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def consents(request):
+def consents(request: UserRequest) -> HttpResponse:
     """For what the kept sessions may be used, study by study; and the way to take all back."""
     if request.method == "POST":
         form = forms.ConsentForm(request.POST)
@@ -474,7 +480,7 @@ def consents(request):
 
 
 @require_POST
-def forget(request):
+def forget(request: UserRequest) -> HttpResponse:
     """Erase one's whole history and withdraw every consent."""
     if not forms.ForgetForm(request.POST).is_valid():
         messages.error(request, _("Tick the box to say that you mean it."))

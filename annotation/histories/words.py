@@ -7,6 +7,7 @@ signs become overlapping pairs, so that any two signs are found wherever they st
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Iterator
 
 # A word is cut here; what is longer is a digest or an address, whose beginning tells enough.
 WORD_LIMIT = 40
@@ -47,7 +48,7 @@ def _of_run(run: str, last: bool) -> str:
     return "(" + " <-> ".join(f"'{pair}'" for pair in pairs) + ")"
 
 
-def _words(text: str):
+def _words(text: str) -> Iterator[str]:
     for match in _RUN.finditer(_normal(text)):
         run = match.group()
         if not _IS_CJK.match(run):

@@ -1,17 +1,21 @@
 """What is known of personas: short statements with the conversations that they come from."""
 
+from collections.abc import Iterable
+
 from django.db import transaction
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
 from annotation.personas.models import Attribute, Evidence
+from annotation.studies.models import Study
 
 CHUNK = 2_000
 
 
 @transaction.atomic
-def add(study, records: list[dict], *, by=None) -> int:
+def add(study: Study, records: list[dict], *, by: User | None = None) -> int:
     """Add an uploaded file's attributes, all or none; how many are new.
 
     Raises DomainError where the study has one of them with other words.
@@ -26,7 +30,7 @@ def add(study, records: list[dict], *, by=None) -> int:
 
 
 @transaction.atomic
-def save_all(study, records: list[dict], *, by=None) -> tuple[int, set[str]]:
+def save_all(study: Study, records: list[dict], *, by: User | None = None) -> tuple[int, set[str]]:
     """Add the attributes that the study does not have; how many, and the ids that clash.
 
     Records as of the bundle's attributes.jsonl, their personas there already. An attribute is never
@@ -66,7 +70,7 @@ def clash(key: str) -> str:
     )
 
 
-def _stored(study, ids) -> dict[str, dict]:
+def _stored(study: Study, ids: Iterable[str]) -> dict[str, dict]:
     """{id: the attribute as a record} of those that the study has."""
     there = Attribute.objects.filter(persona__study=study, external_id__in=ids)
     return {

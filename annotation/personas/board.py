@@ -7,11 +7,13 @@ from django.core.cache import cache
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.embed import DIMENSIONS, embed
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas import balance, curate
 from annotation.personas.models import PairDecision, Persona, PersonaVersion
+from annotation.studies.models import Study
 
 # Rows of the matrix of cosines that are in memory at once.
 BLOCK = 512
@@ -37,7 +39,7 @@ class Pair:
         return self.first, self.second
 
 
-def versions(study) -> list[PersonaVersion]:
+def versions(study: Study) -> list[PersonaVersion]:
     """The newest version of every persona that was not dropped, with the persona, in order."""
     rows = PersonaVersion.objects.filter(persona__study=study, persona__dropped_at=None)
     return list(rows.order_by("persona", "-version").distinct("persona").select_related("persona"))
@@ -74,7 +76,9 @@ def alike(people: list[PersonaVersion], least: float) -> list[tuple[int, int, fl
     return sorted(pairs, key=lambda pair: (-pair[2], pair[:2]))
 
 
-def undecided(study, people: list[PersonaVersion], least: float = THRESHOLDS[0]) -> list[Pair]:
+def undecided(
+    study: Study, people: list[PersonaVersion], least: float = THRESHOLDS[0]
+) -> list[Pair]:
     """Pairs of ``people`` that are at least so similar and that nobody decided on."""
     rows = study.pair_decisions.values_list("first", "second")
     decided = set(rows)
@@ -90,7 +94,9 @@ def preview(pairs: list[Pair]) -> list[tuple[float, int]]:
 
 
 @transaction.atomic
-def decide(study, first: int, second: int, choice: str, *, by=None) -> PairDecision:
+def decide(
+    study: Study, first: int, second: int, choice: str, *, by: User | None = None
+) -> PairDecision:
     """Keep both personas of a pair (ids), or drop one of them.
 
     Raises DomainError for another choice or persona, Conflict where it is decided already.
@@ -119,7 +125,7 @@ def decide(study, first: int, second: int, choice: str, *, by=None) -> PairDecis
 
 
 @transaction.atomic
-def undo(study, *, by) -> PairDecision:
+def undo(study: Study, *, by: User) -> PairDecision:
     """Take back the last decision of ``by``, and a drop with it. DomainError where none is left."""
     rows = study.pair_decisions.select_for_update().filter(decided_by=by)
     last = rows.order_by("-decided_at", "-pk").first()

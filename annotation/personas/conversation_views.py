@@ -1,11 +1,13 @@
 """The pool of conversations: filters with their counts, and the people who are taken."""
 
 from django.contrib import messages
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.personas import conversations
 from annotation.personas.forms import FiltersForm
@@ -13,7 +15,7 @@ from annotation.studies.access import MANAGERS, study_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def pool(request, slug):
+def pool(request: UserRequest, slug: str) -> HttpResponse:
     """What each filter leaves; POST makes personas of the people who are left."""
     study = study_for(request.user, slug, MANAGERS)
     data = request.POST if request.method == "POST" else request.GET or None
@@ -43,7 +45,7 @@ def pool(request, slug):
 
 
 @require_POST
-def add_histories(request, slug):
+def add_histories(request: UserRequest, slug: str) -> HttpResponse:
     """Add chats of members who allow it to the pool."""
     study = study_for(request.user, slug, MANAGERS)
     added = conversations.add_histories(study, by=request.user)

@@ -49,7 +49,7 @@ class Filters:
 FIRST = gettext_lazy("in the pool")
 
 
-def add(study, rows: list[CorpusRow]) -> int:
+def add(study: Study, rows: list[CorpusRow]) -> int:
     """Add conversations that the study does not have; how many of ``rows`` it has then."""
     made = {}
     for row in rows:
@@ -65,7 +65,9 @@ def add(study, rows: list[CorpusRow]) -> int:
     return len(made)
 
 
-def _row(study, provider: str, key: str, speaker: str, language: str, turns: list) -> Conversation:
+def _row(
+    study: Study, provider: str, key: str, speaker: str, language: str, turns: list
+) -> Conversation:
     messages = [turn["text"] for turn in turns if turn["role"] == "user"]
     return Conversation(
         study=study,
@@ -105,13 +107,13 @@ def _repetitive(messages: list[str]) -> bool:
     return len(messages) >= ALIKE and 2 * max(counted.values()) > len(messages)
 
 
-def languages(study) -> list[tuple[str, int]]:
+def languages(study: Study) -> list[tuple[str, int]]:
     """(language, conversations) of the pool, the most frequent first."""
     rows = study.conversations.order_by().values_list("language").annotate(n=Count("pk"))
     return sorted(rows, key=lambda row: (-row[1], row[0]))
 
 
-def funnel(study, filters: Filters) -> list[tuple[str, int, int]]:
+def funnel(study: Study, filters: Filters) -> list[tuple[str, int, int]]:
     """(what is asked for, people, conversations) after each filter in turn."""
     return [(words, *_counts(rows)) for words, rows in _steps(study, filters)]
 
@@ -121,15 +123,15 @@ def _counts(rows: QuerySet[Conversation]) -> tuple[int, int]:
     return counts["people"], counts["rows"]
 
 
-def _steps(study, filters: Filters) -> list[tuple[str, QuerySet[Conversation]]]:
+def _steps(study: Study, filters: Filters) -> list[tuple[str, QuerySet[Conversation]]]:
     rows = study.conversations.all()
     steps = [(str(FIRST), rows)]
     if filters.language:
         rows = rows.filter(language=filters.language)
         steps.append((filters.language, rows))
     if not filters.scripted:
-        alike = study.conversations.order_by().values("opening").annotate(n=Count("pk"))
-        alike = alike.filter(n__gte=ALIKE).values("opening")
+        openings = study.conversations.order_by().values("opening").annotate(n=Count("pk"))
+        alike = openings.filter(n__gte=ALIKE).values("opening")
         rows = rows.exclude(Q(repetitive=True) | Q(opening__in=alike))
         steps.append((_("not scripted"), rows))
     people = rows.order_by().values("speaker").annotate(n=Count("pk"), messages_sent=Sum("turns"))
@@ -142,7 +144,7 @@ def _steps(study, filters: Filters) -> list[tuple[str, QuerySet[Conversation]]]:
     return steps
 
 
-def chosen(study, filters: Filters) -> list[str]:
+def chosen(study: Study, filters: Filters) -> list[str]:
     """The speakers that are left, at most ``filters.people``: those that differ most."""
     rows = _steps(study, filters)[-1][1]
     sums: dict[str, np.ndarray] = {}
@@ -178,7 +180,7 @@ def diverse(vectors: np.ndarray, count: int) -> list[int]:
 
 
 @transaction.atomic
-def take(study, filters: Filters, *, by=None) -> dict:
+def take(study: Study, filters: Filters, *, by: User | None = None) -> dict:
     """Make a persona of each person that ``chosen`` leaves; ``{"personas", "conversations"}``.
 
     Whoever was taken before keeps their persona, and conversations that came in later join it.
@@ -209,7 +211,7 @@ def _key(speaker: str) -> str:
 
 
 @transaction.atomic
-def add_histories(study, *, by=None) -> int:
+def add_histories(study: Study, *, by: User | None = None) -> int:
     """Add the chats of members who allow that people of ``study`` read them; how many are new.
 
     Texts are redacted. Chats whose owner allows it no longer are taken out by ``forget_withdrawn``.

@@ -1,6 +1,7 @@
 """What curators do with personas: write, drop and restore them, and collect their memories."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from django.db import transaction
 from django.db.models import Q
@@ -8,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.personas.models import Memory, Persona, PersonaVersion
@@ -33,7 +35,9 @@ REASONS = {code: words for reasons in ROUNDS.values() for code, words in reasons
 
 
 @transaction.atomic
-def save(study, external_id: str, profile: dict, *, by=None) -> PersonaVersion:
+def save(
+    study: Study, external_id: str, profile: dict, *, by: User | None = None
+) -> PersonaVersion:
     """Return the persona's version that says ``profile``; make it where the newest differs.
 
     The persona is made where the study has none of this id. Versions are never rewritten.
@@ -51,7 +55,7 @@ def save(study, external_id: str, profile: dict, *, by=None) -> PersonaVersion:
     return version
 
 
-def save_all(study, records: list[dict], *, by=None) -> int:
+def save_all(study: Study, records: list[dict], *, by: User | None = None) -> int:
     """Save ``{"id", "profile"}`` records, new ones in bulk; how many were new or changed.
 
     Part of the caller's transaction; call it with a few thousand at a time.
@@ -79,7 +83,7 @@ def save_all(study, records: list[dict], *, by=None) -> int:
 
 
 @transaction.atomic
-def drop(persona: Persona, reason: str, *, by=None) -> None:
+def drop(persona: Persona, reason: str, *, by: User | None = None) -> None:
     """Take a persona out of the study for one of ``REASONS``; a second call changes nothing."""
     if reason not in REASONS:
         raise DomainError("Choose the reason why the persona is dropped.", code="reason")
@@ -97,7 +101,7 @@ def dropped(study) -> dict[str, int]:
 
 
 @transaction.atomic
-def restore(persona: Persona, *, by=None) -> None:
+def restore(persona: Persona, *, by: User | None = None) -> None:
     """Undo a drop; a second call changes nothing."""
     back = Persona.objects.filter(pk=persona.pk, dropped_at__isnull=False).update(
         dropped_at=None, dropped_because=""
@@ -107,7 +111,9 @@ def restore(persona: Persona, *, by=None) -> None:
 
 
 @transaction.atomic
-def split(study, external_ids, purpose: str, *, by=None) -> int:
+def split(
+    study: Study, external_ids: Iterable[str], purpose: str, *, by: User | None = None
+) -> int:
     """Put personas on the side of ``purpose`` ("benchmark" or "training"); how many.
 
     A side is chosen once: DomainError, and nothing is done, where one of them is on the other side
@@ -146,7 +152,7 @@ def split(study, external_ids, purpose: str, *, by=None) -> int:
     return count
 
 
-def judged(study) -> set[str]:
+def judged(study: Study) -> set[str]:
     """The ids of personas of which items are open: they can only be of the benchmark."""
     rows = study.personas.filter(
         Q(queries__items__isnull=False) | Q(attributes__items__isnull=False)
@@ -155,7 +161,7 @@ def judged(study) -> set[str]:
 
 
 @transaction.atomic
-def remember(persona: Persona, text: str, *, by=None) -> Memory:
+def remember(persona: Persona, text: str, *, by: User | None = None) -> Memory:
     """Add a memory; a text that the persona has already is not added twice."""
     memory, made = Memory.objects.get_or_create(persona=persona, text=text)
     if made:
@@ -164,7 +170,7 @@ def remember(persona: Persona, text: str, *, by=None) -> Memory:
 
 
 @transaction.atomic
-def forget(persona: Persona, memory_id: int, *, by=None) -> None:
+def forget(persona: Persona, memory_id: int, *, by: User | None = None) -> None:
     """Remove one of the persona's memories; a second call changes nothing."""
     removed, _details = Memory.objects.filter(persona=persona, pk=memory_id).delete()
     if removed:

@@ -1,10 +1,12 @@
 import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.records import check_json
-from annotation.personas import conversations, schema
+from annotation.personas import conversations, models, schema
 from annotation.personas.board import BOTH, FIRST, SECOND
 from annotation.personas.curate import ROUNDS
 from annotation.studies.bundle import BundleError, read_rows
@@ -30,7 +32,9 @@ class PersonaForm(forms.Form):
         help_text=_("An object with whatever else is known; people see it too."),
     )
 
-    def __init__(self, data=None, *, persona=None):
+    def __init__(
+        self, data: Mapping[str, Any] | None = None, *, persona: models.Persona | None = None
+    ) -> None:
         self.persona = persona
         self.original = persona.current.profile if persona else {}
         values, rest = schema.split(self.original)
@@ -43,18 +47,18 @@ class PersonaForm(forms.Form):
             del self.fields["external_id"]
 
     @property
-    def groups(self):
+    def groups(self) -> Iterator[tuple]:
         """Legend and fields of each group, in the schema's order."""
         for legend, fields in schema.GROUPS:
             yield legend, [self[guided.name] for guided in fields]
 
-    def clean_external_id(self):
+    def clean_external_id(self) -> str:
         try:
             return check_id(self.cleaned_data["external_id"])
         except ValueError as error:
             raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
 
-    def clean_rest(self):
+    def clean_rest(self) -> dict:
         try:
             rest = json.loads(self.cleaned_data["rest"] or "{}", parse_constant=_refuse)
             check_json(rest)
@@ -66,8 +70,9 @@ class PersonaForm(forms.Form):
             raise forms.ValidationError(_("This must be an object: {…}"))
         return rest
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict:
+        super().clean()
+        data = self.cleaned_data
         if not self.errors:
             try:
                 data["profile"] = schema.merged(self.original, data, data["rest"])
@@ -93,7 +98,7 @@ class MemoryForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
-    def clean_text(self):
+    def clean_text(self) -> str:
         return schema.tidy(self.cleaned_data["text"])
 
 
@@ -106,13 +111,15 @@ class UploadForm(forms.Form):
     # The study whose personas the rows name.
     study: Study | None = None
 
-    def clean_file(self):
+    def clean_file(self) -> list:
         file = self.cleaned_data["file"]
         if file.size > UPLOAD_LIMIT:
             raise forms.ValidationError(
                 _("The file is larger than 20 MB: import it as a study bundle on the server.")
             )
-        personas = self.study and set(self.study.personas.values_list("external_id", flat=True))
+        personas = (
+            set(self.study.personas.values_list("external_id", flat=True)) if self.study else None
+        )
         try:
             rows = read_rows(file, file.name, self.row_type, personas)
         except BundleError as refusal:
@@ -125,11 +132,11 @@ class AttributesForm(UploadForm):
     """A JSON-lines file of attributes, of personas that the study has."""
 
     row_type = Attribute
+    prefix = "attributes"  # the page has another upload
 
-    def __init__(self, *args, study, **kwargs):
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         self.study = study
-        # The page has another upload.
-        super().__init__(*args, prefix="attributes", **kwargs)
+        super().__init__(*args, **kwargs)
 
 
 class FiltersForm(forms.Form):
@@ -152,13 +159,14 @@ class FiltersForm(forms.Form):
         help_text=_("Those whose texts differ most. Empty: all."),
     )
 
-    def __init__(self, data=None, *, study):
+    def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
         super().__init__(data)
         shares = [(name, f"{name} ({n})") for name, n in conversations.languages(study) if name]
         self.fields["language"].widget = forms.Select(choices=[("", _("all")), *shares])
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict:
+        super().clean()
+        data = self.cleaned_data
         if not self.errors:
             names = ("language", "conversations", "turns", "scripted", "people")
             data["filters"] = conversations.Filters(**{name: data[name] for name in names})
@@ -184,7 +192,7 @@ class PairForm(forms.Form):
     choice = forms.ChoiceField(choices=[(name, name) for name in (BOTH, FIRST, SECOND)])
 
 
-def _field(guided) -> forms.Field:
+def _field(guided: schema.Guided) -> forms.Field:
     if guided.kind == schema.CHOICE:
         return forms.ChoiceField(label=guided.label, choices=guided.choices, required=False)
     rows = {"rows": 3 if guided.kind == schema.LINES else 2}
@@ -197,5 +205,5 @@ def _field(guided) -> forms.Field:
     )
 
 
-def _refuse(word):
+def _refuse(word: str) -> NoReturn:
     raise ValueError(word)

@@ -29,7 +29,7 @@ class Persona(models.Model):
             models.UniqueConstraint(fields=["study", "external_id"], name="persona_of_study")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.external_id
 
     @property
@@ -52,7 +52,7 @@ class PersonaVersion(models.Model):
         ]
         ordering = ["persona", "version"]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.persona} v{self.version}"
 
     @property
@@ -93,7 +93,7 @@ class PairDecision(models.Model):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.first} and {self.second}"
 
 
@@ -106,7 +106,7 @@ class Memory(models.Model):
     class Meta:
         verbose_name_plural = "memories"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text[:60]
 
 
@@ -150,7 +150,7 @@ class Conversation(models.Model):
             models.Index(fields=["study", "opening"], name="conversation_opening"),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.provider} {self.external_id}"
 
 
@@ -170,7 +170,7 @@ class Attribute(models.Model):
             models.UniqueConstraint(fields=["persona", "external_id"], name="attribute_of_persona")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text[:60]
 
 
@@ -192,5 +192,5 @@ class Evidence(models.Model):
         ]
         ordering = ["number"]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.attribute}: conversation {self.number}"

@@ -6,6 +6,8 @@ a JSON Pointer (RFC 6901), because keys may contain any character.
 """
 
 import random
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
 CORE = ("Demographics", "Personality")
 
@@ -40,7 +42,7 @@ def as_text(profile: dict) -> str:
     return "\n".join(_lines(profile, 0))
 
 
-def _leaves(value, path):
+def _leaves(value: object, path: str) -> Iterator[tuple]:
     if isinstance(value, dict | list):
         for key, inner in _items(value):
             yield from _leaves(inner, f"{path}/{_escaped(key)}")
@@ -48,15 +50,15 @@ def _leaves(value, path):
         yield path, value
 
 
-def _items(value):
+def _items(value: dict | list) -> Iterable[tuple[Any, Any]]:
     return value.items() if isinstance(value, dict) else enumerate(value)
 
 
-def _escaped(key) -> str:
+def _escaped(key: object) -> str:
     return str(key).replace("~", "~0").replace("/", "~1")
 
 
-def _without(value, path, masked):
+def _without(value: Any, path: str, masked: Collection[str]) -> Any:
     """``value`` without the masked paths; None where nothing is left."""
     if not isinstance(value, dict | list):
         return None if path in masked or value in ("", None) else value
@@ -70,7 +72,7 @@ def _without(value, path, masked):
     return rest if isinstance(value, dict) else list(rest.values())
 
 
-def _lines(value, depth):
+def _lines(value: dict | list, depth: int) -> Iterator[str]:
     indent = "  " * depth
     for key, inner in _items(value):
         name = str(key).replace("_", " ") if isinstance(value, dict) else ""
@@ -86,5 +88,5 @@ def _lines(value, depth):
             yield from below
 
 
-def _is_plain_list(value) -> bool:
+def _is_plain_list(value: object) -> bool:
     return isinstance(value, list) and not any(isinstance(inner, dict | list) for inner in value)

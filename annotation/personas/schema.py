@@ -6,9 +6,9 @@ edited as JSON. Splitting and merging an unchanged profile gives the same profil
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -36,7 +36,7 @@ class Guided:
     heading: "StrOrPromise" = ""
 
 
-def _traits(first, second) -> tuple:
+def _traits(first: tuple[str, "StrOrPromise"], second: tuple[str, "StrOrPromise"]) -> tuple:
     return (("", _("not said")), (first[0], first[1]), (second[0], second[1]))
 
 
@@ -141,7 +141,7 @@ FIELDS = tuple(guided for _, fields in GROUPS for guided in fields)
 _ORDER = {key: number for number, key in enumerate(key for f in FIELDS for key in f.path)}
 
 
-def ordered(value):
+def ordered(value: Any) -> Any:
     """``value`` (a profile or a part of it) with its keys in the schema's order, others behind.
 
     The database keeps a JSON object's keys in an order of its own.
@@ -173,13 +173,13 @@ def card(profile: dict, first: str = "") -> "Groups":
     return [(title, shown) for title, rows in groups if (shown := _filled(rows))]
 
 
-def _traits_row(fields, values: dict[str, str]) -> "Rows":
+def _traits_row(fields: tuple[Guided, ...], values: dict[str, str]) -> "Rows":
     codes = [values.get(guided.name) for guided in fields if guided.kind == CHOICE]
     words = gettext(", ").join(str(_TRAITS[code]) for code in codes if code)
     return [(_("Character"), words[:1].upper() + words[1:])]
 
 
-def _rows(fields, values: dict[str, str]) -> "Rows":
+def _rows(fields: tuple[Guided, ...], values: dict[str, str]) -> "Rows":
     """Label and words of each field but the traits; the lines of a list in one."""
     separators = {LINES: " · "}
     return [
@@ -239,7 +239,7 @@ def tidy(words: str) -> str:
     return words.replace("\r\n", "\n").strip()
 
 
-def _words(guided: Guided, value) -> str | None:
+def _words(guided: Guided, value: Any) -> str | None:
     """How the form shows the value; None where its shape is not the field's."""
     if guided.kind == LINES:
         fits = isinstance(value, list) and all(
@@ -253,7 +253,7 @@ def _words(guided: Guided, value) -> str | None:
     return str(value) if is_number or isinstance(value, str) else None
 
 
-def _at(value, path):
+def _at(value: Any, path: Sequence[str]) -> Any:
     for key in path:
         if not isinstance(value, dict) or key not in value:
             return None
@@ -261,7 +261,7 @@ def _at(value, path):
     return value
 
 
-def _remove(value: dict, path) -> None:
+def _remove(value: dict, path: Sequence[str]) -> None:
     """Take the place out, and the objects around it that become empty by it."""
     key, *deeper = path
     if deeper:
@@ -270,7 +270,7 @@ def _remove(value: dict, path) -> None:
         del value[key]
 
 
-def _put(profile: dict, path, value) -> None:
+def _put(profile: dict, path: Sequence[str], value: Any) -> None:
     *around, last = path
     for key in around:
         profile = profile.setdefault(key, {})

@@ -1,10 +1,12 @@
 """The page that divides personas into those of the benchmark and those that train models."""
 
 from django.contrib import messages
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.personas import splitting
 from annotation.personas.forms import SplitForm
@@ -18,7 +20,7 @@ ALIKE = 0.9
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def split(request, slug):
+def split(request: UserRequest, slug: str) -> HttpResponse:
     """A proposal of who is on which side; POST makes it so."""
     study = study_for(request.user, slug, MANAGERS)
     data = request.POST if request.method == "POST" else request.GET or None

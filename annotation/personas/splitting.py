@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.personas import balance, board, curate
 from annotation.personas.models import Persona, PersonaVersion
@@ -51,7 +52,7 @@ class Proposal:
         return [pair for pair in pairs if (pair.first.pk in inside) != (pair.second.pk in inside)]
 
 
-def propose(study, benchmark: int, seed: int) -> Proposal:
+def propose(study: Study, benchmark: int, seed: int) -> Proposal:
     """``benchmark`` personas for the benchmark, all others for training; nothing is stored.
 
     In an order drawn with ``seed``, the next is each time a persona whose values are the rarest
@@ -107,7 +108,7 @@ def _crowding(having: list[tuple[str, str]], counted: Counter) -> float:
 
 
 @transaction.atomic
-def make(study, benchmark: int, seed: int, *, by=None) -> dict[str, int]:
+def make(study: Study, benchmark: int, seed: int, *, by: User | None = None) -> dict[str, int]:
     """Divide the personas as ``propose`` says; how many each side has then. Sides are for good."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     proposal = propose(study, benchmark, seed)

@@ -4,11 +4,14 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count, OuterRef, Subquery
+from django.forms import BaseForm
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
 from annotation.personas import attributes, curate
 from annotation.personas.forms import (
@@ -20,13 +23,14 @@ from annotation.personas.forms import (
 )
 from annotation.personas.models import Persona, PersonaVersion
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 50
 CHUNK = 2000
 
 
 @require_http_methods(["GET", "POST"])
-def personas(request, slug):
+def personas(request: UserRequest, slug: str) -> HttpResponse:
     """The list; POST imports a personas.jsonl."""
     study = study_for(request.user, slug, MANAGERS)
     form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
@@ -37,7 +41,7 @@ def personas(request, slug):
 
 
 @require_POST
-def add_attributes(request, slug):
+def add_attributes(request: UserRequest, slug: str) -> HttpResponse:
     """Import an attributes.jsonl."""
     study = study_for(request.user, slug, MANAGERS)
     form = AttributesForm(request.POST, request.FILES, study=study)
@@ -53,7 +57,9 @@ def add_attributes(request, slug):
     return _list(request, study, UploadForm(), form)
 
 
-def _list(request, study, form, attributes_form):
+def _list(
+    request: UserRequest, study: Study, form: BaseForm, attributes_form: BaseForm
+) -> HttpResponse:
     newest = PersonaVersion.objects.filter(persona=OuterRef("pk")).order_by("-version")
     rows = study.personas.order_by("pk").annotate(
         name=Subquery(newest.values("profile__Name")[:1]),
@@ -64,14 +70,14 @@ def _list(request, study, form, attributes_form):
     )
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     for persona in page:
-        persona.why = curate.REASONS.get(persona.dropped_because, persona.dropped_because)
+        vars(persona)["why"] = curate.REASONS.get(persona.dropped_because, persona.dropped_because)
     context = {"study": study, "page": page, "form": form, "attributes_form": attributes_form}
     wrong = form.errors or attributes_form.errors
     return render(request, "personas/personas.html", context, status=400 if wrong else 200)
 
 
 @require_http_methods(["GET", "POST"])
-def add(request, slug):
+def add(request: UserRequest, slug: str) -> HttpResponse:
     """Write a persona."""
     study = study_for(request.user, slug, MANAGERS)
     form = PersonaForm(request.POST if request.method == "POST" else None)
@@ -88,7 +94,7 @@ def add(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
-def persona(request, slug, pk):
+def persona(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """One persona, its memories and versions; POST saves a change as a new version."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(Persona, study=study, pk=pk)
@@ -106,7 +112,7 @@ def persona(request, slug, pk):
 
 
 @require_POST
-def drop(request, slug, pk):
+def drop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Take a persona out for a reason from the curation rounds."""
     study, row = _study_and_persona(request, slug, pk)
     form = DropForm(request.POST)
@@ -118,7 +124,7 @@ def drop(request, slug, pk):
 
 
 @require_POST
-def restore(request, slug, pk):
+def restore(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Undo a drop."""
     _study, row = _study_and_persona(request, slug, pk)
     curate.restore(row, by=request.user)
@@ -127,7 +133,7 @@ def restore(request, slug, pk):
 
 
 @require_POST
-def remember(request, slug, pk):
+def remember(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Add a memory."""
     study, row = _study_and_persona(request, slug, pk)
     form = MemoryForm(request.POST)
@@ -138,7 +144,7 @@ def remember(request, slug, pk):
 
 
 @require_POST
-def forget(request, slug, pk, memory):
+def forget(request: UserRequest, slug: str, pk: int, memory: int) -> HttpResponse:
     """Remove a memory."""
     _study, row = _study_and_persona(request, slug, pk)
     get_object_or_404(row.memories, pk=memory)
@@ -146,12 +152,19 @@ def forget(request, slug, pk, memory):
     return redirect("persona", slug, pk)
 
 
-def _study_and_persona(request, slug, pk):
+def _study_and_persona(request: UserRequest, slug: str, pk: int) -> tuple[Study, Persona]:
     study = study_for(request.user, slug, MANAGERS)
     return study, get_object_or_404(Persona, study=study, pk=pk)
 
 
-def _page(request, study, persona, form=None, drop=None, memory=None):
+def _page(
+    request: UserRequest,
+    study: Study,
+    persona: Persona,
+    form: BaseForm | None = None,
+    drop: BaseForm | None = None,
+    memory: BaseForm | None = None,
+) -> HttpResponse:
     forms = {
         "form": form or PersonaForm(persona=persona),
         "drop": drop or DropForm(),
@@ -171,7 +184,7 @@ def _page(request, study, persona, form=None, drop=None, memory=None):
     return render(request, "personas/persona.html", context, status=400 if wrong else 200)
 
 
-def _import(request, study, records):
+def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
     with transaction.atomic():
         changed = sum(
             curate.save_all(study, records[start : start + CHUNK], by=request.user)

@@ -6,6 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict
 from annotation.queries.models import Query
@@ -27,7 +28,7 @@ PLAIN: dict[str, Any] = {"owner_id": None, "language": "", "guide": {}, "ready":
 
 
 @transaction.atomic
-def save(study, external_id: str, *, by=None, **fields) -> Query:
+def save(study: Study, external_id: str, *, by: User | None = None, **fields: Any) -> Query:
     """Return the current query of this id with these ``fields`` (FIELDS; PLAIN where left out).
 
     It is made where the study has none. Where its fields differ, it is rewritten as long as it has
@@ -64,7 +65,7 @@ def frozen(query: Query) -> bool:
     return query.items.exists() or query.candidates.exists()
 
 
-def save_all(study, records: list[dict], *, by=None) -> int:
+def save_all(study: Study, records: list[dict], *, by: User | None = None) -> int:
     """Save records of a bundle's queries, new ones in bulk; how many were new or changed.
 
     ``persona`` is a persona's external id or None. Part of the caller's transaction; call it with

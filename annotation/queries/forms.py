@@ -1,3 +1,6 @@
+from collections.abc import Mapping
+from typing import Any, cast
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
@@ -5,6 +8,7 @@ from annotation.personas.forms import TEXT_LIMIT, UploadForm
 from annotation.queries.models import Query
 from annotation.queries.scenarios import SCENARIOS
 from annotation.studies import bundle_rows
+from annotation.studies.models import Study
 
 
 class QueryForm(forms.Form):
@@ -38,17 +42,21 @@ class QueryForm(forms.Form):
         help_text=_("For example: %(names)s") % {"names": ", ".join(SCENARIOS)},
     )
 
-    def __init__(self, data=None, *, study, query=None):
+    def __init__(
+        self, data: Mapping[str, Any] | None = None, *, study: Study, query: Query | None = None
+    ) -> None:
         initial = {}
         if query:
             names = ("persona", "text", "need", "type", "scenario")
             initial = {name: getattr(query, name) for name in names}
         super().__init__(data, initial=initial)
-        self.fields["persona"].queryset = study.personas.order_by("external_id")
+        cast(forms.ModelChoiceField, self.fields["persona"]).queryset = study.personas.order_by(
+            "external_id"
+        )
         if query:
             del self.fields["external_id"]
 
-    def clean_external_id(self):
+    def clean_external_id(self) -> str:
         try:
             return bundle_rows.check_id(self.cleaned_data["external_id"])
         except ValueError as error:
@@ -71,6 +79,6 @@ class QueriesUpload(UploadForm):
 
     row_type = bundle_rows.Query
 
-    def __init__(self, *args, study):
+    def __init__(self, *args: Any, study: Study) -> None:
         super().__init__(*args)
         self.study = study

@@ -1,9 +1,12 @@
 """Gold responses, their claims, and rubrics: in versions, never rewritten."""
 
+from uuid import UUID
+
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
@@ -12,12 +15,12 @@ TEXT_LIMIT = 50_000
 CLAIMS_LIMIT, CLAIM_LIMIT = 200, 2_000
 
 
-def newest(query) -> GoldResponse | None:
+def newest(query: Query) -> GoldResponse | None:
     """The newest version of the query's gold response."""
     return query.gold_responses.order_by("-version").first()
 
 
-def save(query, author, text: str, *, source=None) -> GoldResponse:
+def save(query: Query, author: User, text: str, *, source: UUID | None = None) -> GoldResponse:
     """The gold response with the text ``text``: the newest one, or a new version where it differs.
 
     ``source`` is the id of the candidate that it started from. DomainError where there is no text.
@@ -31,7 +34,7 @@ def save(query, author, text: str, *, source=None) -> GoldResponse:
         return _next(query, current, author, text, source)
 
 
-def again(response: GoldResponse, author) -> GoldResponse:
+def again(response: GoldResponse, author: User) -> GoldResponse:
     """The next version of a query's newest response, with the same text and no claims yet."""
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=response.query_id)
@@ -39,7 +42,13 @@ def again(response: GoldResponse, author) -> GoldResponse:
         return _next(response.query, current, author, current.text, current.source)
 
 
-def _next(query, previous: GoldResponse | None, author, text: str, source) -> GoldResponse:
+def _next(
+    query: Query,
+    previous: GoldResponse | None,
+    author: User,
+    text: str,
+    source: UUID | None,
+) -> GoldResponse:
     version = previous.version + 1 if previous else 1
     response = GoldResponse.objects.create(
         query=query, version=version, text=text, author=author, source=source
@@ -61,7 +70,7 @@ def set_claims(response: GoldResponse, texts: list[str], *, model: str = "") -> 
     return response.claims.count()
 
 
-def save_rubric(query, text: str, *, author=None, model: str = "") -> Rubric:
+def save_rubric(query: Query, text: str, *, author: User | None = None, model: str = "") -> Rubric:
     """The rubric with the text ``text``: the newest one, or a new version where it differs."""
     text = _checked(text)
     with transaction.atomic():

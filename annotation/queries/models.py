@@ -52,7 +52,7 @@ class Query(models.Model):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.external_id}: {self.text[:60]}"
 
 
@@ -65,7 +65,7 @@ class Ground(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["query", "session"], name="one_ground")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.query_id} from {self.session_id}"
 
 
@@ -87,7 +87,7 @@ class GoldResponse(models.Model):
             models.UniqueConstraint(fields=["query", "version"], name="gold_response_version")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"gold response {self.version} to {self.query.external_id}"
 
 
@@ -106,7 +106,7 @@ class GoldClaim(models.Model):
         ]
         ordering = ["number"]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text[:60]
 
 
@@ -125,5 +125,5 @@ class Rubric(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["query", "version"], name="rubric_version")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"rubric {self.version} of {self.query.external_id}"

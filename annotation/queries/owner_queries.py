@@ -1,17 +1,20 @@
 """An annotator's own queries: a simple question, the need behind it, sessions it grew out of."""
 
 import secrets
+from collections.abc import Collection, Iterable
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.models import User
 from annotation.core.errors import Conflict, DomainError
 from annotation.histories import browse
 from annotation.queries import author
 from annotation.queries.models import Ground, Query
-from annotation.studies.models import TaskDefinition
+from annotation.studies.models import Study, TaskDefinition
 
 # The guided need, part by part, and the question that stands over each.
 PARTS = {
@@ -32,25 +35,25 @@ GROUNDS_LIMIT = 20
 TEXTS = ("text", "guide", "scenario", "language")
 
 
-def asked_for(study) -> bool:
+def asked_for(study: Study) -> bool:
     """Whether annotators of ``study`` write queries of their own: a task is for owners alone."""
     return bool(asking([study]))
 
 
-def asking(studies) -> set[int]:
+def asking(studies: Iterable[Study]) -> set[int]:
     """Ids of those of ``studies`` for which ``asked_for`` holds, in one statement."""
     tasks = TaskDefinition.objects.filter(study__in=studies, config__owner_only=True)
     return set(tasks.values_list("study_id", flat=True))
 
 
-def of(study, owner):
+def of(study: Study, owner: User) -> QuerySet[Query]:
     """The owner's current queries with ``answers``, how many were written, newest first."""
     written = Count("candidates", Q(candidates__purpose="answer", candidates__status="done"))
     rows = Query.objects.filter(study=study, owner=owner, replaced_at=None)
     return rows.annotate(answers=written).order_by("-pk")
 
 
-def begin(study, owner) -> Query:
+def begin(study: Study, owner: User) -> Query:
     """A new query, not ready to be answered; one that is still empty is gone on with."""
     empty = of(study, owner).filter(ready=False, text="", need="", version=1).first()
     name = f"own-{secrets.token_hex(6)}"
@@ -58,7 +61,14 @@ def begin(study, owner) -> Query:
 
 
 def write(
-    query: Query, owner, *, text="", guide=None, scenario="", language="", grounds=None
+    query: Query,
+    owner: User,
+    *,
+    text: str = "",
+    guide: dict | None = None,
+    scenario: str = "",
+    language: str = "",
+    grounds: Collection[UUID] | None = None,
 ) -> Query:
     """Keep what the owner has typed so far; ``grounds`` are ids of kept sessions.
 
@@ -81,7 +91,7 @@ def write(
     return saved
 
 
-def finish(query: Query, owner) -> Query:
+def finish(query: Query, owner: User) -> Query:
     """Say that the query is ready to be answered; DomainError names what is missing."""
     if not query.text.strip():
         raise DomainError(_("Write your question first."), code="text")
@@ -92,7 +102,7 @@ def finish(query: Query, owner) -> Query:
     )
 
 
-def change(query: Query, owner) -> Query:
+def change(query: Query, owner: User) -> Query:
     """Make the next version of an answered query, for its owner to write on."""
     if not author.frozen(query):
         return query
@@ -111,7 +121,7 @@ def _fields_of(query: Query) -> dict:
     return {name: getattr(query, name) for name in author.FIELDS}
 
 
-def _fields(owner, text: str, guide: dict, scenario: str, language: str) -> dict:
+def _fields(owner: User, text: str, guide: dict, scenario: str, language: str) -> dict:
     guide = {part: guide[part].strip() for part in PARTS if guide.get(part, "").strip()}
     return {
         "persona_id": None,
@@ -136,7 +146,7 @@ def _check(text: str, guide: dict) -> None:
         raise DomainError(_("The need has at most %(n)d characters.") % {"n": NEED_LIMIT})
 
 
-def _set_grounds(query: Query, owner, wanted) -> None:
+def _set_grounds(query: Query, owner: User, wanted: Collection[UUID]) -> None:
     wanted = set(wanted)
     allowed = set(
         browse.sessions(owner, query.study).filter(pk__in=wanted).values_list("pk", flat=True)

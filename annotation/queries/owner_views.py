@@ -1,29 +1,34 @@
 """The annotator's pages of their own queries. Everything typed is saved as it is typed."""
 
+from collections.abc import Collection
+from typing import cast
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.forms.models import model_to_dict
-from django.http import Http404
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
 from annotation.histories import browse, search
 from annotation.queries import author, owner_queries
+from annotation.queries.models import Query
 from annotation.queries.scenarios import SCENARIOS
 from annotation.studies.access import study_for
-from annotation.studies.models import Role
+from annotation.studies.models import Role, Study
 
 HITS = 10
 TEXTS = ("text", "scenario", "language")
 
 
-def _study(request, slug):
+def _study(request: UserRequest, slug: str) -> Study:
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not owner_queries.asked_for(study):
         raise Http404
@@ -32,13 +37,13 @@ def _study(request, slug):
     return study
 
 
-def _current(study, request, key):
+def _current(study: Study, request: UserRequest, key: str) -> Query:
     """The person's current query of this id; 404 for anybody else's."""
     return get_object_or_404(owner_queries.of(study, request.user), external_id=key)
 
 
 @require_http_methods(["GET", "POST"])
-def queries(request, slug):
+def queries(request: UserRequest, slug: str) -> HttpResponse:
     """The list; POST begins a new query."""
     study = _study(request, slug)
     if request.method == "POST":
@@ -52,7 +57,7 @@ def queries(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
-def query(request, slug, key):
+def query(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """One query; POST saves it, and with ``done`` marks it as ready to be answered."""
     study = _study(request, slug)
     row = _current(study, request, key)
@@ -76,7 +81,7 @@ def query(request, slug, key):
 
 
 @require_POST
-def change(request, slug, key):
+def change(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """Make the next version of an answered query."""
     study = _study(request, slug)
     owner_queries.change(_current(study, request, key), request.user)
@@ -84,7 +89,7 @@ def change(request, slug, key):
 
 
 @require_safe
-def sessions(request, slug, key):
+def sessions(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """Own kept sessions that fit the words typed, to ground the query in; a fragment.
 
     It tells apart those that are picked on the page: not all of them need be saved already.
@@ -96,9 +101,11 @@ def sessions(request, slug, key):
     return render(request, "queries/own_query.html#found", context)
 
 
-def _typed(request) -> dict:
+def _typed(request: UserRequest) -> dict:
     data = request.POST
-    clean = {name: value.replace("\x00", "").replace("\r\n", "\n") for name, value in data.items()}
+    clean = {
+        name: str(value).replace("\x00", "").replace("\r\n", "\n") for name, value in data.items()
+    }
     return {
         "text": clean.get("text", ""),
         "guide": {part: clean.get(part, "") for part in owner_queries.PARTS},
@@ -108,13 +115,19 @@ def _typed(request) -> dict:
     }
 
 
-def _page(request, study, row, asked="", refusal=None):
+def _page(
+    request: UserRequest,
+    study: Study,
+    row: Query,
+    asked: str = "",
+    refusal: DomainError | None = None,
+) -> HttpResponse:
     """The page; where something was refused, with what was typed."""
     texts = request.POST if refusal else {**row.guide, **model_to_dict(row, TEXTS)}
     if refusal and refusal.code != "grounds":
         picked = _picked(request.POST)
     else:
-        picked = row.grounds.values_list("session_id", flat=True)
+        picked = list(row.grounds.values_list("session_id", flat=True))
     context = {
         "study": study,
         "query": row,
@@ -131,12 +144,13 @@ def _page(request, study, row, asked="", refusal=None):
     return render(request, f"queries/own_query.html{fragment}", context, status=status)
 
 
-def _sessions(study, query, asked: str, picked) -> dict:
+def _sessions(study: Study, query: Query, asked: str, picked: Collection[UUID]) -> dict:
     """The kept sessions among the ids ``picked``, and others that fit the words ``asked``."""
-    rows = browse.sessions(query.owner, study)
+    owner = cast(User, query.owner)
+    rows = browse.sessions(owner, study)
     grounds = rows.filter(pk__in=picked).order_by("started_at", "pk")
     picked_ids = {session.pk for session in grounds}
-    hits = search.find(query.owner, asked, HITS, only=rows)
+    hits = search.find(owner, asked, HITS, only=rows)
     return {
         "grounds": grounds,
         "hits": [hit for hit in hits if hit.session not in picked_ids],
@@ -144,7 +158,7 @@ def _sessions(study, query, asked: str, picked) -> dict:
     }
 
 
-def _picked(data) -> list[UUID]:
+def _picked(data: QueryDict) -> list[UUID]:
     try:
         return [UUID(value) for value in data.getlist("grounds")]
     except ValueError:

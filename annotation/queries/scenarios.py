@@ -1,5 +1,7 @@
 """The scenarios of PersonaFeedback (Table 5): categories, their share in the paper, 44 in all."""
 
+import random
+
 TAXONOMY = {
     "recommendation": (
         23.47,
@@ -43,7 +45,7 @@ SCENARIOS = tuple(TAXONOMY)
 SUB_SCENARIOS = {name: group for group, (_share, names) in TAXONOMY.items() for name in names}
 
 
-def sample(draw, size: int) -> list[str]:
+def sample(draw: random.Random, size: int) -> list[str]:
     """``size`` different sub-scenarios, each category as often as its share in the paper.
 
     ``draw`` is a random.Random.

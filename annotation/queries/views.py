@@ -4,22 +4,25 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.requests import UserRequest
 from annotation.queries import author
 from annotation.queries.forms import QueriesUpload, QueryForm
 from annotation.queries.models import Query
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 50
 CHUNK = 2000
 
 
 @require_http_methods(["GET", "POST"])
-def queries(request, slug):
+def queries(request: UserRequest, slug: str) -> HttpResponse:
     """The list of current queries; POST imports a queries.jsonl."""
     study = study_for(request.user, slug, MANAGERS)
     data = (request.POST, request.FILES) if request.method == "POST" else ()
@@ -41,7 +44,7 @@ def queries(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
-def add(request, slug):
+def add(request: UserRequest, slug: str) -> HttpResponse:
     """Write a query."""
     study = study_for(request.user, slug, MANAGERS)
     form = QueryForm(request.POST if request.method == "POST" else None, study=study)
@@ -58,7 +61,7 @@ def add(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
-def query(request, slug, pk):
+def query(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """One query and its earlier versions; POST saves a change."""
     study = study_for(request.user, slug, MANAGERS)
     shown = get_object_or_404(Query, study=study, pk=pk)
@@ -78,7 +81,7 @@ def query(request, slug, pk):
     return render(request, "queries/query.html", context, status=400 if form.errors else 200)
 
 
-def _import(request, study, records):
+def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
     with transaction.atomic():
         changed = sum(
             author.save_all(study, records[start : start + CHUNK], by=request.user)

@@ -1,8 +1,11 @@
 """Who may open which page of a study. Every view of a study begins with ``study_for``."""
 
+from collections.abc import Collection
+
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
+from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.studies.models import Role, Study
 
@@ -23,7 +26,7 @@ _STANDING = f"""
     WHERE s.slug = %(slug)s AND (m.id IS NOT NULL OR %(all)s)"""  # noqa: S608 - constants only
 
 
-def study_for(user, slug: str, roles=EVERYBODY) -> Study:
+def study_for(user: User, slug: str, roles: Collection[str] = EVERYBODY) -> Study:
     """Return the study with ``user``'s ``role`` and ``consented`` on it, in one query.
 
     The site's administrator has every role except the annotator's: whoever judges must be a member
@@ -42,6 +45,6 @@ def study_for(user, slug: str, roles=EVERYBODY) -> Study:
     return study
 
 
-def may_create(user) -> bool:
+def may_create(user: User) -> bool:
     """Whether ``user`` may start studies: who runs one already, and the site's administrator."""
     return user.is_superuser or user.memberships.filter(role__in=MANAGERS, left_at=None).exists()

@@ -1,6 +1,7 @@
 """Who may open an account: whoever holds an invitation or a join code that is still valid."""
 
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialLogin
 from django.conf import settings
 from django.http import HttpRequest
 
@@ -30,7 +31,9 @@ class InvitedOnly(Accounts):
 class LogInServer(DefaultSocialAccountAdapter):
     """Whom the organisation's log-in server sends: who has an account, or comes by invitation."""
 
-    def list_apps(self, request: HttpRequest, provider=None, client_id=None) -> list:
+    def list_apps(
+        self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
+    ) -> list:
         """The one of the settings: no row of the database can name a log-in server."""
         from allauth.socialaccount.models import SocialApp
 
@@ -43,10 +46,10 @@ class LogInServer(DefaultSocialAccountAdapter):
             and client_id in (None, app.client_id)
         ]
 
-    def is_open_for_signup(self, request: HttpRequest, sociallogin) -> bool:
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         return settings.OIDC_OPENS_ACCOUNTS or InvitedOnly(request).is_open_for_signup(request)
 
-    def authenticate_by_email(self, sociallogin) -> tuple[User, str] | None:
+    def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:
         """The account whose log-in name is an address that the server confirmed.
 
         Only a plain `true` confirms it: some servers send the text "false".
@@ -58,7 +61,7 @@ class LogInServer(DefaultSocialAccountAdapter):
                 return user, address.email
         return None
 
-    def populate_user(self, request: HttpRequest, sociallogin, data: dict):
+    def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict) -> User:
         """The name is one field here."""
         user = super().populate_user(request, sociallogin, data)
         user.name = str(data.get("name") or "")[:120]

@@ -1,22 +1,27 @@
 """The ways into a study: invitation, join code, crowd link; and a crowd participant's way out."""
 
+from collections.abc import Callable
+
 from allauth.core import ratelimit
 from django.conf import settings as site
 from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
-from django.http import Http404
+from django.forms import BaseForm
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core.errors import Conflict, DomainError
 from annotation.studies import codes, crowd, members
 from annotation.studies.access import study_for
 from annotation.studies.adapter import INVITED, admit
 from annotation.studies.forms import JoinForm
-from annotation.studies.models import Role
+from annotation.studies.models import CrowdSource, Role, Study
 
 # In the session: the join code that was typed, in the browser: the participant it belongs to.
 JOINING = "joining"
@@ -25,14 +30,14 @@ BROWSER_SALT = "annotation.studies.arrive"
 BROWSER_DAYS = 60
 
 
-def _refused(request, title, refusal):
+def _refused(request: HttpRequest, title: str, refusal: DomainError) -> HttpResponse:
     context = {"title": title, "sentence": refusal.sentence}
     return render(request, "core/error.html", context, status=refusal.status)
 
 
 @login_not_required
 @require_http_methods(["GET", "POST"])
-def invitation(request, key):
+def invitation(request: HttpRequest, key: str) -> HttpResponse:
     """Show what an invitation is for; the logged-in person joins by POST."""
     try:
         standing = members.standing(key)
@@ -49,7 +54,7 @@ def invitation(request, key):
 
 @login_not_required
 @require_http_methods(["GET", "POST"])
-def join(request, code=""):
+def join(request: HttpRequest, code: str = "") -> HttpResponse:
     """One field for a join code. A link only fills it in, so that guesses are counted here."""
     form = JoinForm(request.POST or None, initial={"code": code})
     if request.method == "POST":
@@ -62,7 +67,7 @@ def join(request, code=""):
     return render(request, "studies/join.html", context, status=400 if form.errors else 200)
 
 
-def _note_code(request, form) -> bool:
+def _note_code(request: HttpRequest, form: BaseForm) -> bool:
     try:
         code = codes.find(form.cleaned_data["code"])
     except DomainError as refusal:
@@ -75,7 +80,7 @@ def _note_code(request, form) -> bool:
 
 @login_not_required
 @require_http_methods(["GET", "POST"])
-def join_study(request):
+def join_study(request: HttpRequest) -> HttpResponse:
     """What the code in the session is for; the logged-in person joins by POST."""
     if JOINING not in request.session:
         return redirect("join")
@@ -95,7 +100,7 @@ def join_study(request):
 
 @login_not_required
 @require_http_methods(["GET", "POST"])
-def crowd_enter(request, token):
+def crowd_enter(request: HttpRequest, token: str) -> HttpResponse:
     """Arrival of a crowd platform's participant: ask once; POST admits them."""
     try:
         source = crowd.source_of(token)
@@ -110,7 +115,7 @@ def crowd_enter(request, token):
     return render(request, "studies/crowd_enter.html", context)
 
 
-def _let_in(request, source, arrival):
+def _let_in(request: HttpRequest, source: CrowdSource, arrival: crowd.Arrival) -> HttpResponse:
     before = getattr(request.user, "crowd_entry", None)
     # Logged in here with an account of their own: it must not be swapped under their hands.
     if request.user.is_authenticated and before is None:
@@ -123,7 +128,7 @@ def _let_in(request, source, arrival):
     response = redirect("judge", source.study.slug)
     response.set_signed_cookie(
         BROWSER_COOKIE,
-        entry.pk,
+        str(entry.pk),
         BROWSER_SALT,
         max_age=BROWSER_DAYS * 86_400,
         secure=site.HTTPS,
@@ -133,7 +138,7 @@ def _let_in(request, source, arrival):
     return response
 
 
-def _remembered(request) -> int | None:
+def _remembered(request: HttpRequest) -> int | None:
     """The entry that was made in this browser; None where there was none."""
     days = BROWSER_DAYS * 86_400
     value = request.get_signed_cookie(BROWSER_COOKIE, None, BROWSER_SALT, max_age=days)
@@ -142,7 +147,9 @@ def _remembered(request) -> int | None:
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
-def give_back(request, slug, release=None):
+def give_back(
+    request: UserRequest, slug: str, release: Callable[[Study, User], None] | None = None
+) -> HttpResponse:
     """A crowd participant returns their submission: confirm, then log out.
 
     ``release(study, user)`` of the app that hands out work takes back what the person holds.
@@ -165,6 +172,6 @@ def give_back(request, slug, release=None):
 
 @login_not_required
 @require_safe
-def returned(request):
+def returned(request: HttpRequest) -> HttpResponse:
     """The page after leaving."""
     return render(request, "studies/returned.html")

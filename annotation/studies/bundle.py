@@ -6,11 +6,11 @@ kept, so a bundle may be larger than the memory; the rows are read a second time
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
@@ -20,6 +20,7 @@ from annotation.core.records import LINE_LIMIT
 from annotation.studies import bundle_rows
 from annotation.studies.bundle_rows import Row, shown
 
+T = TypeVar("T")
 SHOWN_FAULTS = 20
 
 _SLUG = re.compile(r"[-a-zA-Z0-9_]{1,60}")
@@ -30,7 +31,7 @@ class BundleError(DomainError):
 
     code = "bundle"
 
-    def __init__(self, faults: list[str]):
+    def __init__(self, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
         self.faults = faults
 
@@ -105,7 +106,7 @@ _FILES: dict[str, tuple[str, type[Row]]] = {
 
 
 def read_bundle(
-    folder, *, check_slug: Callable, check_task: Callable, check_item: Callable
+    folder: Path | str, *, check_slug: Callable, check_task: Callable, check_item: Callable
 ) -> Bundle:
     """Read and check the bundle in ``folder``.
 
@@ -135,12 +136,14 @@ def check_rows(name: str, values: dict[int, object], report: Report) -> list[tup
         place = f"row {number}"
         if not isinstance(value, dict):
             report.fault(place, "must be a JSON object")
-        elif record := _record(value, row_type, name, lambda key, place=place: place, report):
+        elif record := _record(value, row_type, name, _at(place), report):
             rows.append((number, record))
     return rows
 
 
-def read_rows(stream, name: str, row_type: type[Row], personas=None) -> list[tuple[int, dict]]:
+def read_rows(
+    stream: BinaryIO, name: str, row_type: type[Row], personas: Collection[str] | None = None
+) -> list[tuple[int, dict]]:
     """Line and record of every row of an uploaded file (binary ``stream``).
 
     ``personas`` are the ids that rows may name, None any. Raises BundleError with the faults.
@@ -161,7 +164,9 @@ def read_rows(stream, name: str, row_type: type[Row], personas=None) -> list[tup
 # --- study.json ----------------------------------------------------------------------------------
 
 
-def _read_study(folder, report, check_slug, check_task) -> tuple[dict, list[Task]]:
+def _read_study(
+    folder: Path, report: Report, check_slug: Callable, check_task: Callable
+) -> tuple[dict, list[Task]]:
     path, raw = folder / "study.json", b""
     if not path.is_file():
         raise BundleError([f"study.json: there is no such file in {folder}"])
@@ -173,7 +178,7 @@ def _read_study(folder, report, check_slug, check_task) -> tuple[dict, list[Task
     except records.BrokenRecordError as error:
         raise BundleError([f"study.json, line {1 + error.later}: {error}"]) from error
 
-    def place(word) -> str:
+    def place(word: str) -> str:
         """Where the word stands in the file: JSON itself does not keep it."""
         at = raw.find(json.dumps(word, ensure_ascii=False).encode(errors="replace"))
         before = raw[: max(at, 0)].count(b"\n")
@@ -208,7 +213,9 @@ def _own_texts(study: dict, languages: list[str], place: Callable, report: Repor
     return texts_of_study
 
 
-def _split(value, name, languages, place, report) -> tuple[str, dict[str, str]]:
+def _split(
+    value: str | dict[str, str], name: str, languages: list[str], place: str, report: Report
+) -> tuple[str, dict[str, str]]:
     """A text in the first of ``languages`` that it has, and its texts in the others."""
     if isinstance(value, str):
         return value, {}
@@ -220,7 +227,7 @@ def _split(value, name, languages, place, report) -> tuple[str, dict[str, str]]:
     return value[first], {code: other for code, other in value.items() if code != first and other}
 
 
-def _by_language(others: dict[str, dict], *names) -> dict[str, dict]:
+def _by_language(others: dict[str, dict], *names: Any) -> dict[str, dict]:
     """{name: {language: text}} turned into {language: {name: text}}."""
     translations: dict[str, dict[str, str]] = {}
     for name in names:
@@ -229,10 +236,18 @@ def _by_language(others: dict[str, dict], *names) -> dict[str, dict]:
     return translations
 
 
-def _read_task(definition, guideline, languages, tasks, place, report, check_task) -> None:
+def _read_task(
+    definition: dict,
+    guideline: str | dict[str, str],
+    languages: list[str],
+    tasks: dict[str, Task],
+    place: Callable[[str], str],
+    report: Report,
+    check_task: Callable,
+) -> None:
     named = definition.get("name")
 
-    def here(key):
+    def here(key: str) -> str:
         return place(named if isinstance(named, str) else "tasks")
 
     common = {
@@ -250,11 +265,18 @@ def _read_task(definition, guideline, languages, tasks, place, report, check_tas
         key: value for key, value in definition.items() if key not in bundle_rows.Task.model_fields
     }
     translations = _task_texts(task, config, guideline, languages, where, report)
-    config = _asked(check_task, task["kind"], config, place=where, report=report)
-    tasks[task["name"]] = Task(**task, config=config or {}, translations=translations)
+    checked = _asked(check_task, task["kind"], config, place=where, report=report)
+    tasks[task["name"]] = Task(**task, config=checked or {}, translations=translations)
 
 
-def _task_texts(task, config, guideline, languages, place, report) -> dict:
+def _task_texts(
+    task: dict,
+    config: dict,
+    guideline: str | dict[str, str],
+    languages: list[str],
+    place: str,
+    report: Report,
+) -> dict:
     """Leave guideline and question in the study's own language; return those in the others."""
     others = {}
     # Faults of the study's guideline are reported already.
@@ -272,12 +294,13 @@ def _task_texts(task, config, guideline, languages, place, report) -> dict:
     return _by_language(others, "guideline", "question")
 
 
-def _asked(check, *values, place, report):
+def _asked(check: Callable[..., T], *values: Any, place: str, report: Report) -> T | None:
     """What ``check`` returns; its refusal becomes a fault."""
     try:
         return check(*values)
     except DomainError as error:
         report.fault(place, error.sentence)
+        return None
 
 
 # --- The rows ------------------------------------------------------------------------------------
@@ -328,7 +351,7 @@ def _check_rows(bundle: Bundle, report: Report, check_item: Callable) -> None:
         ids[name].complete = len(report.faults) == before
 
 
-def _check_persona(row, place, personas, report) -> None:
+def _check_persona(row: dict, place: str, personas: dict, report: Report) -> None:
     asks = personas["queries"].get(row["query"])
     has = personas["attributes"].get(row["attribute"])
     if asks and has and asks != has:
@@ -336,7 +359,9 @@ def _check_persona(row, place, personas, report) -> None:
         report.fault(place, words)
 
 
-def _check_candidates(row, place, ids, answered, report) -> None:
+def _check_candidates(
+    row: dict, place: str, ids: dict[str, _Ids], answered: dict, report: Report
+) -> None:
     query = ids["queries"].get(row["query"])
     for candidate in row["candidates"]:
         _check_reference(candidate, ids["candidates"], "candidate", place, report)
@@ -346,7 +371,9 @@ def _check_candidates(row, place, ids, answered, report) -> None:
         report.fault(place, "a candidate is named twice")
 
 
-def _rows_of(folder, file, row_type, report) -> Iterator[tuple[int, dict]]:
+def _rows_of(
+    folder: Path, file: str, row_type: type[Row], report: Report
+) -> Iterator[tuple[int, dict]]:
     path = folder / file
     if not path.exists():
         return
@@ -357,19 +384,28 @@ def _rows_of(folder, file, row_type, report) -> Iterator[tuple[int, dict]]:
         yield from _records(stream, file, row_type, report)
 
 
-def _records(stream, name, row_type, report) -> Iterator[tuple[int, dict]]:
+def _records(
+    stream: BinaryIO, name: str, row_type: type[Row], report: Report
+) -> Iterator[tuple[int, dict]]:
     """Line number and record of each good line."""
     for number, value in records.json_lines(stream):
         place = f"{name}, line {number}"
         if isinstance(value, str):
             report.fault(place, value)
             continue
-        record = _record(value, row_type, name, lambda key, place=place: place, report)
+        record = _record(value, row_type, name, _at(place), report)
         if record is not None:
             yield number, record
 
 
-def _record(value, row_type: type[Row], name, place, report) -> dict | None:
+def _at(place: str) -> Callable[[str], str]:
+    """Every field of a row is at the place of the row."""
+    return lambda key: place
+
+
+def _record(
+    value: dict, row_type: type[Row], name: str, place: Callable[[str], str], report: Report
+) -> dict | None:
     """``value`` as a row, defaults filled in; None after a fault."""
     record, faults = row_type.read(value)
     for key, words in faults.items():
@@ -379,28 +415,30 @@ def _record(value, row_type: type[Row], name, place, report) -> dict | None:
     return record or None
 
 
-def _once(key, line, seen, file, report) -> None:
+def _once(key: str, line: int, seen: dict[str, int], file: str, report: Report) -> None:
     first = seen.setdefault(key, line)
     if first != line:
         words = f"the id {shown(key)} was used before, in line {first}"
         report.fault(f"{file}, line {line}", words)
 
 
-def _check_reference(key, ids, what, place, report) -> bool:
+def _check_reference(
+    key: str | None, ids: Collection[str], what: str, place: str, report: Report
+) -> bool:
     if key is None or key in ids or not getattr(ids, "complete", True):
         return True
-    if missing := getattr(ids, "missing", ""):
+    if isinstance(ids, _Ids) and ids.missing:
         # Reported once, not for every further reference.
         ids.complete = False
         article = "an" if what[0] in "aeiou" else "a"
-        report.fault(missing, f"there is no such file, and {place} names {article} {what}")
+        report.fault(ids.missing, f"there is no such file, and {place} names {article} {what}")
         return False
     report.fault(place, f"there is no {what} {shown(key)}")
     return False
 
 
 @contextmanager
-def _readable(path, report):
+def _readable(path: Path, report: Report) -> Iterator[None]:
     try:
         yield
     except OSError as error:

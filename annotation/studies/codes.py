@@ -1,16 +1,19 @@
 """Join codes for a classroom: many people, one short code, a number of uses."""
 
+from typing import NoReturn
+
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, NotFound
 from annotation.studies.models import JoinCode, Membership, Role
 
 
-def _valid():
+def _valid() -> QuerySet[JoinCode]:
     return JoinCode.objects.filter(
         revoked_at=None, expires_at__gt=timezone.now(), used__lt=F("uses")
     ).select_related("study")
@@ -22,16 +25,16 @@ def find(code: str) -> JoinCode:
     return join_code or _refuse()
 
 
-def standing(pk) -> JoinCode:
+def standing(pk: int | str) -> JoinCode:
     """A code that was found before, if it still holds; NotFound otherwise."""
     return _valid().filter(pk=pk).first() or _refuse()
 
 
-def _refuse():
+def _refuse() -> NoReturn:
     raise NotFound(_("There is no such code, or it is not valid any more. Check each sign."))
 
 
-def join(code: JoinCode, user) -> Membership:
+def join(code: JoinCode, user: User) -> Membership:
     """Make ``user`` an annotator and count the use.
 
     Raises NotFound where the code has ended or its uses are up, Conflict where the person is or
@@ -44,7 +47,7 @@ def join(code: JoinCode, user) -> Membership:
 
 
 @transaction.atomic
-def _join(code, user) -> Membership:
+def _join(code: JoinCode, user: User) -> Membership:
     before = Membership.objects.filter(study=code.study_id, user=user).first()
     if before and before.left_at is None:
         raise Conflict(_("You are a member of this study already."))

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models.fields.reverse_related import ForeignObjectRel
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
@@ -70,7 +71,7 @@ def source_of(signed: str) -> CrowdSource:
     return source
 
 
-def read_arrival(query) -> Arrival:
+def read_arrival(query: QueryDict) -> Arrival:
     """The three parameters of the address (a QueryDict); DomainError where one is odd."""
     values = []
     for name in PARAMETERS:
@@ -100,7 +101,7 @@ def enter(source: CrowdSource, arrival: Arrival, browser: int | None) -> CrowdEn
     return _again(entry, source, arrival, browser) if entry else _first(study, source, arrival)
 
 
-def _first(study, source, arrival) -> CrowdEntry:
+def _first(study: Study, source: CrowdSource, arrival: Arrival) -> CrowdEntry:
     if source.submission_study not in ("", arrival.study):
         raise DomainError(_("This link is for another study of the platform."), status=403)
     if source.closed_at or study.status != Study.Status.OPEN:
@@ -125,7 +126,9 @@ def _first(study, source, arrival) -> CrowdEntry:
     return entry
 
 
-def _again(entry, source, arrival, browser) -> CrowdEntry:
+def _again(
+    entry: CrowdEntry, source: CrowdSource, arrival: Arrival, browser: int | None
+) -> CrowdEntry:
     same_session = constant_time_compare(entry.session, arrival.digest)
     if not (same_session or entry.pk == browser):
         raise DomainError(
@@ -161,7 +164,7 @@ def _check_account(entry: CrowdEntry) -> None:
         raise Conflict(_("This link does not open your account any more. Ask who runs the study."))
 
 
-def _holds_more(user) -> bool:
+def _holds_more(user: User) -> bool:
     """Whether anything beyond what annotating leaves behind belongs to ``user``.
 
     Asked of the models, so that what a later app keeps for people (a history, a second factor) is
@@ -179,14 +182,16 @@ def _holds_more(user) -> bool:
     )
 
 
-def entry_of(user, study) -> CrowdEntry | None:
+def entry_of(user: User, study: Study) -> CrowdEntry | None:
     """``user``'s entry in ``study`` with its source. Costs no query for who has no such account."""
     if user.worker is None:
         return None
     return CrowdEntry.objects.select_related("source").filter(user=user, study=study).first()
 
 
-def completion(user, study, done: int, *, nothing_left: bool = False) -> Completion | None:
+def completion(
+    user: User, study: Study, done: int, *, nothing_left: bool = False
+) -> Completion | None:
     """What a participant takes back after ``done`` judgments, or None: not yet, or no participant.
 
     It is due when the quota is reached, and where ``nothing_left`` to be judged, to whoever has
@@ -205,7 +210,7 @@ def completion(user, study, done: int, *, nothing_left: bool = False) -> Complet
     return Completion(source.completion_code, _return_url(source))
 
 
-def _return_url(source) -> str:
+def _return_url(source: CrowdSource) -> str:
     return source.return_url.replace("{code}", quote(source.completion_code, safe=""))
 
 

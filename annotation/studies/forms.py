@@ -1,15 +1,19 @@
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
 from django import forms
 from django.conf import settings as site
 from django.core.validators import URLValidator
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts import consent as consents
-from annotation.accounts.models import User
+from annotation.accounts.models import ConsentText, User
 from annotation.core.groups import in_groups
 from annotation.studies import messages
 from annotation.studies.addresses import address_for
-from annotation.studies.models import RESERVED_SLUGS, CrowdSource, Role, Study
+from annotation.studies.models import RESERVED_SLUGS, CrowdSource, Role, Study, TaskDefinition
 
 CONSENT_LIMIT = 50_000
 LANGUAGES = [("en", "English"), ("zh", "中文"), ("ko", "한국어")]
@@ -40,19 +44,21 @@ class StudyForm(forms.ModelForm):
         fields = ["title", "slug", "description", "languages"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # A bundle may have brought other languages: saving must not lose them.
         others = [code for code in self.instance.languages if code not in dict(LANGUAGES)]
-        self.fields["languages"].choices = LANGUAGES + [(code, code) for code in others]
+        cast(forms.MultipleChoiceField, self.fields["languages"]).choices = LANGUAGES + [
+            (code, code) for code in others
+        ]
 
-    def clean_slug(self):
+    def clean_slug(self) -> str:
         slug = self.cleaned_data["slug"]
         if slug in RESERVED_SLUGS:
             raise forms.ValidationError(_("This address is taken by a page of the site."))
         return slug
 
-    def clean_consent(self):
+    def clean_consent(self) -> str:
         # Browsers send line ends as CRLF; a version must not differ by them.
         return self.cleaned_data["consent"].replace("\r\n", "\n")
 
@@ -60,13 +66,14 @@ class StudyForm(forms.ModelForm):
 class NewStudyForm(StudyForm):
     """A study to be made; its address comes from its title where none is named."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["slug"].required = False
         self.fields["slug"].help_text = _("Left empty, it is made from the title.")
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict:
+        super().clean()
+        data = self.cleaned_data
         if data.get("title") and data.get("slug") == "":
             data["slug"] = address_for(data["title"])
         return data
@@ -95,30 +102,31 @@ class SettingsForm(StudyForm):
             *("card_first", "break_minutes", "match_languages"),
         ]
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # A program that sends only some of the fields leaves these as they are.
         self.fields["card_first"].required = False
         self.fields["break_minutes"].required = False
 
     @property
-    def groups(self):
+    def groups(self) -> Iterator[tuple]:
         """Legend and fields of each group."""
         return in_groups(self, self.GROUPS)
 
-    def consent_text(self):
+    def consent_text(self) -> ConsentText:
         """The version of the consent text that holds what was entered."""
         return consents.publish(self.instance.slug, self.cleaned_data["consent"])
 
-    def clean_break_minutes(self):
+    def clean_break_minutes(self) -> int:
         minutes = self.cleaned_data["break_minutes"]
         return self.instance.break_minutes if minutes is None else minutes
 
-    def clean_currency(self):
+    def clean_currency(self) -> str:
         return self.cleaned_data["currency"].upper()
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict:
+        super().clean()
+        data = self.cleaned_data
         paid = data.get("pay_per_hour") is not None or data.get("pay_per_judgment") is not None
         if paid and not data.get("currency") and "currency" not in self.errors:
             self.add_error("currency", _("Name the currency of the pay."))
@@ -145,7 +153,9 @@ class TextsForm(forms.Form):
         required=False,
     )
 
-    def __init__(self, *args, tasks, language, **kwargs):
+    def __init__(
+        self, *args: Any, tasks: Iterable[TaskDefinition], language: str, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         for task in tasks:
             self._add(task, "guideline", gettext_lazy("Guideline of “%(task)s” (Markdown)"), 8)
@@ -154,7 +164,7 @@ class TextsForm(forms.Form):
         for field in self.fields.values():
             field.widget.attrs |= {"lang": language, "dir": "auto"}
 
-    def _add(self, task, field, label, rows):
+    def _add(self, task: TaskDefinition, field: str, label: Promise, rows: int) -> None:
         self.fields[f"{field}-{task.name}"] = forms.CharField(
             label=label % {"task": task.name},
             widget=forms.Textarea(attrs={"rows": rows}),
@@ -162,16 +172,16 @@ class TextsForm(forms.Form):
             required=False,
         )
 
-    def clean(self):
+    def clean(self) -> dict:
         # Browsers send line ends as CRLF; a version must not differ by them.
-        return {name: text.replace("\r\n", "\n") for name, text in super().clean().items()}
+        return {name: text.replace("\r\n", "\n") for name, text in self.cleaned_data.items()}
 
 
 class InvitationForm(forms.Form):
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices)
     email = forms.EmailField(label=gettext_lazy("Only for this e-mail address"), required=False)
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].help_text = (
             _("The link is mailed there. Left empty, you get a link that one person can use.")
@@ -224,14 +234,14 @@ class SourceForm(forms.ModelForm):
             ),
         }
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["return_url"].initial = PROLIFIC
         for name in ("places", "quota"):
-            self.fields[name].min_value = 1
+            cast(forms.IntegerField, self.fields[name]).min_value = 1
             self.fields[name].widget.attrs["min"] = 1
 
-    def clean_return_url(self):
+    def clean_return_url(self) -> str:
         url = self.cleaned_data["return_url"].strip()
         if url:
             words = _("Give an address that begins with https://.")
@@ -239,8 +249,9 @@ class SourceForm(forms.ModelForm):
             check(url.replace("{code}", "code"))
         return url
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict:
+        super().clean()
+        data = self.cleaned_data
         for name in ("places", "quota"):
             if data.get(name) == 0:
                 self.add_error(name, _("Give a number of 1 or more, or nothing."))
@@ -264,9 +275,8 @@ class CuratorsMessageForm(MessageForm):
     )
     field_order = ["recipient", "body"]
 
-    def __init__(self, *args, study, **kwargs):
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         members = messages.recipients(study).values("user")
-        self.fields["recipient"].queryset = User.objects.filter(pk__in=members).order_by(
-            "name", "pk"
-        )
+        people = User.objects.filter(pk__in=members).order_by("name", "pk")
+        cast(forms.ModelChoiceField, self.fields["recipient"]).queryset = people

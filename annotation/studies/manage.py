@@ -1,11 +1,15 @@
 """The administrators' pages: members, invitations, join codes, crowd sources."""
 
+from typing import Any
+
 from django.conf import settings as site
 from django.contrib import messages
 from django.core.mail import send_mail
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.forms import BaseForm
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -13,11 +17,20 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
 from annotation.studies import crowd, members
 from annotation.studies.access import study_for
 from annotation.studies.forms import CodeForm, InvitationForm, SourceForm
-from annotation.studies.models import Invitation, JoinCode, Membership, Role
+from annotation.studies.models import (
+    CrowdEntry,
+    CrowdSource,
+    Invitation,
+    JoinCode,
+    Membership,
+    Role,
+    Study,
+)
 
 ADMINISTRATORS = (Role.ADMINISTRATOR,)
 ENTRIES_A_PAGE = 100
@@ -25,7 +38,7 @@ ENTRIES_A_PAGE = 100
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
-def people(request, slug):
+def people(request: UserRequest, slug: str) -> HttpResponse:
     """Members and invitations; a new invitation's link is shown this once, or mailed."""
     study = study_for(request.user, slug, ADMINISTRATORS)
     form = InvitationForm(request.POST or None)
@@ -43,7 +56,7 @@ def people(request, slug):
     return _people(request, study, link=link)
 
 
-def _invite(request, study, **fields) -> tuple[str, bool]:
+def _invite(request: UserRequest, study: Study, **fields: Any) -> tuple[str, bool]:
     """Make an invitation; its link, and whether that was mailed to its address."""
     invitation, key = Invitation.issue(study, by=request.user, **fields)
     audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
@@ -55,7 +68,7 @@ def _invite(request, study, **fields) -> tuple[str, bool]:
     return "", True
 
 
-def _mail(invitation, link: str) -> None:
+def _mail(invitation: Invitation, link: str) -> None:
     """Send the link to its address, and show it to nobody: so it proves whose mail was read."""
     context = {"invitation": invitation, "link": link}
     send_mail(
@@ -68,7 +81,14 @@ def _mail(invitation, link: str) -> None:
     invitation.save(update_fields=["mailed_at"])
 
 
-def _people(request, study, *, invite=None, code_form=None, **shown):
+def _people(
+    request: UserRequest,
+    study: Study,
+    *,
+    invite: BaseForm | None = None,
+    code_form: BaseForm | None = None,
+    **shown: Any,
+) -> HttpResponse:
     standing = {"revoked_at": None, "expires_at__gt": timezone.now()}
     invite, code_form = invite or InvitationForm(), code_form or CodeForm()
     context = {
@@ -89,7 +109,7 @@ def _people(request, study, *, invite=None, code_form=None, **shown):
 
 
 @require_POST
-def member(request, slug, pk):
+def member(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Change one member's role, or end the membership."""
     study = study_for(request.user, slug, ADMINISTRATORS)
     membership = get_object_or_404(Membership, study=study, pk=pk, left_at=None)
@@ -105,7 +125,7 @@ def member(request, slug, pk):
 
 @require_POST
 @transaction.atomic
-def revoke(request, slug, pk):
+def revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     study = study_for(request.user, slug, ADMINISTRATORS)
     invitation = get_object_or_404(Invitation, study=study, pk=pk, accepted_at=None)
     invitation.revoked_at = timezone.now()
@@ -116,7 +136,7 @@ def revoke(request, slug, pk):
 
 @require_POST
 @transaction.atomic
-def code_make(request, slug):
+def code_make(request: UserRequest, slug: str) -> HttpResponse:
     """Make a join code; it is shown this once."""
     study = study_for(request.user, slug, ADMINISTRATORS)
     form = CodeForm(request.POST)
@@ -124,7 +144,7 @@ def code_make(request, slug):
         return _people(request, study, code_form=form)
     code, signs = JoinCode.issue(study, by=request.user, **form.cleaned_data)
     audit.record(request.user, "code.issue", code, uses=code.uses)
-    shown = {
+    shown: dict[str, Any] = {
         "join_link": request.build_absolute_uri(reverse("join")),
         "code_link": request.build_absolute_uri(reverse("join-link", args=[signs])),
     }
@@ -133,7 +153,7 @@ def code_make(request, slug):
 
 @require_POST
 @transaction.atomic
-def code_revoke(request, slug, pk):
+def code_revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     study = study_for(request.user, slug, ADMINISTRATORS)
     code = get_object_or_404(JoinCode, study=study, pk=pk)
     code.revoked_at = timezone.now()
@@ -144,7 +164,7 @@ def code_revoke(request, slug, pk):
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
-def crowd_(request, slug):
+def crowd_(request: UserRequest, slug: str) -> HttpResponse:
     """Crowd sources with their links, and who came through them."""
     study = study_for(request.user, slug, ADMINISTRATORS)
     form = SourceForm(request.POST or None)
@@ -161,14 +181,14 @@ def crowd_(request, slug):
     return render(request, "studies/crowd.html", context, status=400 if form.errors else 200)
 
 
-def _link(request, source) -> str:
+def _link(request: UserRequest, source: CrowdSource) -> str:
     """The address to paste into the platform, which fills in what stands in its braces."""
     path = reverse("crowd-enter", args=[crowd.token(source)])
     filled = "&".join(f"{name}={{{{%{name}%}}}}" for name in crowd.PARAMETERS)
     return f"{request.build_absolute_uri(path)}?{filled}"
 
 
-def _counted(study):
+def _counted(study: Study) -> QuerySet:
     """The study's sources with the numbers of their people."""
     return study.sources.annotate(
         came=Count("entries"),
@@ -177,7 +197,7 @@ def _counted(study):
     ).order_by("-pk")
 
 
-def _entries(study):
+def _entries(study: Study) -> QuerySet[CrowdEntry]:
     """Everybody who came, newest first, with their ``membership`` where it stands."""
     standing = Membership.objects.filter(study=study, user=OuterRef("user"), left_at=None)
     return (
@@ -189,7 +209,7 @@ def _entries(study):
 
 @require_POST
 @transaction.atomic
-def crowd_close(request, slug, pk):
+def crowd_close(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Take in no newcomers through a source any more."""
     study = study_for(request.user, slug, ADMINISTRATORS)
     source = get_object_or_404(study.sources, pk=pk)

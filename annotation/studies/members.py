@@ -1,18 +1,21 @@
 """Join, change a role, leave: what happens to a membership."""
 
+from typing import Any
+
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.studies.models import Invitation, Membership, Role, Study
 
 
 @transaction.atomic
-def create_study(form_data: dict, by) -> Study:
+def create_study(form_data: dict, by: User) -> Study:
     """Create a study from checked fields and make its creator its administrator."""
     study = Study.objects.create(**form_data)
     Membership.objects.create(study=study, user=by, role=Role.ADMINISTRATOR)
@@ -30,7 +33,7 @@ def standing_by_id(pk: int) -> Invitation:
     return _standing(pk=pk)
 
 
-def _standing(**which) -> Invitation:
+def _standing(**which: Any) -> Invitation:
     valid = {"accepted_at": None, "revoked_at": None, "expires_at__gt": timezone.now()}
     invitation = Invitation.objects.select_related("study").filter(**which, **valid).first()
     if invitation is None:
@@ -39,7 +42,7 @@ def _standing(**which) -> Invitation:
 
 
 @transaction.atomic
-def accept(key: str, user) -> Membership:
+def accept(key: str, user: User) -> Membership:
     """Make ``user`` a member through an invitation, which is used up by it.
 
     Raises NotFound for a dead link, DomainError where it was made out to another address, Conflict
@@ -62,7 +65,7 @@ def accept(key: str, user) -> Membership:
     return membership
 
 
-def _check_address(invitation: Invitation, user) -> None:
+def _check_address(invitation: Invitation, user: User) -> None:
     """Refuse an account whose address is not, or not provably, the invitation's.
 
     Anybody can sign up with anybody's address. Proof is that the link itself was mailed to it, or
@@ -86,7 +89,7 @@ def _check_address(invitation: Invitation, user) -> None:
 
 
 @transaction.atomic
-def change_role(membership: Membership, role: str, by) -> None:
+def change_role(membership: Membership, role: str, by: User) -> None:
     """Give a member another role, or with ``role`` empty end the membership.
 
     Raises DomainError where the study would be left without an administrator.

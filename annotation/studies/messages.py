@@ -8,17 +8,18 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError, NotFound
 from annotation.studies.access import MANAGERS
-from annotation.studies.models import Membership, Message, MessageRead, Role
+from annotation.studies.models import Membership, Message, MessageRead, Role, Study
 
 LENGTH_LIMIT = 10_000
 
 Audience = Message.Audience
 
 
-def visible(user, study) -> QuerySet:
+def visible(user: User, study: Study) -> QuerySet:
     """The messages of ``study`` (with ``role``, see access) that ``user`` may read, newest first.
 
     Each has ``read``: whether this person has read it, wrote it, or it is for others.
@@ -32,12 +33,12 @@ def visible(user, study) -> QuerySet:
     return rows if manages else rows.filter(_for_annotator(user, study))
 
 
-def unread(user, study) -> QuerySet[Message]:
+def unread(user: User, study: Study) -> QuerySet[Message]:
     """What is visible, addressed to ``user`` and not read yet, newest first."""
     return visible(user, study).filter(read=False)
 
 
-def heading(message: Message, reader, manages: bool) -> str:
+def heading(message: Message, reader: User, manages: bool) -> str:
     """From whom to whom a message is, as far as ``reader`` may know it."""
     who: dict = {"who": message.sender, "whom": message.recipient}
     if message.sender_id == reader.pk:
@@ -55,24 +56,24 @@ def heading(message: Message, reader, manages: bool) -> str:
     ) % who
 
 
-def _manages(user, study) -> bool:
+def _manages(user: User, study: Study) -> bool:
     return study.role in MANAGERS or (user.is_superuser and study.role != Role.ANNOTATOR)
 
 
-def _for_annotator(user, study) -> Q:
+def _for_annotator(user: User, study: Study) -> Q:
     joined = Membership.objects.filter(study=study, user=user).values("joined_at")[:1]
     to_all = Q(audience=Audience.ANNOTATORS, at__gte=joined)
     return to_all | Q(audience=Audience.PERSON, recipient=user) | Q(sender=user)
 
 
-def recipients(study) -> QuerySet[Membership]:
+def recipients(study: Study) -> QuerySet[Membership]:
     """The annotators of ``study``, one of whom a message can be for."""
     rows = study.memberships.filter(role=Role.ANNOTATOR, left_at=None)
     return rows.select_related("user").order_by("pk")
 
 
 @transaction.atomic
-def write(study, sender, body: str, recipient=None) -> Message:
+def write(study: Study, sender: User, body: str, recipient: User | None = None) -> Message:
     """Send a message: from a curator to ``recipient`` (None: all annotators), else to the curators.
 
     Raises DomainError for an empty or too long text, NotFound where the recipient does not
@@ -97,7 +98,7 @@ def write(study, sender, body: str, recipient=None) -> Message:
     return message
 
 
-def mark_read(user, study, up_to: int) -> None:
+def mark_read(user: User, study: Study, up_to: int) -> None:
     """Note that ``user`` has read everything up to the message ``up_to``; twice is once."""
     MessageRead.objects.bulk_create(
         [

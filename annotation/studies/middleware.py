@@ -1,10 +1,14 @@
+from collections.abc import Callable
+
 from allauth.mfa.models import Authenticator
 from django.conf import settings
-from django.http import HttpResponse, JsonResponse
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.studies.models import Membership, Role
 
 # Addresses needed to set up a second factor, or to log out.
@@ -18,15 +22,19 @@ OPEN = {
 class SecondFactor:
     """Where ATTUNE_REQUIRE_MFA is set, staff without a second factor reach only its set-up."""
 
-    def __init__(self, get_response):
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         return self.get_response(request)
 
-    def process_view(self, request, view_func, args, kwargs):
+    def process_view(
+        self, request: HttpRequest, view_func: Callable, args: tuple, kwargs: dict
+    ) -> HttpResponse | None:
         """Let the view answer (None), or send the person to the set-up page."""
-        if not settings.REQUIRE_MFA or request.resolver_match.view_name in OPEN:
+        if not settings.REQUIRE_MFA or request.resolver_match is None:
+            return None
+        if request.resolver_match.view_name in OPEN:
             return None
         # Programs carry a token, which a person with a second factor made.
         if settings.SESSION_COOKIE_NAME not in request.COOKIES or not _lacks_factor(request.user):
@@ -39,7 +47,7 @@ class SecondFactor:
         return redirect(page)
 
 
-def _lacks_factor(user) -> bool:
+def _lacks_factor(user: User | AnonymousUser) -> bool:
     if not user.is_authenticated:
         return False
     staff = user.is_superuser or (
@@ -49,7 +57,7 @@ def _lacks_factor(user) -> bool:
     return staff and not factors.exists()
 
 
-def _problem():
+def _problem() -> JsonResponse:
     title = _("Set up a second factor first")
     problem = {"type": "about:blank", "title": title, "status": 403, "detail": title}
     return JsonResponse(problem, status=403, content_type="application/problem+json")

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 
-from annotation.accounts.models import Consent, ConsentText
+from annotation.accounts.models import Consent, ConsentText, User
 
 # Names of pages that stand where a study's address could.
 RESERVED_SLUGS = {"new", "import"}
@@ -24,13 +24,13 @@ class Role(models.TextChoices):
 
 
 class StudyQuerySet(models.QuerySet):
-    def visible_to(self, user) -> "StudyQuerySet":
+    def visible_to(self, user: User) -> "StudyQuerySet":
         """Studies of which ``user`` is a member; all of them for the site's administrator."""
         if user.is_superuser:
             return self
         return self.filter(memberships__user=user, memberships__left_at=None)
 
-    def with_standing(self, user) -> "StudyQuerySet":
+    def with_standing(self, user: User) -> "StudyQuerySet":
         """Add ``role`` (or None) and ``consented`` of ``user``, in the same query."""
         membership = Membership.objects.filter(study=OuterRef("pk"), user=user, left_at=None)
         agreed = Consent.objects.filter(user=user, text=OuterRef("consent_text"), withdrawn_at=None)
@@ -128,7 +128,7 @@ class Study(models.Model):
     class Meta:
         verbose_name_plural = "studies"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.title
 
 
@@ -146,7 +146,7 @@ class Membership(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "user"], name="one_role_a_study")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.user}: {self.role} of {self.study}"
 
 
@@ -171,7 +171,7 @@ class Invitation(models.Model):
     accepted_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.role} of {self.study} for {self.email or 'anyone'}"
 
     @staticmethod
@@ -179,7 +179,9 @@ class Invitation(models.Model):
         return hashlib.sha256(key.encode()).hexdigest()
 
     @classmethod
-    def issue(cls, study, role, *, email="", by=None, days=14) -> tuple["Invitation", str]:
+    def issue(
+        cls, study: Study, role: str, *, email: str = "", by: User | None = None, days: int = 14
+    ) -> tuple["Invitation", str]:
         """Make an invitation valid for ``days`` days, and the key that its link carries."""
         key = secrets.token_urlsafe(24)
         invitation = cls.objects.create(
@@ -214,7 +216,7 @@ class TaskDefinition(models.Model):
             models.CheckConstraint(condition=Q(overlap__gte=1), name="task_overlap_positive"),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name} v{self.version}"
 
 
@@ -241,7 +243,7 @@ class JoinCode(models.Model):
             models.CheckConstraint(condition=Q(used__lte=F("uses")), name="code_never_over_uses"),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"code of {self.study}, {self.used} of {self.uses}"
 
     @staticmethod
@@ -258,7 +260,9 @@ class JoinCode(models.Model):
         ]
 
     @classmethod
-    def issue(cls, study, *, uses: int, days: int, by=None) -> tuple["JoinCode", str]:
+    def issue(
+        cls, study: Study, *, uses: int, days: int, by: User | None = None
+    ) -> tuple["JoinCode", str]:
         """Make a code for ``uses`` people, valid ``days`` days, and the code as people read it."""
         signs = "".join(secrets.choice(cls.ALPHABET) for _ in range(cls.LENGTH))
         code = cls.objects.create(
@@ -289,7 +293,7 @@ class CrowdSource(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name} of {self.study}"
 
 
@@ -316,7 +320,7 @@ class CrowdEntry(models.Model):
             models.UniqueConstraint(fields=["study", "participant"], name="one_entry_a_participant")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.participant} through {self.source}"
 
 
@@ -352,7 +356,7 @@ class Message(models.Model):
         ]
         indexes = [models.Index(fields=["study", "-at"], name="message_of_study")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"message {self.pk} in {self.study}"
 
 
@@ -368,5 +372,5 @@ class MessageRead(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["message", "user"], name="read_once")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.message} read by {self.user}"

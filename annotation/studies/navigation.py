@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.models import User
 from annotation.studies.access import MANAGERS, READERS
-from annotation.studies.models import Role
+from annotation.studies.models import Role, Study
 
 ADMINISTRATORS = (Role.ADMINISTRATOR,)
 
@@ -68,12 +69,12 @@ GROUPS = [
 ]
 
 
-def allows(page: Page, study, user) -> bool:
+def allows(page: Page, study: Study, user: User) -> bool:
     """Whether ``user`` may open ``page``; ``study`` comes from ``access.study_for``."""
     return study.role in page.roles or user.is_superuser
 
 
-def groups_for(study, user, here: str) -> list[dict]:
+def groups_for(study: Study, user: User, here: str) -> list[dict]:
     """The groups with the pages open to ``user``; ``current`` is the group that holds ``here``."""
     shown = []
     for title, pages in GROUPS:

@@ -1,9 +1,12 @@
 """A study's texts in the reader's language."""
 
+from collections.abc import Callable
+from typing import Any
+
 from django.utils.translation import get_language
 
 
-def localized(thing, field: str, language: str | None = None) -> str:
+def localized(thing: Any, field: str, language: str | None = None) -> str:
     """``field`` of a study, task or consent text in ``language`` (None: the page's own).
 
     ``thing.translations`` is {language: {field: text}}, for a consent text {language: text}. The
@@ -19,12 +22,12 @@ def localized(thing, field: str, language: str | None = None) -> str:
     return _original(thing, field)
 
 
-def _of_the_language(wanted: str):
+def _of_the_language(wanted: str) -> Callable[[str], bool]:
     primary = wanted.partition("-")[0]
     return lambda code: code.partition("-")[0] == primary
 
 
-def _original(thing, field: str) -> str:
+def _original(thing: Any, field: str) -> str:
     if hasattr(thing, field):
         return getattr(thing, field)
     # What a kind of task asks is among its settings.

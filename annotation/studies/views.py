@@ -1,15 +1,20 @@
 """A study's own pages: settings, texts, consent, messages."""
 
+from collections.abc import Callable
+
 from django.contrib import messages as notes
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.http import Http404
+from django.forms import BaseForm
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts import consent as consents
+from annotation.accounts.models import ConsentText, User
+from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.studies import messages, wording
@@ -29,7 +34,7 @@ MESSAGES_A_PAGE = 50
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
-def settings(request, slug):
+def settings(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, ADMINISTRATORS)
     text = study.consent_text
     form = SettingsForm(
@@ -55,7 +60,7 @@ def settings(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
-def texts(request, slug, language):
+def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
     """Enter the study's texts in one of its languages."""
     study = study_for(request.user, slug, ADMINISTRATORS)
     if language not in study.languages:
@@ -73,7 +78,7 @@ def texts(request, slug, language):
 
 @require_POST
 @transaction.atomic
-def status(request, slug):
+def status(request: UserRequest, slug: str) -> HttpResponse:
     """Open, close or reopen the study: work is handed out only while it is open."""
     study = study_for(request.user, slug, ADMINISTRATORS)
     wanted = request.POST.get("status")
@@ -86,15 +91,18 @@ def status(request, slug):
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
-def consent(request, slug, withdraw):
+def consent(
+    request: UserRequest, slug: str, withdraw: Callable[[Study, User], object]
+) -> HttpResponse:
     """Read and agree to the study's text, or withdraw the agreement.
 
     ``withdraw(study, user)`` of the app that holds the judgments takes them back as well.
     """
     study = study_for(request.user, slug)
-    if request.method == "POST" and study.consent_text:
+    text = study.consent_text
+    if request.method == "POST" and text:
         if request.POST.get("decision") != "withdraw":
-            return _agree(request, study)
+            return _agree(request, study, text)
         withdraw(study, request.user)
         notes.success(
             request, _("Your consent is withdrawn, and what you judged here is taken out.")
@@ -103,23 +111,23 @@ def consent(request, slug, withdraw):
     return render(request, "studies/consent.html", {"study": study})
 
 
-def _agree(request, study):
-    if request.POST.get("text") != str(study.consent_text.pk) or not request.POST.get("agree"):
+def _agree(request: UserRequest, study: Study, text: ConsentText) -> HttpResponse:
+    if request.POST.get("text") != str(text.pk) or not request.POST.get("agree"):
         context = {"study": study, "refused": True}
         return render(request, "studies/consent.html", context, status=400)
-    consents.grant(request.user, study.consent_text)
+    consents.grant(request.user, text)
     # Which of the version's languages was on the page.
-    audit.record(request.user, "consent.grant", study.consent_text, language=get_language())
+    audit.record(request.user, "consent.grant", text, language=get_language())
     return redirect("judge", study.slug) if study.role == Role.ANNOTATOR else redirect("home")
 
 
 @require_http_methods(["GET", "POST"])
-def messages_(request, slug):
+def messages_(request: UserRequest, slug: str) -> HttpResponse:
     """What the curators and the annotators of a study write to each other."""
     study = study_for(request.user, slug, (Role.ANNOTATOR, *MANAGERS))
     writes_to_all = study.role != Role.ANNOTATOR
-    kind, extra = (CuratorsMessageForm, {"study": study}) if writes_to_all else (MessageForm, {})
-    form = kind(request.POST or None, **extra)
+    data = request.POST or None
+    form = CuratorsMessageForm(data, study=study) if writes_to_all else MessageForm(data)
     if request.method == "POST" and form.is_valid() and _sent(request, study, form):
         return redirect("messages", slug)
     rows = messages.visible(request.user, study).select_related("sender", "recipient")
@@ -135,7 +143,7 @@ def messages_(request, slug):
     return render(request, "studies/messages.html", context, status=400 if form.errors else 200)
 
 
-def _sent(request, study, form) -> bool:
+def _sent(request: UserRequest, study: Study, form: BaseForm) -> bool:
     """Send what the form holds; False, with the reason on the form, where it is refused."""
     try:
         messages.write(study, request.user, **form.cleaned_data)
@@ -147,7 +155,7 @@ def _sent(request, study, form) -> bool:
 
 
 @require_POST
-def messages_read(request, slug):
+def messages_read(request: UserRequest, slug: str) -> HttpResponse:
     """Note that everything up to the message shown last has been read."""
     study = study_for(request.user, slug, (Role.ANNOTATOR, *MANAGERS))
     up_to = request.POST.get("up_to", "")

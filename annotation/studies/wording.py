@@ -1,8 +1,11 @@
 """A study's texts in further languages: what an administrator enters, language by language."""
 
+from collections.abc import Iterable
+
 from django.db import transaction
 
 from annotation.accounts import consent as consents
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.studies import texts
 from annotation.studies.models import Study, TaskDefinition
@@ -10,12 +13,12 @@ from annotation.studies.models import Study, TaskDefinition
 OF_A_TASK = ("guideline", "question")
 
 
-def newest_tasks(study) -> list[TaskDefinition]:
+def newest_tasks(study: Study) -> list[TaskDefinition]:
     """The newest version of each of the study's tasks, by name."""
     return list(study.tasks.order_by("name", "-version").distinct("name"))
 
 
-def stored(study, tasks, language: str) -> dict[str, str]:
+def stored(study: Study, tasks: Iterable[TaskDefinition], language: str) -> dict[str, str]:
     """The texts of ``language``: "title", "description", "consent", "guideline-<task>", …"""
     wording = dict(study.translations.get(language, {}))
     if study.consent_text:
@@ -27,7 +30,7 @@ def stored(study, tasks, language: str) -> dict[str, str]:
 
 
 @transaction.atomic
-def save(study, language: str, wording: dict[str, str], by) -> None:
+def save(study: Study, language: str, wording: dict[str, str], by: User) -> None:
     """Store texts named as ``stored`` names them; an empty one takes the text away.
 
     A changed consent text or task becomes a new version: what somebody saw is never rewritten.
@@ -50,7 +53,7 @@ def save(study, language: str, wording: dict[str, str], by) -> None:
     audit.record(by, "study.texts", study, language=language)
 
 
-def _save_task(task, language, wording) -> None:
+def _save_task(task: TaskDefinition, language: str, wording: dict[str, str]) -> None:
     names = {field: f"{field}-{task.name}" for field in OF_A_TASK}
     fields = {field: wording[name] for field, name in names.items() if name in wording}
     translations = texts.changed(task.translations, language, fields)

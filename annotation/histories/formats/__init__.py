@@ -112,7 +112,7 @@ class Reading:
     ``source`` is "google_takeout" for several services of Google, "mixed" for several others.
     """
 
-    def __init__(self, file: BinaryIO, progress: Callable[[int], None] | None = None):
+    def __init__(self, file: BinaryIO, progress: Callable[[int], None] | None = None) -> None:
         upload = Upload(file, progress)
         self._forgiving = upload.is_archive
         self._faults: list[Skipped] = []

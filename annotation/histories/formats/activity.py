@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lxml.html import HtmlElement
+
 from annotation.histories import texts, times
 from annotation.histories.formats import gemini
 from annotation.histories.formats.addresses import is_place, typed_query
@@ -181,7 +183,7 @@ def _cells(text: Text) -> Iterator[str]:
 def _of_cell(where: str, cell: str, prompts: gemini.Prompts) -> Iterator[Record]:
     tree = texts.parse(_CELL + cell) if _BODY in cell else None
     body = None if tree is None else _by_class(tree, "div", _BODY)
-    if body is None:
+    if tree is None or body is None:
         yield skipped(where, "junk")
         return
     heading = _by_class(tree, "p", "mdl-typography--title")
@@ -189,11 +191,12 @@ def _of_cell(where: str, cell: str, prompts: gemini.Prompts) -> Iterator[Record]
     link = next(body.iter("a"), None)
     url = "" if link is None else link.get("href", "")
     lines = texts.lines(body)
-    dated = [n for n, line in enumerate(lines) if times.from_page(line)]
+    dated = [(n, moment) for n, line in enumerate(lines) if (moment := times.from_page(line))]
     # Gemini's answer stands after the time; elsewhere the time is the last line.
     is_prompt = gemini.is_header(header)
-    at = (dated[0] if is_prompt else dated[-1]) if dated else len(lines)
-    time = times.from_page(lines[at]) if dated else times.UNKNOWN
+    at, time = len(lines), times.UNKNOWN
+    if dated:
+        at, time = dated[0] if is_prompt else dated[-1]
     if is_prompt:
         answer = "\n".join(lines[at + 1 :])
         urls = [anchor.get("href", "") for anchor in tree.iter("a")]
@@ -206,6 +209,6 @@ def _of_cell(where: str, cell: str, prompts: gemini.Prompts) -> Iterator[Record]
         yield activity
 
 
-def _by_class(tree, tag: str, name: str):
+def _by_class(tree: "HtmlElement", tag: str, name: str) -> "HtmlElement | None":
     """The first element of this tag and class."""
     return next((e for e in tree.iter(tag) if name in e.get("class", "").split()), None)

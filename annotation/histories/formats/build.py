@@ -5,6 +5,7 @@ import json
 import tempfile
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from annotation.histories import texts, times
 from annotation.histories.records import Conversation, Message, Refused, Skipped, skipped
@@ -18,22 +19,22 @@ MESSAGES, CHARACTERS = 100_000, 12 << 20  # of one conversation
 ENTRIES = 300_000  # that can be sorted or grouped
 
 
-def items(value) -> list:
+def items(value: object) -> list:
     """The value if it is a list, else no items."""
     return value if isinstance(value, list) else []
 
 
-def fields(value) -> dict:
+def fields(value: object) -> dict:
     """The value if it is an object, else no fields."""
     return value if isinstance(value, dict) else {}
 
 
-def objects(value) -> list[dict]:
+def objects(value: object) -> list[dict]:
     """The objects in a list."""
     return [item for item in items(value) if isinstance(item, dict)]
 
 
-def identifier(*values) -> str:
+def identifier(*values: Any) -> str:
     """The first of these that can serve as an id, as text."""
     for value in values:
         if isinstance(value, str) and (name := texts.name(value)):
@@ -43,7 +44,7 @@ def identifier(*values) -> str:
     return ""
 
 
-def role_of(value) -> str:
+def role_of(value: object) -> str:
     """user, assistant, or "" for every other role (system, tool)."""
     return _ROLE_OF.get(value.strip().casefold(), "") if isinstance(value, str) else ""
 
@@ -75,8 +76,16 @@ class Draft:
     """A conversation in the making."""
 
     def __init__(
-        self, provider: str, where: str, *, id="", title="", created=None, updated=None, account=""
-    ):
+        self,
+        provider: str,
+        where: str,
+        *,
+        id: object = "",
+        title: object = "",
+        created: object = None,
+        updated: object = None,
+        account: object = "",
+    ) -> None:
         self._provider, self._where, self._account = provider, where, identifier(account)
         self._id, self._title = identifier(id), texts.name(title)
         self._assumed = False
@@ -85,7 +94,16 @@ class Draft:
         self._characters = 0
         self.flags: set[str] = set()
 
-    def add(self, role, text, at=None, *, id="", attachments: Iterable = (), model="") -> None:
+    def add(
+        self,
+        role: object,
+        text: object,
+        at: object = None,
+        *,
+        id: object = "",
+        attachments: Iterable = (),
+        model: object = "",
+    ) -> None:
         """Take a turn, unless its role is neither user nor assistant, or it is empty."""
         role, text, attachments = role_of(role), texts.clean(text), names(attachments)
         if not role or not (attachments or text.strip()):
@@ -96,7 +114,7 @@ class Draft:
             message = Message(role, text, time, identifier(id), attachments, texts.name(model))
             self._messages.append(message)
 
-    def _time(self, value) -> datetime | None:
+    def _time(self, value: object) -> datetime | None:
         moment = value if isinstance(value, times.Moment) else times.moment(value)
         self._assumed |= moment.assumed
         return moment.at
@@ -128,11 +146,11 @@ class Draft:
 class Spill:
     """Entries put aside on disk until the file's end, when their order is known."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - goes with this object
         self._count = 0
 
-    def put(self, *values) -> int:
+    def put(self, *values: Any) -> int:
         """Keep JSON values; returns their key. Refused beyond ENTRIES of them."""
         self._count += 1
         if self._count > ENTRIES:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from annotation.histories import texts
 from annotation.histories.formats.build import Draft, fields, items, objects
 from annotation.histories.formats.streams import Entry, each
 from annotation.histories.records import Record, skipped
@@ -56,7 +57,7 @@ def _add(draft: Draft, name: str, message: dict) -> None:
         text = "\n\n".join(words)
     else:
         # Exports before fragments.
-        role, text = message.get("role"), message.get("content")
+        role, text = message.get("role"), texts.clean(message.get("content"))
     draft.add(
         role,
         text,

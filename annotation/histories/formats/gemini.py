@@ -32,8 +32,8 @@ def is_header(header: str) -> bool:
 class Prompts:
     """Prompts as they are read, newest first, until they can be put into conversations."""
 
-    def __init__(self):
-        self._spill = None
+    def __init__(self) -> None:
+        self._spill = Spill()
         self._order: list[tuple[float, int, str, int]] = []
 
     def add(
@@ -49,7 +49,6 @@ class Prompts:
         title = texts.clean(title).replace("\xa0", " ").strip()
         if _NO_PROMPT.match(title) or _PRODUCT.fullmatch(title):
             return
-        self._spill = self._spill or Spill()
         prefix = _PREFIX.match(title)
         at = time.at.timestamp() if time.at else 0.0
         chats = (_CHAT.match(url) for url in urls if isinstance(url, str))

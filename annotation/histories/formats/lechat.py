@@ -37,7 +37,8 @@ def read(entries: Iterator[Entry | Skipped]) -> Iterator[Record]:
 def _message(value: dict) -> tuple[str, float, tuple]:
     chunks = objects(value.get("contentChunks"))
     spoken = [chunk["text"] for chunk in chunks if _is_text(chunk)]
-    text = value.get("content") if isinstance(value.get("content"), str) else ""
+    content = value.get("content")
+    text = content if isinstance(content, str) else ""
     shown = [{"name": "image"} for chunk in chunks if chunk.get("type") == "image_url"]
     at = times.moment(value.get("createdAt")).at
     return (

@@ -49,7 +49,9 @@ def read_arena(entry: Entry) -> Iterator[Record]:
         )
 
 
-def _conversation(provider: str, entry: Entry, name: str, turns, model, at=None) -> Record:
+def _conversation(
+    provider: str, entry: Entry, name: str, turns: object, model: object, at: object = None
+) -> Record:
     draft = Draft(provider, entry.where, id=name, created=at)
     for turn in objects(turns):
         answers = turn.get("role") == "assistant"

@@ -35,7 +35,8 @@ def read(entries: Iterator[Entry | Skipped]) -> Iterator[Record]:
 def _conversation(entry: Entry) -> Record:
     value = entry.value
     if "thread_id" in value:
-        turns, name = objects(value.get("thread")), value["thread_id"]
+        turns: Iterable[dict] = objects(value.get("thread"))
+        name = value["thread_id"]
     else:
         turns, name = _path([value["prompt"]], _replies), value["message_tree_id"]
     draft = Draft("openassistant", entry.where, id=name)
@@ -76,7 +77,7 @@ class _Messages:
 
     _FIELDS = ("message_id", "role", "text", "created_date", "model_name", "message_tree_id")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._spill, self._where = Spill(), ""
         self._below: dict[str, list[dict]] = {}
 

@@ -46,7 +46,7 @@ class Text:
     ``replaced`` turns true once bytes were not what they seemed and the fallback was used.
     """
 
-    def __init__(self, stream: Stream, fallback: str = "utf-8"):
+    def __init__(self, stream: Stream, fallback: str = "utf-8") -> None:
         self._stream, self._fallback, self.replaced = stream, fallback, False
         self._head = self._read(4)
         if self._head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) or b"\0" in self._head[:2]:
@@ -112,7 +112,7 @@ def place(number: int, of_lines: bool = False) -> str:
 class _Unfit(Exception):  # noqa: N818 - never leaves this module
     """The current value cannot be decoded; `code` is the reason."""
 
-    def __init__(self, code: str):
+    def __init__(self, code: str) -> None:
         self.code = code
 
 
@@ -121,8 +121,16 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= 4_000 else float(digits)
 
 
-_scan = json.JSONDecoder(strict=False).scan_once
-_scan_long_numbers = json.JSONDecoder(strict=False, parse_int=_whole).scan_once
+# The scanner of a decoder is in no stub.
+_Scan = Callable[[str, int], tuple[object, int]]
+_scan: _Scan = vars(json.JSONDecoder(strict=False))["scan_once"]
+_scan_long_numbers: _Scan = vars(json.JSONDecoder(strict=False, parse_int=_whole))["scan_once"]
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Where ``pattern``, which also matches nothing, stops to match ``text`` from ``at`` on."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 class Document:
@@ -131,7 +139,7 @@ class Document:
     `text` gives the document, after what is in `begun`; with `open_end` anything may follow it.
     """
 
-    def __init__(self, text: Text, begun: str = "", *, open_end: bool = False):
+    def __init__(self, text: Text, begun: str = "", *, open_end: bool = False) -> None:
         self._text, self._buffer, self._open_end = text, begun, open_end
         self._at, self._line, self._ended = 0, 1, False
         self._spare = ""  # what follows the buffer and was read already
@@ -215,7 +223,7 @@ class Document:
     def _peek(self) -> str:
         """The next character that is not blank, "" at the end."""
         while True:
-            self._move(_BLANK.match(self._buffer, self._at).end())
+            self._move(_end(_BLANK, self._buffer, self._at))
             if self._at < len(self._buffer):
                 return self._buffer[self._at]
             if not self._more():
@@ -321,12 +329,12 @@ def _skim(text: str, at: int, depth: int, quoted: bool) -> tuple[int, int, bool,
     """Where a value ends, or how deep in it and whether in a string its text ends; and which."""
     while True:
         if quoted:
-            at = _QUOTED.match(text, at).end()
+            at = _end(_QUOTED, text, at)
             if at == len(text) or text[at] == "\\":
                 return at, depth, True, False
             at, quoted = at + 1, False
         else:
-            at = (_NESTED if depth else _OUTERMOST).match(text, at).end()
+            at = _end(_NESTED if depth else _OUTERMOST, text, at)
             if at == len(text):
                 return at, depth, False, False
             mark = text[at]
@@ -374,7 +382,7 @@ def each(read: Callable) -> Callable:
 class Table:
     """A CSV file; ``header`` holds its column names, lower case, the separator is the header's."""
 
-    def __init__(self, text: Text):
+    def __init__(self, text: Text) -> None:
         self._text, self._since = text, 0
         lines = self._lines()
         first = next(lines, "")

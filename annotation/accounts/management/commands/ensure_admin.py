@@ -1,5 +1,7 @@
 """`manage.py ensure_admin`: what makes the first log-in possible, without a default password."""
 
+from typing import Any
+
 import environ
 from allauth.account.forms import default_token_generator
 from allauth.account.models import EmailAddress
@@ -28,7 +30,7 @@ class Command(BaseCommand):
         "ATTUNE_ADMIN_PASSWORD; without a password, print a link that sets one, once."
     )
 
-    def handle(self, *args, **options):
+    def handle(self, *args: Any, **options: Any) -> None:
         """Make the account; print the link where nobody could log in otherwise."""
         email = _setting("ATTUNE_ADMIN_EMAIL").strip().lower()
         password = _setting("ATTUNE_ADMIN_PASSWORD")
@@ -82,7 +84,7 @@ def _administrator(email: str) -> User:
     return user
 
 
-def _set_password(user, password: str) -> None:
+def _set_password(user: User, password: str) -> None:
     try:
         validate_password(password, user)
     except ValidationError as error:
@@ -92,7 +94,7 @@ def _set_password(user, password: str) -> None:
     user.save(update_fields=["password"])
 
 
-def _link(user) -> str:
+def _link(user: User) -> str:
     """allauth's own password-reset link: dead as soon as a password has been set."""
     key = default_token_generator.make_token(user)
     path = reverse(

@@ -1,8 +1,9 @@
 """`manage.py make_token EMAIL...`"""
 
 import argparse
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from annotation.accounts.models import ApiToken, User
@@ -17,7 +18,7 @@ class Command(BaseCommand):
         "digest."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """EMAIL..., --days and --scope."""
         parser.add_argument("email", metavar="EMAIL", nargs="+", help="address of an account")
         parser.add_argument(
@@ -31,7 +32,7 @@ class Command(BaseCommand):
             help="what it may do; repeat for several (default: everything its person may)",
         )
 
-    def handle(self, *args, email, days, scope, **options):
+    def handle(self, *args: Any, email: str, days: int, scope: list[str], **options: Any) -> None:
         """Print the tokens alone, in the accounts' order; none where an account is missing."""
         keys = []
         with transaction.atomic():

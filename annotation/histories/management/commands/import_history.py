@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
@@ -19,7 +20,7 @@ class Command(BaseCommand):
         "to it. Prints one JSON document. The owner then decides what is kept and what is hidden."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """EMAIL, FILE, --dry-run, --again, --json."""
         parser.add_argument("email", metavar="EMAIL", help="address of the owner's account")
         parser.add_argument("file", metavar="FILE", type=Path, help="the export")
@@ -31,7 +32,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--json", action="store_true", help="as always: one JSON document")
 
-    def handle(self, *args, email, file, **options):
+    def handle(self, *args: Any, email: str, file: Path, **options: Any) -> None:
         """Import, and print what was found or why nothing was."""
         owner = User.objects.filter(email__iexact=email).first()
         if owner is None:
@@ -52,11 +53,11 @@ class Command(BaseCommand):
             raise CommandError(f"{file}: {(error.strerror or 'unreadable').lower()}.") from error
         self.stdout.write(json.dumps(summary, ensure_ascii=False))
 
-    def _preview(self, owner, file: Path) -> dict:
+    def _preview(self, owner: User, file: Path) -> dict:
         source, counts = ingest.preview(owner, file)
         return self._document(source, counts.as_json(), counts.omissions())
 
-    def _import(self, owner, file: Path, again: bool) -> dict:
+    def _import(self, owner: User, file: Path, again: bool) -> dict:
         upload = receive.of_path(owner, file)
         Upload.objects.filter(pk=upload.pk).update(again=again)
         done = ingest.run(upload.pk)

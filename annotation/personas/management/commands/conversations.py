@@ -1,6 +1,9 @@
 """`manage.py conversations STUDY`"""
 
 import json
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.personas import conversations
@@ -15,7 +18,7 @@ class Command(RefusingCommand):
         "document; with --take make personas of the people who are left."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY and a filter each."""
         default = conversations.Filters()
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
@@ -30,7 +33,7 @@ class Command(RefusingCommand):
         parser.add_argument("--take", action="store_true", help="make personas")
         parser.add_argument("--json", action="store_true", help="as it is without it, too")
 
-    def handle(self, *, study, histories, take, **options):
+    def handle(self, *, study: str, histories: bool, take: bool, **options: Any) -> None:
         """Print the counts. Exit 1 where there is no such study, or nobody to take."""
         target = study_of(study)
         names = ("language", "conversations", "turns", "scripted", "people")

@@ -1,8 +1,9 @@
 """`manage.py split_personas STUDY --benchmark N`"""
 
 import json
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.personas import splitting
@@ -21,7 +22,7 @@ class Command(RefusingCommand):
         "Personas that have a side keep it: N counts those that are in the benchmark already."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, --benchmark, --seed, --dry-run, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument("--benchmark", type=int, required=True, metavar="N")
@@ -31,14 +32,14 @@ class Command(RefusingCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, study, benchmark, seed, **options):
+    def handle(self, *args: Any, study: str, benchmark: int, seed: int, **options: Any) -> None:
         """Draw, divide, print the counts; exit 1 where there are too few personas."""
         there = Study.objects.filter(slug=study).first()
         if there is None:
             raise CommandError(f"There is no study “{study}”.")
         if options["dry_run"]:
             proposal = splitting.propose(there, benchmark, seed)
-            counts = {
+            counts: dict[str, Any] = {
                 "benchmark": len(proposal.benchmark),
                 "training": len(proposal.training),
                 "dimensions": {
@@ -47,7 +48,7 @@ class Command(RefusingCommand):
                 },
             }
         else:
-            counts = splitting.make(there, benchmark, seed)
+            counts = dict(splitting.make(there, benchmark, seed))
         if options["json"]:
             self.stdout.write(json.dumps(counts, ensure_ascii=False))
         else:

@@ -2,11 +2,12 @@
 
 import json
 import sys
+from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
 from django.db import transaction
 
@@ -14,7 +15,7 @@ from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.studies.commands import study_of
-from annotation.studies.models import Membership, Role
+from annotation.studies.models import Membership, Role, Study
 
 
 class Command(BaseCommand):
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         "changes nothing. Without a password, the person sets one through “Forgot your password?”."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, EMAIL..., --role, --password-stdin, --consented, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument(
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, study, email, role, **options):
+    def handle(self, *args: Any, study: str, email: str, role: str, **options: Any) -> None:
         """Make or find each account, and set its role; all of them or none."""
         target = study_of(study)
         password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
@@ -83,7 +84,7 @@ def _account(email: str, password: str | None) -> User:
     return user
 
 
-def _join(study, user, role) -> None:
+def _join(study: Study, user: User, role: str) -> None:
     membership, made = Membership.objects.get_or_create(
         study=study, user=user, defaults={"role": role}
     )
