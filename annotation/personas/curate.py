@@ -94,7 +94,7 @@ def drop(persona: Persona, reason: str, *, by: User | None = None) -> None:
         audit.record(by, "persona.drop", persona, reason=reason)
 
 
-def dropped(study) -> dict[str, int]:
+def dropped(study: Study) -> dict[str, int]:
     """How many personas of ``study`` were dropped for each of ``REASONS``."""
     rows = study.personas.exclude(dropped_at=None).values_list("dropped_because", flat=True)
     return dict.fromkeys(REASONS, 0) | Counter(rows)
