@@ -17,6 +17,17 @@ _SCRIPTS = {
 _WEIGHTS = {"hangul": 2, "han": 3}
 _WRITTEN_IN = {"zh": {"han"}, "ja": {"kana", "han"}, "ko": {"hangul"}}
 _COMMONEST = {"hangul": "ko", "kana": "ja", "han": "zh", "latin": "en"}
+_LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+# Frequent in English, rare in other languages of Latin script.
+_ENGLISH = {
+    *("the", "and", "to", "you", "that", "it", "with", "are", "this", "your", "be", "not", "have"),
+    *("can", "from", "by", "they", "he", "she", "but", "what", "how", "would", "which", "were"),
+    *("has", "their", "there", "if", "does", "when", "where", "why", "who", "about", "should"),
+}
+# Fewer words tell nothing; of more, English has one in three or four in the list.
+_FEWEST_WORDS = 4
+_ONE_IN = 12
+_ACCENTED_SHARE = 0.02
 
 
 def script(text: str, fewest: int = 1) -> str:
@@ -32,14 +43,34 @@ def script(text: str, fewest: int = 1) -> str:
     return most if sum(counts.values()) >= fewest else ""
 
 
-def differing(text: str, page: str, stored: str = "") -> str:
+def differing(text: str, page: str, stored: str = "", whole: str = "") -> str:
     """The BCP 47 code for the `lang` of ``text`` on a page in the language ``page``; "" for none.
 
     ``stored`` is the language noted with the text, which holds where the script allows it.
-    Otherwise the script decides: Chinese, Japanese or Korean, and English for Latin letters on a
-    page of another script. Latin text on a page of Latin script is taken to be the page's.
+    Otherwise the script decides: Chinese, Japanese or Korean. Latin letters on a page of another
+    script are English where ``whole``, the text around (``text`` itself where it is empty), reads
+    like it, and "und", undetermined, elsewhere. Latin text on a page of Latin script is taken to be
+    the page's.
     """
-    return _differing(script(text), _primary(page), stored)
+    code = _differing(script(text), _primary(page), stored)
+    if code == "en" and stored != "en" and not like_english(whole or text):
+        return "und"
+    return code
+
+
+# Cached: a text of many paragraphs asks for each.
+@lru_cache(maxsize=64)
+def like_english(text: str) -> bool:
+    """Whether the Latin words of a text may be English, by its most frequent words and accents.
+
+    Fewer than four words without accents are taken for English: names and terms mostly.
+    """
+    words = _LATIN_WORD.findall(text.lower())
+    letters = "".join(words)
+    if sum(not letter.isascii() for letter in letters) > _ACCENTED_SHARE * len(letters):
+        return False
+    frequent = sum(word in _ENGLISH for word in words)
+    return len(words) < _FEWEST_WORDS or frequent * _ONE_IN >= len(words)
 
 
 @lru_cache(maxsize=1024)

@@ -52,11 +52,14 @@ mathematics.extend(_markdown)
 
 def _mark_languages(state: StateCore) -> None:
     """Give each block of text the `lang` that differs from its page's."""
-    for n, inline in enumerate(state.tokens):
-        if inline.type != "inline":
-            continue
-        words = "".join(part.content for part in inline.children or () if part.type == "text")
-        code = languages.differing(words, state.env["page"], state.env["stored"])
+    blocks = {
+        n: "".join(part.content for part in inline.children or () if part.type == "text")
+        for n, inline in enumerate(state.tokens)
+        if inline.type == "inline"
+    }
+    whole = " ".join(blocks.values())
+    for n, words in blocks.items():
+        code = languages.differing(words, state.env["page"], state.env["stored"], whole)
         if code:
             # The paragraph of a tight list has no tag; its item has.
             hidden = state.tokens[n - 1].hidden

@@ -37,6 +37,12 @@ def test_the_script_of_a_text_of_twenty_letters(words, script):
         (LATIN, "en", "zh", ""),
         (LATIN, "ko", "zh", "en"),
         ("Guten Abend", "ko", "de", "de"),
+        ("Wo finde ich hier ein gutes Café?", "ko", "", "und"),
+        ("Quiero una cena tranquila en casa", "zh-hans", "", "und"),
+        ("Ik wil graag een rustige avond thuis", "zh-hans", "", "und"),
+        ("Cómo", "zh-hans", "", "und"),
+        ("T-money", "zh-hans", "", "en"),
+        ("Boots, map, compass, wool socks", "ko", "en", "en"),
         ("Guten Abend", "en", "de", "de"),
         ("Добрый вечер", "en", "ru", "ru"),
         ("Добрый вечер", "en", "", ""),
@@ -60,6 +66,19 @@ def test_each_paragraph_has_the_lang_of_its_own_script(page, html):
     with translation.override(page):
         rendered = text.render("## 第一周\n\nRest.\n\n- 쉬세요")
     assert rendered == html
+
+
+def test_a_paragraph_without_frequent_words_is_in_the_language_of_its_text():
+    with translation.override("ko"):
+        english = text.render("What you need:\n\n- Boots, map, compass, wool socks")
+        german = text.render("Was ihr braucht, steht hier:\n\n- Karte und Kompass")
+    assert '<li lang="en">Boots' in english
+    assert '<li lang="und">Karte' in german
+
+
+@pytest.mark.parametrize("words", [12, 13])
+def test_a_text_reads_like_english_where_one_word_in_twelve_is_frequent_there(words):
+    assert languages.like_english("with " + "x " * (words - 1)) is (words == 12)
 
 
 def test_foreign_html_brings_no_lang_of_its_own():
