@@ -13,7 +13,13 @@ from rest_framework.views import APIView
 from annotation.agreement.forms import FractionField
 from annotation.core.errors import Conflict
 from annotation.datasets import freeze, remove, tasks
-from annotation.datasets.choices import MOST_SHOTS, MOST_VOTES, PAIR_RULES
+from annotation.datasets.choices import (
+    FEWEST_SHARD_ROWS,
+    MOST_SHARD_ROWS,
+    MOST_SHOTS,
+    MOST_VOTES,
+    PAIR_RULES,
+)
 from annotation.datasets.layouts import LAYOUTS
 from annotation.datasets.models import Release
 from annotation.datasets.views import zip_response
@@ -46,6 +52,12 @@ class ReleaseRequest(serializers.Serializer):
     min_votes = serializers.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
     min_margin = serializers.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
     shots = serializers.IntegerField(min_value=1, max_value=MOST_SHOTS, required=False)
+    shard_rows = serializers.IntegerField(
+        min_value=FEWEST_SHARD_ROWS,
+        max_value=MOST_SHARD_ROWS,
+        required=False,
+        help_text="Rows after which a table goes on in another file; without it, one file a table.",
+    )
 
 
 class ReleaseStatus(serializers.Serializer):

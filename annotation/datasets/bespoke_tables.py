@@ -44,7 +44,7 @@ class BespokeRelease:
 def read(folder: Path) -> BespokeRelease:
     """Read the tables in ``folder``; DomainError where there is no query to import."""
     release = BespokeRelease()
-    if release_files.table(folder, QUERIES) is None:
+    if not release_files.parts(folder, QUERIES):
         raise DomainError(f"{folder / QUERIES}.parquet is missing.")
     _each(folder, QUERIES, release, _query)
     for name, column in JUDGED.items():
@@ -62,14 +62,13 @@ def read(folder: Path) -> BespokeRelease:
 
 def _each(folder: Path, name: str, release: BespokeRelease, take, *more) -> None:
     """Let ``take`` store each row; a row that it refuses is a fault, and the others go on."""
-    path = release_files.table(folder, name)
-    for number, row in release_files.rows(folder, name, release.faults):
+    for file, number, row in release_files.rows(folder, name, release.faults):
         try:
             reasons = take(release, row, *more) or ()
         except DomainError as refusal:
             reasons = [refusal.sentence]
         for reason in reasons:
-            release.faults.add(path.relative_to(folder).as_posix(), number, reason)
+            release.faults.add(file, number, reason)
 
 
 def _key(release: BespokeRelease, row: dict) -> tuple[str, str]:

@@ -8,11 +8,13 @@ from annotation.core.errors import DomainError
 from annotation.datasets import layouts
 from annotation.datasets.layouts.bespoke import SHOTS
 from annotation.datasets.truth import RULE
+from annotation.datasets.writers import SHARDED
 
 TIERS, MAJORITY, IMPORTED = "tiers", "majority", "imported"
 PAIR_RULES = (TIERS, MAJORITY, IMPORTED)
 MOST_VOTES = 1_000
 MOST_SHOTS = 100
+FEWEST_SHARD_ROWS, MOST_SHARD_ROWS = 1_000, 10_000_000
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Choices:
     ``min_margin`` votes before the next label, or takes those that a release was imported with.
     ``hard_fill`` is the largest share of borderline items in the hard tier. ``shots`` of a query's
     responses are examples for a judge model. ``easy_share`` is the least share of an item's votes
-    that its ground truth needs for an easy pair.
+    that its ground truth needs for an easy pair. ``shard_rows`` is the number of rows at which a
+    table goes on in another file, 0 for one file a table.
     """
 
     hard_fill: Fraction = Fraction(0)
@@ -32,12 +35,15 @@ class Choices:
     min_margin: int = 1
     shots: int = SHOTS
     easy_share: Fraction = Fraction(0)
+    shard_rows: int = 0
 
     @classmethod
-    def of(cls, layout: str, **wanted) -> "Choices":
+    def of(cls, layout: str, format: str, **wanted) -> "Choices":
         """The choices ``wanted``, default where None; DomainError for what cannot be."""
         choices = cls(**{name: value for name, value in wanted.items() if value not in (None, "")})
         choices.check(layout)
+        if choices.shard_rows:
+            choices.check_shards(layout, format)
         return choices
 
     @classmethod
@@ -52,7 +58,7 @@ class Choices:
 
     def as_json(self) -> dict:
         """The part of ``frozen`` that ``from_json`` reads."""
-        named = ("rule", "min_votes", "min_margin", "shots")
+        named = ("rule", "min_votes", "min_margin", "shots", "shard_rows")
         choices = {name: getattr(self, name) for name in named}
         return {
             "hard_fill": str(self.hard_fill),
@@ -113,7 +119,19 @@ class Choices:
         except ValueError as error:
             raise DomainError(translated(str(error))) from error
 
+    def check_shards(self, layout: str, format: str) -> None:
+        """DomainError where the tables of the layout in this format do not come in shards."""
+        sharded = [name for name, module in layouts.LAYOUTS.items() if module.SHARDED]
+        if layout not in sharded:
+            raise DomainError(
+                f"The layout “{layout}” has its published files; {' and '.join(sharded)} come in "
+                "shards."
+            )
+        if format not in SHARDED:
+            raise DomainError(f"Shards are {' or '.join(SHARDED)}, not {format}.")
+        _within("The number of rows a file", self.shard_rows, MOST_SHARD_ROWS, FEWEST_SHARD_ROWS)
 
-def _within(what: str, number: int, most: int) -> None:
-    if type(number) is not int or not 1 <= number <= most:
-        raise DomainError(f"{what} is a whole number from 1 to {most:,}.")
+
+def _within(what: str, number: int, most: int, least: int = 1) -> None:
+    if type(number) is not int or not least <= number <= most:
+        raise DomainError(f"{what} is a whole number from {least:,} to {most:,}.")

@@ -31,6 +31,14 @@ class Columns:
         chosen = pa.array(mask)
         return Columns({name: texts.filter(chosen) for name, texts in self.texts.items()})
 
+    def slice(self, start: int, most: int) -> "Columns":
+        """At most ``most`` rows from ``start`` on."""
+        return Columns({name: texts.slice(start, most) for name, texts in self.texts.items()})
+
+    def packed(self) -> pa.Buffer:
+        """The rows as bytes that are the same for the same rows."""
+        return pa.record_batch(list(self.texts.values()), list(self.texts)).serialize()
+
     def json_lines(self) -> memoryview:
         """The rows as JSON lines in UTF-8."""
         parts: list = []

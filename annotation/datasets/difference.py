@@ -47,13 +47,13 @@ def _tables(folder: Path) -> set[str]:
         raise DomainError(f"{folder / MANIFEST}: there is no list of files.")
     paths = {entry.get("path", "") for entry in files if isinstance(entry, dict)}
     ends = tuple(f".{ending}" for ending in release_files.ENDINGS)
-    return {path.rsplit(".", 1)[0] for path in paths if path.endswith(ends)}
+    return {release_files.table_of(path) for path in paths if path.endswith(ends)}
 
 
 def _rows(folder: Path, table: str) -> dict[str, str]:
     """{id or digest: digest} of the rows of a table; several rows of an id are one."""
     digests: dict[str, str] = {}
-    for _number, row in release_files.rows(folder, table, Faults()):
+    for _file, _number, row in release_files.rows(folder, table, Faults()):
         digest = _digest({key: value for key, value in row.items() if key not in FRESH})
         key = next((str(row[name]) for name in KEYS if row.get(name)), f"#{digest}")
         digests[key] = _digest([digests[key], digest]) if key in digests else digest

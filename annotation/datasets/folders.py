@@ -11,6 +11,7 @@ from typing import TypeVar
 from django.conf import settings
 
 from annotation.core import sharing
+from annotation.core.errors import DomainError
 
 # Part of every zip entry, so that the same release gives the same bytes.
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -65,17 +66,17 @@ def _root(release) -> Path:
 def publish(release, write: Callable[[Path], dict], still_mine: Callable[[], None]) -> dict:
     """Make folder and zip of ``release`` under other names and rename them when they are whole.
 
-    ``write`` fills a new folder; ``still_mine`` raises where another attempt has taken over.
-    Returns what ``write`` returned. What a killed attempt left behind is deleted first.
+    ``write`` fills a folder, which is new or holds what a killed attempt had written;
+    ``still_mine`` raises where another attempt has taken over. Returns what ``write`` returned.
     """
     target = folder_of(release)
     for parent in (settings.DATA / "releases", target.parent):
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for left in target.parent.glob(f".v{release.version}-*"):
-        delete(left)
-    work = target.parent / f".v{release.version}-{release.attempts}"
+    work = _work_folder(release)
     try:
-        manifest = place(work / target.name, write)
+        manifest = write(work / target.name)
+        for folder, _, _ in os.walk(work / target.name):
+            _sync(folder)
         zip_folder(work / target.name, work / "zip", f"{target.parent.name}-{target.name}")
         still_mine()
         (work / "zip").replace(zip_of(release))
@@ -85,9 +86,46 @@ def publish(release, write: Callable[[Path], dict], still_mine: Callable[[], Non
         if sharing.put(zip_of(release)):
             delete(zip_of(release))
             delete(target)
-    finally:
+    except (DomainError, OSError):
         delete(work)
+        raise
+    # After anything else, a lost database for one, the next attempt takes the folder up.
+    delete(work)
     return manifest
+
+
+def work_of(release) -> Path:
+    """The folder in which the release's present attempt writes."""
+    target = folder_of(release)
+    return target.parent / f".{target.name}-{release.attempts}"
+
+
+def _work_folder(release) -> Path:
+    """``work_of`` the release, made: the last one that a killed attempt left, or new."""
+    target, work = folder_of(release), work_of(release)
+    older = [path for path in _unfinished(release) if path != work]
+    if older and not work.exists():
+        older.pop().rename(work)
+    for path in older:
+        delete(path)
+    (work / target.name).mkdir(parents=True, exist_ok=True)
+    for path in work.iterdir():
+        if path.name != target.name:
+            delete(path)
+    return work
+
+
+def _unfinished(release) -> list[Path]:
+    """The folders of attempts that were killed, the oldest first."""
+    target = folder_of(release)
+    left = target.parent.glob(f".{target.name}-*")
+    return sorted(left, key=lambda path: int(path.name.rpartition("-")[2]))
+
+
+def delete_unfinished(release) -> None:
+    """Delete what killed attempts left of a release."""
+    for path in _unfinished(release):
+        delete(path)
 
 
 def place(target: Path, write: Callable[[Path], Written]) -> Written:

@@ -3,7 +3,12 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.forms import FractionField
 from annotation.core.groups import in_groups
-from annotation.datasets.choices import MOST_SHOTS, MOST_VOTES
+from annotation.datasets.choices import (
+    FEWEST_SHARD_ROWS,
+    MOST_SHARD_ROWS,
+    MOST_SHOTS,
+    MOST_VOTES,
+)
 from annotation.datasets.freeze import LICENCE_LIMIT
 from annotation.datasets.layouts import LAYOUTS
 
@@ -91,6 +96,16 @@ class ReleaseForm(forms.Form):
         max_value=MOST_SHOTS,
         help_text=_("For “bespoke”; 5 unless you say otherwise. The others test the judge."),
     )
+    shard_rows = forms.IntegerField(
+        label=_("Rows a file, at most"),
+        required=False,
+        min_value=FEWEST_SHARD_ROWS,
+        max_value=MOST_SHARD_ROWS,
+        help_text=_(
+            "For large releases: a table goes on in another file after so many rows. One file a "
+            "table unless you say otherwise. For “long” and “dpo” in JSON Lines and Parquet."
+        ),
+    )
     licence = forms.CharField(
         label=_("Licence"),
         required=False,
@@ -98,7 +113,7 @@ class ReleaseForm(forms.Form):
         help_text=_("Stands on the dataset card, for example CC-BY-4.0."),
     )
     GROUPS = (
-        (_("Files"), ("layout", "format", "safe_csv", "licence")),
+        (_("Files"), ("layout", "format", "shard_rows", "safe_csv", "licence")),
         (_("Pairs"), ("rule", "min_votes", "min_margin")),
         (_("Tiers"), ("hard_fill", "easy_share")),
         (_("Judge models"), ("shots",)),

@@ -28,6 +28,7 @@ from annotation.datasets.choices import Choices
 from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
 from annotation.datasets.models import Release
+from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe
 from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import (
@@ -37,7 +38,7 @@ from annotation.datasets.truth import (
     pair,
     verdict,
 )
-from annotation.datasets.writers import Tables, describe, json_text
+from annotation.datasets.writers import Tables, json_text
 from annotation.judging.imports import turns
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
@@ -72,7 +73,7 @@ def request(
     """
     format = layouts.format_of(layout, format)
     layouts.check_kinds(layout, _kinds(study))
-    choices = Choices.of(layout, **wanted)
+    choices = Choices.of(layout, format, **wanted)
     licence = licence.strip()
     if len(licence) > LICENCE_LIMIT or not licence.isprintable():
         raise DomainError(f"The licence is a name of at most {LICENCE_LIMIT} characters.")
@@ -197,9 +198,10 @@ def build(release_id, *, started: bool = False) -> dict | None:
     try:
         with jobs.renewed(release) as lease:
             manifest = folders.publish(
-                release, lambda folder: write(release, folder, lease.check), lease.confirm
+                release, lambda folder: _taken_up(release, folder, lease.check), lease.confirm
             )
     except TakenOver:
+        folders.delete(folders.work_of(release))
         return None
     except DomainError as refusal:
         jobs.end(release, Release.Status.FAILED, error=refusal.sentence)
@@ -213,9 +215,22 @@ def build(release_id, *, started: bool = False) -> dict | None:
     return manifest
 
 
+def _taken_up(release: Release, folder: Path, alive: Callable[[], None]) -> dict:
+    """``write``, going on where a killed attempt stopped as long as its rows have not changed."""
+    try:
+        return write(release, folder, alive)
+    except ChangedRowsError:
+        # A text was erased since, for one: what was written before must not be published.
+        (folder / JOURNAL).unlink()
+        return write(release, folder, alive)
+
+
 def due() -> list[int]:
     """Releases that nobody is building; those that failed every attempt are given up, in words."""
-    jobs.exhausted(Release.objects.all()).update(
+    exhausted = jobs.exhausted(Release.objects.all())
+    for release in exhausted:
+        folders.delete_unfinished(release)
+    exhausted.update(
         status=Release.Status.FAILED,
         error=f"The release was not finished in {jobs.TRIES} attempts; the worker's log says why.",
     )
@@ -223,10 +238,11 @@ def due() -> list[int]:
 
 
 def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: None) -> dict:
-    """Write the release's files into the empty ``folder``; the manifest.
+    """Write the release's files into ``folder``; the manifest.
 
-    Rows are streamed: memory does not grow with them. The same release gives the same bytes.
-    ``alive`` is called once a chunk of rows. Raises DomainError for tiers outside their bands.
+    Rows are streamed: memory does not grow with them. The same release gives the same bytes. Whole
+    shards that a killed attempt left are taken over; ChangedRowsError where their rows are others
+    now. ``alive`` is called once a chunk of rows. Raises DomainError for tiers outside their bands.
     """
     layout = layouts.layout_of(release.layout)
     choices = Choices.from_json(release.frozen)
@@ -239,7 +255,12 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
         )
     reading, tally = Reading(release, alive), Tally()
     rows = _Rows(layout, reading, tally, choices)
-    tables = Tables(folder, layout.tables(release.format, choices.rule), safe_csv=release.safe_csv)
+    tables = Tables(
+        folder,
+        layout.tables(release.format, choices.rule),
+        safe_csv=release.safe_csv,
+        shard_rows=choices.shard_rows,
+    )
     with tables:
         for table, row in rows:
             tables.write(table, row)
@@ -247,6 +268,8 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     manifest = _manifest(release, reading, tally)
     if rows.remarks:
         manifest["remarks"] = rows.remarks
+    if choices.shard_rows:
+        manifest["rules"]["shard_rows"] = choices.shard_rows
     manifest["rules"]["pairs"] = choices.rules()
     manifest["rules"]["tiers"] = choices.tier_rule.as_json() | {"filled": len(rows.filled)}
     if tiered and (refusal := outside_bands(manifest["agreement"])):
@@ -256,6 +279,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     written = _write_texts(layout, tables, folder)
     files = [*tables.files(), *(describe(folder, path, 0) for path in ("README.md", *written))]
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
+    tables.journal.remove()
     (folder / "manifest.json").write_text(json_text(manifest) + "\n", encoding="utf-8")
     return manifest
 

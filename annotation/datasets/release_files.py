@@ -1,10 +1,12 @@
 """Reads the tables of a release's folder, ours or a published one, and lists what is faulty. Pure.
 
-A table is there as Parquet, JSON lines or CSV. Rows come with the place that a fault names.
+A table is there as Parquet, JSON lines or CSV, in one file or in numbered ones. Rows come with the
+place that a fault names.
 """
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from annotation.core import text as core_text
 from annotation.core.errors import DomainError
 
 ENDINGS = ("parquet", "jsonl", "csv")
+# Ours number the files of a table from 00000.
+SHARD = r"-\d{5,}"
 # A row group or line that is larger is no row of a release.
 LINE_LIMIT = 16 * 1024 * 1024
 BATCH = 1_000
@@ -34,29 +38,41 @@ class Faults(list):
             self.append({"file": path, "line": line, "reason": reason})
 
 
-def table(folder: Path, name: str) -> Path | None:
-    """The file of the table ``name`` (a path without its ending), or None."""
-    paths = (folder / f"{name}.{ending}" for ending in ENDINGS)
-    return next((path for path in paths if path.is_file()), None)
+def parts(folder: Path, name: str) -> list[Path]:
+    """The files of the table ``name`` (a path without its ending): one, its shards, or none."""
+    inside, _, stem = name.rpartition("/")
+    for ending in ENDINGS:
+        whole = folder / f"{name}.{ending}"
+        if whole.is_file():
+            return [whole]
+        shard = re.compile(rf"{re.escape(stem)}{SHARD}\.{ending}")
+        present = (folder / inside).iterdir() if (folder / inside).is_dir() else ()
+        if shards := sorted(path for path in present if shard.fullmatch(path.name)):
+            return shards
+    return []
 
 
-def rows(folder: Path, name: str, faults: Faults) -> Iterator[tuple[int, dict]]:
-    """(number from 1, row) of the table's rows that are objects; texts are cleaned.
+def table_of(path: str) -> str:
+    """The name of the table that the file ``path`` holds, or a shard of it."""
+    return re.sub(rf"({SHARD})?\.[a-z]+$", "", path)
+
+
+def rows(folder: Path, name: str, faults: Faults) -> Iterator[tuple[str, int, dict]]:
+    """(file, number from 1, row) of the table's rows that are objects; texts are cleaned.
 
     Nothing where the table is missing. What cannot be read goes into ``faults``.
     """
-    path = table(folder, name)
-    if path is None:
-        return
-    shown = path.relative_to(folder).as_posix()
-    try:
-        for number, row in enumerate(_READERS[path.suffix](path), start=1):
-            if isinstance(row, dict):
-                yield number, {str(key): _clean(value) for key, value in row.items()}
-            else:
-                faults.add(shown, number, row if isinstance(row, str) else "the row is no object")
-    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
-        faults.add(shown, None, f"the file cannot be read: {type(error).__name__}")
+    for path in parts(folder, name):
+        shown = path.relative_to(folder).as_posix()
+        try:
+            for number, row in enumerate(_READERS[path.suffix](path), start=1):
+                if isinstance(row, dict):
+                    yield shown, number, {str(key): _clean(value) for key, value in row.items()}
+                else:
+                    reason = row if isinstance(row, str) else "the row is no object"
+                    faults.add(shown, number, reason)
+        except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
+            faults.add(shown, None, f"the file cannot be read: {type(error).__name__}")
 
 
 def text_of(row: dict, *names: str) -> str:

@@ -59,7 +59,7 @@ def layout_of(folder: Path) -> str:
         if named in SIGNS:
             return named
     for layout, tables in SIGNS.items():
-        if any(release_files.table(folder, table) for table in tables):
+        if any(release_files.parts(folder, table) for table in tables):
             return layout
     raise DomainError(
         f"{folder} holds no release of a known layout: no table of "

@@ -105,7 +105,7 @@ class Layout(ABC):
     def judgments(self) -> Rows:
         """``item_id``, ``worker``, ``answer`` and other columns of each judgment of the items."""
         for table in ("annotations", "votes"):
-            if release_files.table(self.folder, table) is None:
+            if not release_files.parts(self.folder, table):
                 continue
             for place, row in self.read(table, None):
                 if "kind" in row and row["kind"] not in codes(COUNTED=True):
@@ -121,11 +121,10 @@ class Layout(ABC):
 
     def read(self, table: str, columns: frozenset | None) -> Rows:
         """The rows of a table; columns that are not among ``columns`` are noted as unknown."""
-        path = release_files.table(self.folder, table)
-        for number, row in release_files.rows(self.folder, table, self.faults):
+        for file, number, row in release_files.rows(self.folder, table, self.faults):
             if columns is not None:
                 self.unknown |= dict.fromkeys(key for key in row if key not in columns)
-            yield Place(path.relative_to(self.folder).as_posix(), number), row
+            yield Place(file, number), row
 
     def convert(self, rows: Rows, make) -> Rows:
         """``make(place, row)`` of each row; a row that it refuses is a fault."""
@@ -232,12 +231,12 @@ class PersonaFeedback(_Pairs):
             for name in folders:
                 for tier in TIERS:
                     for table in (f"data/{name}/{tier}", f"{name}/{tier}"):
-                        if release_files.table(self.folder, table):
+                        if release_files.parts(self.folder, table):
                             yield table, half, tier
 
     def personas(self) -> Rows:
         """The line of a persona is its id; without that file, only a person's id is available."""
-        if release_files.table(self.folder, PERSONAS):
+        if release_files.parts(self.folder, PERSONAS):
             for place, row in self.read(PERSONAS, None):
                 yield place, {"id": str(place.line), "profile": row}
             return
@@ -358,7 +357,7 @@ class Long(Layout):
 
     def personas(self) -> Rows:
         """All personas; without their table, only a person's id is available."""
-        if release_files.table(self.folder, "personas") is None:
+        if not release_files.parts(self.folder, "personas"):
             return self.convert(self._items(), _bare_persona)
         return self.convert(self.read("personas", None), self._persona)
 
@@ -377,7 +376,7 @@ class Long(Layout):
 
     def candidates(self) -> Rows:
         """All answers."""
-        if release_files.table(self.folder, "candidates") is None:
+        if not release_files.parts(self.folder, "candidates"):
             self.faults.add("candidates", None, "the table of answers is missing")
         return self.convert(self.read("candidates", None), self._candidate)
 

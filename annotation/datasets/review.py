@@ -27,7 +27,7 @@ def review(folder: Path) -> Iterator[dict]:
         name, _, ending = path.rpartition(".")
         if ending not in release_files.ENDINGS or path.startswith(COPIES):
             continue
-        for line, row in release_files.rows(folder, name, Faults()):
+        for _file, line, row in release_files.rows(folder, name, Faults()):
             for field, text in _texts(row, ""):
                 if (field, text) not in seen:
                     seen.add((field, text))

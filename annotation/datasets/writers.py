@@ -1,12 +1,12 @@
 """Tables to files: JSON lines, CSV and Parquet. The same rows give the same bytes."""
 
 import csv
-import hashlib
 import io
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +16,11 @@ import pyarrow.parquet as pq
 
 from annotation.core.cells import disarmed
 from annotation.datasets.columns import Columns, json_text
+from annotation.datasets.shards import Journal, Shards, describe
 
 ROW_GROUP = 5_000
+# Formats of which a table may come in several files: libraries open those by a pattern.
+SHARDED = ("jsonl", "parquet")
 ARROW = {
     "text": pa.string(),
     "integer": pa.int64(),
@@ -70,24 +73,35 @@ class Tables:
     """The open files of a release in ``folder``; a context manager.
 
     ``safe_csv`` puts an apostrophe before CSV cells that begin like a formula. Without it every
-    cell is exact. After the block ``files()`` lists the written files.
+    cell is exact. With ``shard_rows`` each table that ``load_dataset`` opens, unless it is CSV,
+    comes in files of so many rows, and those that a killed writer left whole in ``folder`` are
+    taken over; anything else there is deleted. After the block ``files()`` lists the written files
+    and ``journal`` is to be removed.
     """
 
-    def __init__(self, folder: Path, tables: dict[str, Table], *, safe_csv: bool = False):
+    def __init__(
+        self, folder: Path, tables: dict[str, Table], *, safe_csv: bool = False, shard_rows: int = 0
+    ):
         self.folder, self.tables = folder, tables
         self._stack = ExitStack()
-        self._safe_csv = safe_csv
+        self._safe_csv, self._shard_rows = safe_csv, shard_rows
         self._writers = {}
 
     def __enter__(self):
+        self.journal = Journal(self.folder)
         with ExitStack() as stack:
             for name, table in self.tables.items():
-                path = self.folder / table.path
-                path.parent.mkdir(parents=True, exist_ok=True)
-                writer = _writer(path, table, self._safe_csv)
-                self._writers[name] = stack.enter_context(writer)
+                self._writers[name] = stack.enter_context(self._opened(table))
             self._stack = stack.pop_all()
         return self
+
+    def _opened(self, table: Table):
+        path = self.folder / table.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not (self._shard_rows and table.config and table.format in SHARDED):
+            return _writer(path, table, self._safe_csv)
+        make = partial(_writer, table=table, safe=self._safe_csv)
+        return Shards(self.journal, table.path, table.columns, self._shard_rows, make)
 
     def __exit__(self, *error):
         return self._stack.__exit__(*error)
@@ -104,26 +118,26 @@ class Tables:
 
     def files(self) -> list[dict]:
         """path, rows, bytes and sha256 of every file, by path."""
-        made = [
-            describe(self.folder, path, rows)
-            for name, table in self.tables.items()
-            for path, rows in self._writers[name].made(table.path)
-        ]
+        made = []
+        for name, table in self.tables.items():
+            writer = self._writers[name]
+            if isinstance(writer, Shards):
+                made += writer.entries
+            else:
+                made += [describe(self.folder, *file) for file in writer.made(table.path)]
         return sorted(made, key=lambda entry: entry["path"])
 
     def written(self) -> dict[str, tuple[Table, int]]:
-        """{name: the table with the columns its rows have, and their number}."""
-        return {
-            name: (replace(table, columns=self._writers[name].columns), self._writers[name].rows)
-            for name, table in self.tables.items()
-        }
+        """{name: the table with the columns its rows have, and their number}.
 
-
-def describe(folder: Path, path: str, rows: int) -> dict:
-    """The manifest's entry of one file."""
-    with (folder / path).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"path": path, "rows": rows, "bytes": file.tell(), "sha256": digest}
+        The path of a table in several files is the pattern that finds them.
+        """
+        made = {}
+        for name, table in self.tables.items():
+            writer = self._writers[name]
+            path = writer.pattern if isinstance(writer, Shards) else table.path
+            made[name] = replace(table, path=path, columns=writer.columns), writer.rows
+        return made
 
 
 def _writer(path: Path, table: Table, safe: bool):

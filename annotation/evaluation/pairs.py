@@ -13,6 +13,7 @@ from pathlib import Path
 
 from annotation.core import records
 from annotation.core.errors import DomainError
+from annotation.datasets.release_files import parts
 
 # The public copy of the benchmark spells the folder of the specific half otherwise.
 HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
@@ -23,7 +24,7 @@ RULES = ("majority", "imported")
 CELLS = tuple((half, name) for names in (TIERS, RULES) for half in HALVES for name in names)
 LAYOUT = "personafeedback"
 ALONE = "dpo"  # one file of pairs, each with its persona
-ALONE_FILE = "pairs.jsonl"
+ALONE_TABLE = "pairs"
 LAYOUTS = (LAYOUT, ALONE)
 PERSONAS = "persona/all_personas.jsonl"
 MEMORIES = "persona/memories.jsonl"
@@ -101,23 +102,23 @@ def read(folder: Path) -> Benchmark:
 
 
 def _read_alone(folder: Path) -> Benchmark:
-    path = folder / ALONE_FILE
-    if not path.is_file():
+    paths = [path for path in parts(folder, ALONE_TABLE) if path.suffix == ".jsonl"]
+    if not paths:
         raise BenchmarkError(
-            f"{folder} has no data/specific, data/general or {ALONE_FILE}: no pairs to ask."
+            f"{folder} has no data/specific, data/general or {ALONE_TABLE}.jsonl: no pairs to ask."
         )
     pairs: list[Pair] = []
     personas: dict[str, dict] = {}
-    for line, row in _rows(path, folder):
+    for name, line, row in ((path.name, *entry) for path in paths for entry in _rows(path, folder)):
         names = {"user_id": "", "question": row.get("prompt"), "reject": row.get("rejected")}
         tier = row.get("tier") if row.get("tier") in (*TIERS, *RULES) else "imported"
-        pair = _pair(names | row, "specific", tier, len(pairs), ALONE_FILE, line)
+        pair = _pair(names | row, "specific", tier, len(pairs), name, line)
         pairs.append(pair)
         if isinstance(row.get("persona"), dict):
             personas[pair.user_id] = row["persona"]
     if not pairs:
         raise BenchmarkError(f"{folder} holds no pair.")
-    return Benchmark(pairs, personas, {}, digest_of([path]), release_of(folder))
+    return Benchmark(pairs, personas, {}, digest_of(paths), release_of(folder))
 
 
 def sample(pairs: list[Pair], limit: int | None) -> list[Pair]:

@@ -39,7 +39,7 @@ def opened(folder: Path) -> pairs.Benchmark:
     Raises DomainError where it holds none, or where a file that models are asked about is not the
     one that its manifest lists.
     """
-    _refuse_changed(Path(folder), ("data/", "persona/", pairs.ALONE_FILE))
+    _refuse_changed(Path(folder), ("data/", "persona/", pairs.ALONE_TABLE))
     return pairs.read(folder)
 
 

@@ -1,13 +1,9 @@
 """Imports whose process is killed in the middle, as by the kernel: nothing is lost or doubled."""
 
-import os
-import signal
 import time
-from multiprocessing import get_context
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connections
 
 from annotation.datasets import freeze
 from annotation.imports import receive, run, votes
@@ -16,6 +12,7 @@ from annotation.judging.imports import bundles, turns, vote_rows
 from annotation.judging.models import Item, Judgment
 from annotation.studies.models import Study
 from tests import everykind
+from tests.processes import die, killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAIRS = "prompt,answer_a,answer_b,winner,rater\n" + "".join(
@@ -23,20 +20,6 @@ PAIRS = "prompt,answer_a,answer_b,winner,rater\n" + "".join(
     for item in range(4)
     for rater, label in (("ann", "A"), ("bo", "B"))
 )
-
-
-def die(*_arguments):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def killed(work, *arguments):
-    """Run ``work`` in a process of its own, which kills itself."""
-    # Neither process may use the other's connections.
-    connections.close_all()
-    process = get_context("fork").Process(target=work, args=arguments)
-    process.start()
-    process.join(60)
-    assert process.exitcode == -signal.SIGKILL
 
 
 def holds_up_nobody(*studies):

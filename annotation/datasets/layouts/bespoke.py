@@ -10,6 +10,7 @@ import json
 from annotation.datasets.writers import Table
 
 FORMATS = ("parquet", "jsonl")
+SHARDED = False
 TIERED = False
 KINDS = ("feedback",)
 # Of a query's responses; the evaluator shows its judge the first five.

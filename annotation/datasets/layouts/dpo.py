@@ -6,6 +6,7 @@ from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import Table
 
 FORMATS = ("jsonl", "parquet")
+SHARDED = True
 TIERED = True
 TIERS = ("easy", "medium", "hard")
 ROWS_ARE = "pairs"

@@ -7,6 +7,7 @@ from annotation.datasets.layouts.soft import soft_row, soft_tables
 from annotation.datasets.writers import VOTES, Rows, Table
 
 FORMATS = ("jsonl", "csv", "parquet")
+SHARDED = True
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
 TIERED = False
 ROWS_ARE = "items"

@@ -7,6 +7,7 @@ from annotation.datasets.soft_labels import SOFT, soft
 from annotation.datasets.writers import VOTES, Table
 
 FORMATS = ("jsonl",)
+SHARDED = False
 TIERED = True
 PERSONAS = "persona/all_personas.jsonl"
 MEMORIES = "persona/memories.jsonl"

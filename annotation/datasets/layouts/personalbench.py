@@ -10,6 +10,7 @@ from annotation.datasets.truth import orient
 from annotation.datasets.writers import VOTES, Table
 
 FORMATS = ("jsonl", "parquet")
+SHARDED = False
 TIERED = False
 ROWS_ARE = "verdicts, votes or ratings"
 KINDS = ("attribute", "relevance", "preference")

@@ -16,7 +16,7 @@ from annotation.datasets.choices import PAIR_RULES
 from annotation.datasets.models import Release
 from annotation.studies.models import Study
 
-CHOICES = ("hard_fill", "easy_share", "rule", "min_votes", "min_margin", "shots")
+CHOICES = ("hard_fill", "easy_share", "rule", "min_votes", "min_margin", "shots", "shard_rows")
 
 
 def share(text: str) -> Fraction:
@@ -70,6 +70,12 @@ class Command(RefusingCommand):
         )
         parser.add_argument(
             "--shots", type=int, metavar="N", help="bespoke: responses of a query that are shots"
+        )
+        parser.add_argument(
+            "--shard-rows",
+            type=int,
+            metavar="N",
+            help="long, dpo: rows after which a table goes on in another file (default: one file)",
         )
         parser.add_argument("--licence", default="", help="stands on the dataset card")
         parser.add_argument("--json", action="store_true", help="print the manifest")

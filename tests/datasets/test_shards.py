@@ -1,0 +1,178 @@
+"""Releases whose tables come in several files, and those that were killed while they wrote."""
+
+import json
+import shutil
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from annotation.core.errors import DomainError
+from annotation.datasets import choices, folders, freeze, writers
+from annotation.datasets.check import check
+from annotation.datasets.difference import compare
+from annotation.datasets.models import Release
+from annotation.datasets.release_import import import_release
+from annotation.datasets.shards import JOURNAL, Journal
+from annotation.evaluation import pairs
+from annotation.judging.models import Judgment
+from tests.datasets.test_opening import load
+from tests.processes import die, killed
+
+
+@pytest.fixture
+def judged(tea, items, vote, monkeypatch):
+    """30 judgments on four items, in shards of seven rows where they are asked for."""
+    monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
+    for item, pattern in zip(items(4), ["1" * 9, "2" * 9, "1" * 8 + "2", "112"], strict=True):
+        vote(item, pattern, reason="Because, “so”.")
+    return tea
+
+
+def written(folder):
+    """{path: its bytes} of everything in ``folder``."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def shards(folder, name):
+    return sorted(path.name for path in folder.glob(f"{name}-*"))
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_a_table_goes_on_in_another_file_and_opens_as_one(judged, built, tmp_path, format):
+    release = built("long", format, shard_rows=7)
+    folder = folders.folder_of(release)
+    assert shards(folder, "judgments") == [f"judgments-0000{n}.{format}" for n in range(5)]
+    assert shards(folder, "attributes") == [f"attributes-00000.{format}"]
+    rows = {entry["path"]: entry["rows"] for entry in release.manifest["files"]}
+    assert [rows[name] for name in shards(folder, "judgments")] == [7, 7, 7, 7, 2]
+    assert (rows["votes.csv"], release.manifest["rules"]["shard_rows"]) == (30, 7)
+    assert check(folder) == []
+    assert not (folder / JOURNAL).exists()
+    opened, whole, _splits = load(folder, tmp_path)
+    expected = {"judgments": 30, "items": 4, "candidates": 8, "personas": 1, "soft_labels": 4}
+    assert opened == whole == expected
+
+
+def test_shards_hold_the_rows_of_the_whole_table(judged, built):
+    release = built("long", "jsonl", shard_rows=7)
+    folder = folders.folder_of(release)
+    split = {
+        name: b"".join((folder / part).read_bytes() for part in shards(folder, name))
+        for name in ("judgments", "items", "candidates", "personas")
+    }
+    release.frozen["choices"]["shard_rows"] = 0
+    folders.place(folder.parent / "whole", lambda place: freeze.write(release, place))
+    for name, lines in split.items():
+        assert (folder.parent / "whole" / f"{name}.jsonl").read_bytes() == lines
+    assert compare(folder, folder.parent / "whole")["tables"] == {}
+
+
+def test_a_release_in_shards_becomes_a_study_and_a_benchmark(judged, built, tmp_path):
+    folder = folders.folder_of(built("long", "parquet", shard_rows=7))
+    shutil.copytree(folder, tmp_path / "long")
+    counts = import_release(tmp_path / "long", "again")
+    assert (counts["items"], counts["votes"], counts["rejected"]) == (4, 30, [])
+    folder = folders.folder_of(built("dpo", "jsonl", shard_rows=1, rule="majority"))
+    assert shards(folder, "pairs") == [f"pairs-0000{n}.jsonl" for n in range(4)]
+    benchmark = pairs.read(folder)
+    assert (len(benchmark.pairs), benchmark.layout) == (4, "personafeedback")
+    (folder / "pairs-00001.jsonl").write_text("[]\n")
+    with pytest.raises(DomainError, match=r"pairs-00001\.jsonl, line 1"):
+        pairs.read(folder)
+    assert check(folder) == [{"path": "pairs-00001.jsonl", "reason": "has changed"}]
+
+
+def test_a_layout_with_published_files_and_csv_have_no_shards(judged, built):
+    for layout, format, wanted, sentence in (
+        ("personafeedback", "", 7, "has its published files"),
+        ("long", "csv", 7, "Shards are jsonl or parquet"),
+        ("long", "parquet", -1, "is a whole number from 1 to"),
+    ):
+        with pytest.raises(DomainError, match=sentence):
+            freeze.request(judged, layout, format, None, shard_rows=wanted)
+    assert not Release.objects.exists()
+
+
+def test_the_command_writes_shards_and_the_same_again(judged, tmp_path, _data, capsys):
+    command = ["release", "tea", "--layout", "long", "--format", "parquet", "--json"]
+    call_command(*command, "--shard-rows", "7", "--out", tmp_path / "out")
+    assert json.loads(capsys.readouterr().out)["rules"]["shard_rows"] == 7
+    call_command("release", "tea", "--again", "1", "--out", tmp_path / "again", "--json")
+    assert written(tmp_path / "out") == written(tmp_path / "again")
+
+
+@pytest.fixture
+def half(judged, _data):
+    """A release of which two shards of judgments were whole when its process was killed."""
+
+    def die_in_the_third_file():
+        end = writers._File.__exit__
+
+        def end_or_die(self, *error):
+            name = self.file.name.rpartition("/")[2]
+            if name == "judgments-00002.parquet":
+                die()
+            return end(self, *error)
+
+        writers._File.__exit__ = end_or_die
+        freeze.build(release.pk)
+
+    release = freeze.request(judged, "long", "parquet", None, shard_rows=7)
+    killed(die_in_the_third_file)
+    Release.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    release.refresh_from_db()
+    return release
+
+
+def finish(release):
+    """Build the release; the inodes of its files."""
+    freeze.build(release.pk)
+    release.refresh_from_db()
+    assert (release.status, release.attempts) == ("done", 2)
+    folder = folders.folder_of(release)
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["v1", "v1.zip"]
+    assert check(folder) == []
+    folders.place(folder.parent / "again", lambda place: freeze.write(release, place))
+    assert written(folder) == written(folder.parent / "again")
+    return {path.name: path.stat().st_ino for path in folder.iterdir()}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_killed_release_goes_on_after_its_whole_files(half):
+    work = folders.work_of(half) / "v1"
+    assert shards(work, "judgments") == [f"judgments-0000{n}.parquet" for n in range(3)]
+    before = {path.name: path.stat().st_ino for path in work.iterdir()}
+    (work / "a file of nobody").write_text("")
+    after = finish(half)
+    kept = {name for name, inode in after.items() if before.get(name) == inode}
+    assert {"judgments-00000.parquet", "judgments-00001.parquet"} <= kept
+    assert "judgments-00002.parquet" not in kept
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_that_was_damaged_since_is_written_again(half):
+    path = folders.work_of(half) / "v1" / "judgments-00001.parquet"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert "judgments-00001.parquet" not in Journal(path.parent).finished
+    finish(half)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_written_before_is_not_published_where_its_rows_have_changed(half):
+    Judgment.objects.update(reason="")
+    finish(half)
+    first = folders.folder_of(half) / "judgments-00000.parquet"
+    assert b"Because" not in first.read_bytes()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_release_that_is_given_up_leaves_no_files(half):
+    Release.objects.update(attempts=3)
+    assert freeze.due() == []
+    assert list(folders.folder_of(half).parent.iterdir()) == []
