@@ -74,6 +74,8 @@ _BY_NAME = {
     for name in (*names.split(), re.sub("[^a-z0-9]", "", target))
 } | {target: target for target in TARGETS if target != "conversation"}  # more often a question
 TYPES = ("specific", "spedific", "general")  # the published PersonaFeedback has both spellings
+# A column “preference” with more words than that states one; with fewer it may be a label.
+LABEL_WORDS = 3
 LENGTHS = {"label": 60, "worker": 90, "id": 200}
 
 
@@ -190,6 +192,8 @@ def propose(rows: Iterable[dict]) -> Mapping | None:
     # Whole columns first; what is inside a column where no column has the name.
     for place in sorted(places, key=_rank):
         target = _target(place, places[place])
+        if _are_texts(places[place]) and place == "options":
+            target, place = "answer", "options[]"
         if target and target not in columns:
             columns[target] = (place,)
         elif target == "persona" and _is_id(columns["persona"][0]):
@@ -228,11 +232,17 @@ def _target(place: str, value) -> str | None:
     target = _BY_NAME.get(name)
     if target == "type" and not has_type(value):
         return None
+    if name == "preference" and len(str(value).split()) > LABEL_WORDS:
+        return "need"
     limit = LENGTHS.get(target or "")
     if limit and not isinstance(value, int | float) and len(str(value)) > limit:
         return None
     # Inside a column only texts are looked for: what else is there has its own meaning.
     return target if "." not in place or target in ("prompt", "answer") else None
+
+
+def _are_texts(value) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
 
 
 def _tidy(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> None:

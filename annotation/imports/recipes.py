@@ -167,6 +167,16 @@ RECIPES = {
         {"prompt": ("user_prompt",), "answer": ("model_response",)},
         {"model": ("model_name",), "persona": ("user_id",)},
     ),
+    "prefeval": Recipe(
+        gettext_lazy("PrefEval: a stated preference, a question, options"),
+        {"prompt": ("question",), "need": ("preference",)},
+        {
+            "id": ("id",),
+            "answer": ("options[]",),
+            "persona": ("persona",),
+            "scenario": ("topic",),
+        },
+    ),
     "lamp": Recipe(
         gettext_lazy("LaMP questions"),
         {"prompt": ("input",)},

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from django.db.models import Count, Exists, F, OuterRef
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from annotation.candidates.models import Candidate
+from annotation.candidates.review import counts, rows_of
 from annotation.datasets.models import Release
+from annotation.evaluation.models import Run
 from annotation.imports.models import DataImport
 from annotation.judging.models import Batch, Item, Judgment
 from annotation.studies.models import Study
@@ -73,6 +75,27 @@ def _answers(study: Study, since: datetime) -> Events:
         yield f"answers {last.pk}", {name: counts.get(name, 0) for name in names}
 
 
+def _reviews(study: Study, since: datetime) -> Events:
+    """Everything of a kind that models wrote for review is accepted or rejected by now."""
+    for row in counts(study):
+        last = rows_of(study, row["kind"]).filter(reviewed_at__gte=since).order_by("-reviewed_at")
+        decided = last.values_list("pk", "reviewed_at").first()
+        if decided and not row["pending"]:
+            # What is reviewed once more ends once more.
+            subject = f"{row['kind']} {decided[0]} {decided[1].timestamp()}"
+            yield subject, {name: row[name] for name in ("kind", "accepted", "rejected")}
+
+
+def _models(study: Study, since: datetime) -> Events:
+    """Runs of models on the study's items or on a release of it that have come to their end."""
+    of_study = Q(study=study) | Q(benchmark__release__study=study)
+    ended = Run.objects.filter(of_study, status=Run.Status.DONE, finished_at__gte=since)
+    for run in ended.select_related("benchmark__release").order_by("pk")[:LIMIT]:
+        release = run.benchmark and run.benchmark.release
+        data = {"run": str(run.public_id), "kind": run.kind, "model": run.model, "task": run.task}
+        yield str(run.public_id), data | {"release": str(release.public_id) if release else ""}
+
+
 def _releases(study: Study, since: datetime) -> Events:
     done = Release.objects.filter(study=study, status=Release.Status.DONE, as_of__gte=since)
     for release in done:
@@ -89,5 +112,7 @@ EVENTS: dict[str, Callable[[Study, datetime], Events]] = {
     "batch.complete": _batches,
     "import.finished": _imports,
     "answers.finished": _answers,
+    "review.finished": _reviews,
+    "model.finished": _models,
     "release.ready": _releases,
 }

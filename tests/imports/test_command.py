@@ -140,6 +140,19 @@ RECIPES = {
         [{"user_id": "u1", "user_prompt": "q", "model_response": "a", "model_name": "m"}],
         [1, 1, 1, 0, 0, 0, 0],
     ),
+    "prefeval": (
+        [
+            {
+                "id": "1",
+                "topic": "travel",
+                "preference": "I avoid hotels in a noisy street.",
+                "question": "Which hotel?",
+                "options": ["a", "b", "c", "d"],
+            },
+        ],
+        # No task shows four answers unless a curator makes it: batches open their items.
+        [0, 1, 4, 0, 0, 0, 0],
+    ),
     "lamp": ([{"id": "9", "input": "q", "profile": [{"text": "t"}]}], [1, 1, 0, 0, 0, 0, 0]),
 }
 
@@ -152,6 +165,14 @@ def test_each_recipe_reads_what_it_is_named_after(bring, recipe):
     before = everything()
     assert bring(rows, "--recipe", recipe, "--study", "tea") == report
     assert everything() == before
+
+
+def test_a_stated_preference_and_its_options_are_recognised_by_their_names(bring):
+    report = bring(RECIPES["prefeval"][0][:1], "--study", "tea", name="mine.jsonl")
+    assert (counts(report), report["unknown_columns"]) == ([0, 1, 4, 0, 0, 0, 0], [])
+    assert Query.objects.get().need == "I avoid hotels in a noisy street."
+    short = [{"id": "3", "question": "q", "preference": "left one"}]
+    assert bring(short, "--study", "tea", name="b.jsonl")["unknown_columns"] == ["preference"]
 
 
 def test_an_empty_answer_is_an_answer_and_three_people_disagree_on_it(bring):
@@ -376,6 +397,7 @@ def test_columns_of_unclear_names_bring_the_recipes_that_would_fit(bring):
         ("llmbar-natural/items.jsonl", [], [0, 100, 200, 100, 0, 0, 0]),
         ("wmt23-zh-en/items.jsonl", [], [0, 150, 450, 150, 0, 0, 0]),
         ("prefeval/explicit_preference.jsonl", ["--recipe", "prompts"], [0, 1000, 0, 0, 0, 0, 0]),
+        ("prefeval/mcq_options.jsonl", ["--recipe", "prefeval"], [0, 505, 2020, 0, 0, 0, 0]),
     ],
 )
 def test_real_files_come_in_whole(file, args, expected, capsys):
