@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
 
 from annotation.datasets.columns import Columns, json_text
 
@@ -25,6 +26,16 @@ def describe(folder: Path, path: str, rows: int) -> dict:
     with (folder / path).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"path": path, "rows": rows, "bytes": file.tell(), "sha256": digest}
+
+
+class Writer(Protocol):
+    """What writes one file."""
+
+    def write(self, row: dict) -> None: ...
+
+    def write_columns(self, columns: Columns) -> None: ...
+
+    def __exit__(self, *error: Any) -> None: ...
 
 
 class Journal:
@@ -79,7 +90,7 @@ class Shards:
     """
 
     def __init__(
-        self, journal: Journal, path: str, columns: dict, size: int, make: Callable[[Path], object]
+        self, journal: Journal, path: str, columns: dict, size: int, make: Callable[[Path], Writer]
     ):
         self.journal, self.path, self.columns = journal, PurePosixPath(path), columns
         self.size, self.make = size, make
@@ -133,7 +144,7 @@ class Shards:
     def _begin(self) -> None:
         self.held, self.digest = 0, hashlib.sha256()
         self.name = str(self.path.with_stem(f"{self.path.stem}-{len(self.entries):05d}"))
-        self.finished = self.journal.finished.get(self.name)
+        self.finished = self.journal.finished.get(self.name, {})
         self.writer = None if self.finished else self.make(self.journal.folder / self.name)
 
     def _end(self) -> None:
