@@ -263,6 +263,9 @@ SENTENCES = {
         RELEASED.format("dpo", "0 easy, 0 medium, 0 hard, 10 majority")
     ),
     "release tea --layout long --out release/": RELEASED.format("long", TIERED),
+    "release tea --layout long --format parquet --shard-rows 100000 --out long/": (
+        RELEASED.replace("jsonl", "parquet").format("long", TIERED)
+    ),
     "release tea --layout personafeedback --easy-share 2/3 --out strict/": (
         RELEASED.format("personafeedback", TIERED)
     ),
