@@ -4,5 +4,5 @@ from django.apps import AppConfig
 class CandidatesConfig(AppConfig):
     name = "annotation.candidates"
 
-    def ready(self):
+    def ready(self) -> None:
         from annotation.candidates import checks  # noqa: F401 - registers itself

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.candidates import clusters
 from annotation.candidates.models import Extraction
 from annotation.core import audit
@@ -42,7 +44,7 @@ class Cluster:
         return self.members[0]
 
 
-def statements(study):
+def statements(study: Study) -> QuerySet[Extraction]:
     """What was extracted in ``study`` and may become an attribute, person by person.
 
     Left out is what a second look found unsupported, a curator rejected or has yet to see.
@@ -74,7 +76,7 @@ def _clustered(rows: list, vectors: np.ndarray, similarity: float) -> list[Clust
     return groups
 
 
-def _people(study) -> Iterator[list[Extraction]]:
+def _people(study: Study) -> Iterator[list[Extraction]]:
     """The statements of one person after the other: only theirs are in memory."""
     for persona in (
         statements(study).order_by("persona").values_list("persona", flat=True).distinct()
@@ -82,7 +84,7 @@ def _people(study) -> Iterator[list[Extraction]]:
         yield list(statements(study).filter(persona=persona).select_related("proposal"))
 
 
-def preview(study, thresholds: Thresholds) -> dict:
+def preview(study: Study, thresholds: Thresholds) -> dict:
     """What ``thresholds`` would make; nothing is stored.
 
     ``{"statements", "people", "sampled", "confident", "attributes", "table", "examples"}``: how
@@ -122,7 +124,7 @@ def _count(sample: list[list[Extraction]], thresholds: Thresholds) -> int:
 
 
 @transaction.atomic
-def make(study, thresholds: Thresholds, *, by=None) -> dict:
+def make(study: Study, thresholds: Thresholds, *, by: User | None = None) -> dict:
     """Make attributes of what was extracted; ``{"statements", "attributes", "people", "left"}``.
 
     Attributes that were made earlier are replaced, except where people judge one of a person's

@@ -2,11 +2,12 @@
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import review
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
@@ -20,7 +21,7 @@ BARS, ROWS, PAIRS = 12, 50, 10
 
 
 @require_safe
-def board(request, slug):
+def board(request: UserRequest, slug: str) -> HttpResponse:
     """The personas by dimension, and pairs of them that are alike."""
     study = study_for(request.user, slug, MANAGERS)
     people = personas.versions(study)
@@ -55,7 +56,8 @@ def _chart(values: Tally) -> str:
     """Bars of the most frequent values; "" where nobody states one."""
     if not values.rows:
         return ""
-    label, rows = str(values.dimension.label), values.rows
+    label = str(values.dimension.label)
+    rows = [(value, float(count)) for value, count in values.rows]
     if values.dimension.name != "age":
         rows = rows[:BARS]
     desc = _("How many personas have each value; ▲ marks what is over-represented.")
@@ -65,7 +67,7 @@ def _chart(values: Tally) -> str:
 
 
 @require_safe
-def figure(request, slug, name, ending):
+def figure(request: UserRequest, slug: str, name: str, ending: str) -> HttpResponse:
     """A dimension as SVG or PNG, its whole table as CSV."""
     study = study_for(request.user, slug, MANAGERS)
     if name not in DIMENSIONS or ending not in downloads.CHART_TYPES:
@@ -85,7 +87,7 @@ def figure(request, slug, name, ending):
 
 
 @require_POST
-def decide(request, slug):
+def decide(request: UserRequest, slug: str) -> HttpResponse:
     """Keep both personas of a pair or drop one of them; or take the last decision back."""
     study = study_for(request.user, slug, MANAGERS)
     with refusals.as_message(request):

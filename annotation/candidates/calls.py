@@ -8,7 +8,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection, models, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -115,10 +115,11 @@ def _places(name: str) -> int:
     return max(0, server.concurrency - running)
 
 
-def claim(pk, table=Candidate.every) -> Generated | None:
+def claim(pk: UUID | str, table: models.Manager = Candidate.every) -> Generated | None:
     """Take the row ``pk`` for one attempt, where it may start and its endpoint has a place."""
     row = _with_related(table).filter(pk=pk).exclude(endpoint="").first()
-    return next(iter(claim_some(row.endpoint, deque([row]), 1)), None) if row else None
+    taken = claim_some(row.endpoint, deque([row]), 1) if row else []
+    return taken[0] if taken else None
 
 
 def claim_some(name: str, rows: deque[Generated], most: int) -> list[Generated]:
@@ -144,7 +145,7 @@ def _as_taken(row: Generated, attempts: int) -> Generated:
     return row
 
 
-def _with_related(table) -> QuerySet:
+def _with_related(table: models.Manager) -> QuerySet:
     return table.select_related(*RELATED[table.model])
 
 

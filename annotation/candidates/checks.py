@@ -1,5 +1,6 @@
 """What `manage.py check` says of ATTUNE_ENDPOINTS, before anything is called."""
 
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.core import checks
@@ -10,7 +11,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
 @checks.register
-def endpoints_can_be_used(app_configs, **kwargs) -> list:
+def endpoints_can_be_used(app_configs: object, **kwargs: Any) -> list:
     """An error where the configuration is wrong, a warning where a key would travel unencrypted."""
     try:
         configured = endpoints.all()

@@ -6,6 +6,7 @@ URLs are kept apart.
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from annotation.core import text as core_text
 
@@ -114,12 +115,12 @@ def without_thoughts(text: str) -> str:
 
 def _prose(part: str, urls: list[str]) -> str:
     for pattern, name in ((_DEFINITION, "rest"), (_LINK, "text")):
-        part = pattern.sub(lambda match, name=name: _linked(match, name, urls), part)
+        part = pattern.sub(partial(_linked, group=name, urls=urls), part)
     part = _CITATION.sub("", part)
     return "\n".join(_line(line, urls) for line in part.split("\n"))
 
 
-def _linked(match, group: str, urls: list[str]) -> str:
+def _linked(match: re.Match[str], group: str, urls: list[str]) -> str:
     _split(match["url"], urls)
     return match[group] or ""
 

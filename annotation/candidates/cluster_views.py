@@ -1,10 +1,12 @@
 """The page that shows what thresholds make of extracted statements, and makes it."""
 
 from django.contrib import messages
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import attributes
 from annotation.candidates.forms import ThresholdsForm
 from annotation.core import refusals
@@ -12,7 +14,7 @@ from annotation.studies.access import MANAGERS, study_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def clusters(request, slug):
+def clusters(request: UserRequest, slug: str) -> HttpResponse:
     """A preview of the thresholds; POST makes the attributes."""
     study = study_for(request.user, slug, MANAGERS)
     data = request.POST if request.method == "POST" else request.GET or None

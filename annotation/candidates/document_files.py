@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
@@ -22,10 +23,11 @@ READ = "annotation.candidates.tasks.read_documents"
 
 def request(study: Study, file: UploadedFile, by: User) -> DocumentFile:
     """Keep ``file`` and ask a worker to read it. Raises DomainError where it is too large."""
-    if file.size > documents.FILE_LIMIT:
+    size, name = file.size or 0, file.name or ""
+    if size > documents.FILE_LIMIT:
         raise documents.too_large()
     with transaction.atomic():
-        row = DocumentFile.objects.create(study=study, by=by, name=file.name[:200], size=file.size)
+        row = DocumentFile.objects.create(study=study, by=by, name=name[:200], size=size)
         row.file.save("documents", file)
         transaction.on_commit(partial(jobs.notify, app.signature(READ), row.pk))
     return row
@@ -78,6 +80,6 @@ def _progress(row: DocumentFile, lease: Lease) -> Callable[[int, int], None]:
     return note
 
 
-def _end(row: DocumentFile, status: str, **fields) -> None:
+def _end(row: DocumentFile, status: str, **fields: Any) -> None:
     if jobs.end(row, status, file="", **fields):
         row.file.delete(save=False)

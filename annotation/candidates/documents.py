@@ -86,7 +86,7 @@ def add(
     return {"documents": len(fresh), "unchanged": len(texts) - len(fresh), "skipped": skipped}
 
 
-def remove(study, *, by=None) -> int:
+def remove(study: Study, *, by: User | None = None) -> int:
     """Delete the study's documents; how many. Answers keep the sources they were written from."""
     count = study.documents.count()
     study.documents.all().delete()
@@ -118,8 +118,8 @@ def _passages(texts: list[Text], progress: Callable[[int, int], None]) -> list[P
     for some in chunks(cut, EMBEDDED_AT_ONCE):
         vectors = embed([part for *_, part in some]).astype(np.float16)
         passages += [
-            Passage(*place, f"[{','.join(map(str, vector.tolist()))}]")
-            for place, vector in zip(some, vectors, strict=True)
+            Passage(document, start, part, f"[{','.join(map(str, vector.tolist()))}]")
+            for (document, start, part), vector in zip(some, vectors, strict=True)
         ]
         progress(len(passages), len(cut))
     return passages
@@ -221,7 +221,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
         if reader.is_encrypted:
             raise DomainError(_("The PDF is encrypted."), code="encrypted")
         pages = [page.extract_text() for page in reader.pages[:PDF_PAGES]]
-        title = (reader.metadata or {}).get("/Title") or ""
+        title = reader.metadata.get("/Title") or "" if reader.metadata else ""
     # pypdf meets hostile files with errors of many kinds besides its own.
     except (PyPdfError, ValueError, KeyError, TypeError, IndexError, RecursionError, OSError):
         raise DomainError(_("The PDF cannot be read."), code="pdf") from None

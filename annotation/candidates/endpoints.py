@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -98,8 +99,10 @@ class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of 
     least number of seconds before it. Nothing of it is a word that the server sent.
     """
 
-    def __init__(self, code: str, *, wait: float = 0):
+    def __init__(self, code: str, *, wait: float = 0) -> None:
         super().__init__(code)
+        # What came, where it was paid for although it is of no use.
+        self.answer: Answer | None = None
         self.code = code
         self.retry = code in RETRIED
         self.wait = wait
@@ -255,7 +258,7 @@ def bounded(endpoint: Endpoint) -> httpx2.Client:
 class _Bounded(httpx2.BaseTransport):
     """Calls one origin only; refuses answers that are too long, too slow or compressed."""
 
-    def __init__(self, endpoint: Endpoint):
+    def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         limits = httpx2.Limits(max_keepalive_connections=endpoint.concurrency)
         self.inner = httpx2.HTTPTransport(trust_env=False, retries=0, limits=limits)
@@ -271,7 +274,7 @@ class _Bounded(httpx2.BaseTransport):
         return httpx2.Response(
             response.status_code,
             headers=response.headers,
-            stream=_BoundedStream(response.stream, deadline),
+            stream=_BoundedStream(cast(httpx2.SyncByteStream, response.stream), deadline),
             extensions=response.extensions,
         )
 
@@ -294,11 +297,11 @@ class _Bounded(httpx2.BaseTransport):
 
 
 class _BoundedStream(httpx2.SyncByteStream):
-    def __init__(self, stream, deadline: float):
+    def __init__(self, stream: httpx2.SyncByteStream, deadline: float) -> None:
         self.stream = stream
         self.deadline = deadline
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[bytes]:
         size = 0
         for chunk in self.stream:
             size += len(chunk)
@@ -336,7 +339,7 @@ def _error_code(raw: str) -> str | None:
         return None
 
 
-def _retry_after(headers) -> float:
+def _retry_after(headers: httpx2.Headers) -> float:
     """Seconds of a Retry-After header, as a number or as an HTTP date; 0 where there is none."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
@@ -347,7 +350,7 @@ def _retry_after(headers) -> float:
         return 0.0
 
 
-def _answer(raw: str, headers, endpoint: Endpoint) -> Answer:
+def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Answer:
     key = endpoint.api_key
     if len(key) >= SHORTEST_TELLING_KEY and (key in raw or key in str(headers.raw)):
         raise CallFailed("echo")
@@ -392,11 +395,11 @@ def _sources(payload: dict, message: dict) -> tuple[tuple[str, str], ...]:
     return tuple((title, url) for url, title in sources.items())
 
 
-def _entries(value) -> list:
+def _entries(value: object) -> list:
     return value if isinstance(value, list) else []
 
 
-def _web_address(value) -> str:
+def _web_address(value: object) -> str:
     """``value`` where it is an address http(s)://host..., else empty."""
     text = core_text.clean(value).strip() if isinstance(value, str) else ""
     try:
@@ -407,15 +410,15 @@ def _web_address(value) -> str:
     return text if fits else ""
 
 
-def _short(value) -> str:
+def _short(value: object) -> str:
     return core_text.clean(value)[:200] if isinstance(value, str) else ""
 
 
-def _count(value) -> int:
+def _count(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value < 2**31 else 0
 
 
-def _endpoint(number: int, entry) -> Endpoint:
+def _endpoint(number: int, entry: object) -> Endpoint:
     """The endpoint of one entry of the configuration; EndpointsWrong names the fault."""
     if not isinstance(entry, dict):
         raise EndpointsWrong(f"Endpoint {number} must be a JSON object.")
@@ -439,7 +442,7 @@ def _endpoint(number: int, entry) -> Endpoint:
     return Endpoint(**{**defaults, **entry, **prices})
 
 
-def _number(low: float, high: float):
+def _number(low: float, high: float) -> Callable[[Any], bool]:
     return lambda value: type(value) in (int, float) and low <= value <= high
 
 

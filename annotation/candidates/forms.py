@@ -1,6 +1,7 @@
 """Forms of generation: what a step needs, budgets, rules, prompts, reviews."""
 
 import json
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext as _
@@ -99,7 +100,7 @@ class StepForm(forms.Form):
         label=gettext_lazy("Most words"), min_value=1, max_value=1_000, initial=60
     )
 
-    def __init__(self, *args, step: str, **kwargs):
+    def __init__(self, *args: Any, step: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in list(self.fields):
             if name != "endpoint" and name not in FIELDS[step]:
@@ -108,11 +109,11 @@ class StepForm(forms.Form):
             servers = endpoints.all()
         except endpoints.EndpointsWrong:
             servers = []
-        self.fields["endpoint"].choices = [
+        cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
 
-    def clean_file(self):
+    def clean_file(self) -> str:
         """The file's text; it joins what was typed."""
         file = self.cleaned_data["file"]
         if not file:
@@ -124,9 +125,10 @@ class StepForm(forms.Form):
         except UnicodeDecodeError as error:
             raise forms.ValidationError(_("The file is not UTF-8 text.")) from error
 
-    def clean(self):
+    def clean(self) -> dict:
         """Put lists and numbers together as the step's options."""
-        data = super().clean()
+        super().clean()
+        data = self.cleaned_data
         if "texts" in data:
             data["texts"] = f"{data['texts']}\n{data.get('file', '')}".strip()
         options = {name: value for name, value in data.items() if name not in ("endpoint", "file")}
@@ -147,15 +149,16 @@ class BudgetForm(forms.ModelForm):
             "daily_tokens": gettext_lazy("Tokens, a day"),
         }
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
-            field.min_value = 0
+            cast(forms.DecimalField, field).min_value = 0
             field.widget.attrs["min"] = 0
 
-    def clean(self):
+    def clean(self) -> dict:
         """Refuse limits below zero."""
-        data = super().clean()
+        super().clean()
+        data = self.cleaned_data
         for name, value in list(data.items()):
             if value is not None and value < 0:
                 self.add_error(name, _("A limit is a number from 0 on."))
@@ -221,7 +224,7 @@ class VerifierForm(forms.Form):
         ],
     )
 
-    def clean_model(self):
+    def clean_model(self) -> tuple:
         try:
             return verifier.uploaded(self.cleaned_data["model"])
         except DomainError as refusal:

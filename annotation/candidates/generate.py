@@ -1,12 +1,16 @@
 """Answers from models: asked for as rows, written by workers, one row one answer."""
 
 import hashlib
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
+from typing import Any, cast
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.candidates import (
     calls,
     clean,
@@ -16,7 +20,7 @@ from annotation.candidates import (
     spending,
     wording,
 )
-from annotation.candidates.endpoints import CallFailed, Endpoint
+from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
 from annotation.candidates.models import Candidate, Retrieval, Run
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.results import Written, rules_of
@@ -29,12 +33,13 @@ from annotation.candidates.strategies import (
     Brief,
     Draft,
     Source,
+    Strategy,
     keeps_length,
     strategy_of,
 )
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
-from annotation.personas.models import Attribute, Memory, PersonaVersion
+from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
@@ -45,7 +50,7 @@ CANCELLED = Candidate.Status.CANCELLED
 DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
 
 
-def _misses_length(before: int | None, text: str, study) -> bool:
+def _misses_length(before: int | None, text: str, study: Study) -> bool:
     """Whether a rewrite of ``before`` words has another length than ``study`` allows."""
     return before is not None and not keeps_length(before, text, rules_of(study).length_tolerance)
 
@@ -61,7 +66,12 @@ def _estimate(study: Study, server: Endpoint, rows: list[Candidate]) -> spending
 
 
 def request(
-    study: Study, *, endpoint: str = "", strategies=(), limit: int | None = None, by=None
+    study: Study,
+    *,
+    endpoint: str = "",
+    strategies: Sequence[str] = (),
+    limit: int | None = None,
+    by: User | None = None,
 ) -> list[Candidate]:
     """Ask ``endpoint`` for one answer to each current query with each strategy, ``limit`` at most.
 
@@ -80,10 +90,10 @@ def request(
         )
     with transaction.atomic():
         _lock(study)
-        queries = Query.objects.filter(study=study, replaced_at=None, ready=True).exclude(
+        current = Query.objects.filter(study=study, replaced_at=None, ready=True).exclude(
             persona__dropped_at__isnull=False
         )
-        queries = list(queries.select_related("owner").order_by("pk"))
+        queries = list(current.select_related("owner").order_by("pk"))
         if not queries:
             raise DomainError(_("This study has no queries to answer yet."), code="no_queries")
         versions = _current_versions(queries)
@@ -106,7 +116,7 @@ def default_strategies(study: Study) -> tuple[str, ...]:
 class _Means:
     """What there is in a study for a strategy to work with."""
 
-    def __init__(self, study: Study, server: Endpoint, versions: dict):
+    def __init__(self, study: Study, server: Endpoint, versions: dict) -> None:
         self.study, self.server, self.versions = study, server, versions
         self.retrieval = Retrieval.objects.filter(study=study).first()
         self._agreed = {}
@@ -114,7 +124,7 @@ class _Means:
         self.described = set(described.values_list("persona_id", flat=True))
         self.people = study.personas.filter(dropped_at=None).count()
 
-    def answer(self, query: Query, strategy) -> bool:
+    def answer(self, query: Query, strategy: Strategy) -> bool:
         """Whether ``strategy`` can answer ``query``."""
         if strategy.needs_persona and query.persona_id not in self.versions:
             return False
@@ -126,11 +136,11 @@ class _Means:
             return False
         if strategy.endpoint_searches and self.server.web_search is None:
             return False
-        if strategy.oracle and not (self.retrieval.oracle and query.need):
+        if strategy.oracle and not (self.retrieval and self.retrieval.oracle and query.need):
             return False
         return not strategy.history or self._may_see_history(query.owner)
 
-    def _may_see_history(self, owner) -> bool:
+    def _may_see_history(self, owner: User | None) -> bool:
         if owner is None:
             return False
         if owner not in self._agreed:
@@ -138,7 +148,15 @@ class _Means:
         return self._agreed[owner]
 
 
-def request_text(query: Query, purpose: str, name: str, prompt, *, endpoint="", by=None):
+def request_text(
+    query: Query,
+    purpose: str,
+    name: str,
+    prompt: Prompt,
+    *,
+    endpoint: str = "",
+    by: User | None = None,
+) -> Candidate:
     """Ask ``endpoint`` for a text about ``query`` that is no answer (claims, rubric); its row.
 
     ``name`` tells it from others of this query and purpose: asked for again, the row that is there
@@ -162,7 +180,12 @@ def request_text(query: Query, purpose: str, name: str, prompt, *, endpoint="", 
 
 
 def request_rewrites(
-    sources: list[Candidate], how: str, *, endpoint: str = "", limit=None, by=None
+    sources: list[Candidate],
+    how: str,
+    *,
+    endpoint: str = "",
+    limit: int | None = None,
+    by: User | None = None,
 ) -> list[Candidate]:
     """Ask for an improved or degraded version (``how``) of each of ``sources``, of one study.
 
@@ -185,7 +208,13 @@ def request_rewrites(
 
 
 def request_personalised(
-    study: Study, *, pairs=(), queries=(), endpoint: str = "", limit: int | None = None, by=None
+    study: Study,
+    *,
+    pairs: Collection[tuple[Query, Attribute]] = (),
+    queries: Collection[Query] = (),
+    endpoint: str = "",
+    limit: int | None = None,
+    by: User | None = None,
 ) -> list[Candidate]:
     """Ask for an answer from one attribute to each of ``pairs`` (query, attribute) and for the
     generic answer to each of ``queries``; what was asked for before is not asked again.
@@ -210,7 +239,7 @@ def sources_of(study: Study, strategy: str) -> list[Candidate]:
     return list(shown.select_related("query", "study").order_by("query", "pk"))
 
 
-def retry(study: Study, *, by=None) -> int:
+def retry(study: Study, *, by: User | None = None) -> int:
     """Ask again for every answer of ``study`` that failed or was cancelled; how many."""
     with transaction.atomic():
         count = calls.again(Candidate.every.filter(study=study, status__in=(FAILED, CANCELLED)))
@@ -219,7 +248,7 @@ def retry(study: Study, *, by=None) -> int:
     return count
 
 
-def cancel(study: Study, *, by=None) -> int:
+def cancel(study: Study, *, by: User | None = None) -> int:
     """Ask for nothing more of what waits in ``study``; how many answers. Calls in progress end."""
     with transaction.atomic():
         waiting = Candidate.every.filter(study=study, status=REQUESTED)
@@ -234,13 +263,18 @@ def _lock(study: Study) -> None:
     Study.objects.select_for_update().get(pk=study.pk)
 
 
-def _current_versions(queries) -> dict:
+def _current_versions(queries: Iterable[Query]) -> dict:
     rows = PersonaVersion.objects.filter(persona__in={query.persona_id for query in queries})
     return {row.persona_id: row for row in rows.order_by("version")}
 
 
 def _row(
-    query: Query, strategy: str, server: Endpoint, version, source=None, attribute=None
+    query: Query,
+    strategy: str,
+    server: Endpoint,
+    version: PersonaVersion | None,
+    source: Candidate | None = None,
+    attribute: Attribute | None = None,
 ) -> Candidate:
     number = f"-v{query.version}" if query.version > 1 else ""
     of = f"-{source.pk.hex[:12]}" if source else ""
@@ -265,7 +299,9 @@ def _row(
     )
 
 
-def _insert(study, server: Endpoint, rows: list[Candidate], by, limit=None) -> list[Candidate]:
+def _insert(
+    study: Study, server: Endpoint, rows: list[Candidate], by: User | None, limit: int | None = None
+) -> list[Candidate]:
     queries = {row.query_id for row in rows}
     asked = set(
         Candidate.every.filter(query__in=queries, endpoint=server.name).values_list(
@@ -310,13 +346,13 @@ def _insert(study, server: Endpoint, rows: list[Candidate], by, limit=None) -> l
 # --- Writing ----------------------------------------------------------------------------------
 
 
-def write_one(candidate_id) -> Candidate | None:
+def write_one(candidate_id: UUID | str) -> Candidate | None:
     """Write the answer of one row, if it is due and nobody else has it.
 
     May be called any number of times and may die at any point: one attempt at most stores
     something. Returns the row as it was claimed, None where it was not to be had.
     """
-    candidate = calls.claim(candidate_id)
+    candidate = cast(Candidate | None, calls.claim(candidate_id))
     if candidate is None:
         return None
     try:
@@ -359,7 +395,7 @@ def _searching(server: Endpoint) -> Endpoint:
     return replace(server, parameters=server.parameters | server.web_search)
 
 
-def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
+def _brief(candidate: Candidate, server: Endpoint, strategy: Strategy) -> Brief:
     """What the strategy may see of the row. The gold need is read for "oracle" and nowhere else."""
     version = _written_for(candidate, strategy)
     memories = (
@@ -372,9 +408,8 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
     source = candidate.parameters.get("source")
     answer = ""
     if strategy.rewrites:
-        answer = (
-            Candidate.every.filter(pk=source, status=DONE).values_list("text", flat=True).first()
-        )
+        texts = Candidate.every.filter(pk=source, status=DONE).values_list("text", flat=True)
+        answer = texts.first() or ""
         if not answer:
             raise CallFailed("no_source")
     versions = candidate.parameters.get("prompts", {})
@@ -393,7 +428,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy) -> Brief:
     )
 
 
-def _written_for(candidate: Candidate, strategy) -> PersonaVersion | None:
+def _written_for(candidate: Candidate, strategy: Strategy) -> PersonaVersion | None:
     """The persona that the answer is written for; for "mismatch" another one, drawn and kept."""
     if not strategy.needs_persona:
         return None
@@ -403,7 +438,7 @@ def _written_for(candidate: Candidate, strategy) -> PersonaVersion | None:
     others = PersonaVersion.objects.filter(persona__study=candidate.study_id)
     if drawn is None:
         others = others.filter(persona__dropped_at=None).exclude(persona=candidate.query.persona_id)
-        split = candidate.query.persona.split
+        split = cast(Persona, candidate.query.persona).split
         newest = others.filter(persona__split=split).order_by("persona", "-version")
         there = list(newest.distinct("persona").values_list("pk", flat=True))
         if not there:
@@ -414,7 +449,7 @@ def _written_for(candidate: Candidate, strategy) -> PersonaVersion | None:
     return others.get(pk=drawn)
 
 
-def _history(candidate: Candidate, strategy) -> tuple[str, ...]:
+def _history(candidate: Candidate, strategy: Strategy) -> tuple[str, ...]:
     """Texts of the owner's sessions, redacted, as far as the owner agrees at this moment."""
     if not strategy.history:
         return ()
@@ -423,7 +458,7 @@ def _history(candidate: Candidate, strategy) -> tuple[str, ...]:
     return tuple(transcript.text for transcript in shown)
 
 
-def _note_shown(candidate: Candidate, sessions) -> None:
+def _note_shown(candidate: Candidate, sessions: Iterable[str]) -> None:
     """Keep which sessions the model is shown: what is erased later leaves the answer's row, too."""
     shown = candidate.parameters.get("sessions", [])
     if added := set(sessions) - set(shown):
@@ -450,7 +485,7 @@ def _sources(candidate: Candidate) -> tuple:
     return tuple(Source(**source) for source in sources)
 
 
-def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
+def _asked(candidate: Candidate, server: Endpoint, name: str, prompt: Prompt) -> str:
     """The answer to a call before the last; asked once and kept, for later attempts too."""
     stored = candidate.parameters.get(name)
     if stored is None:
@@ -467,7 +502,7 @@ def _asked(candidate: Candidate, server: Endpoint, name: str, prompt) -> str:
     return stored["text"]
 
 
-def _called(candidate: Candidate, server: Endpoint, messages: list[dict]):
+def _called(candidate: Candidate, server: Endpoint, messages: list[dict]) -> Answer:
     answer, seconds = spending.call(candidate.study_id, server, messages)
     spending.paid(candidate, server, answer, seconds)
     return answer
@@ -498,7 +533,7 @@ def progress(study: Study) -> dict:
             cost=Sum("cost"),
         )
     )
-    by_strategy = list(rows)
+    by_strategy: list[dict[str, Any]] = [dict(row) for row in rows]
     keys = ("total", "requested", "running", "done", "failed", "cancelled", "tokens", "cost")
     total = {key: sum(row[key] for row in by_strategy) for key in keys}
     return total | {"strategies": by_strategy}
@@ -517,4 +552,4 @@ def with_few_answers(study: Study) -> int:
 def failures(study: Study) -> list[dict]:
     """Why answers of ``study`` failed: ``{"error_code", "error", "count"}``, the most first."""
     rows = Candidate.every.filter(study=study, status=FAILED).values("error_code", "error")
-    return list(rows.annotate(count=Count("pk")).order_by("-count", "error"))
+    return [dict(row) for row in rows.annotate(count=Count("pk")).order_by("-count", "error")]

@@ -1,12 +1,16 @@
 """Generation: the steps with their plans, what runs, budgets and rules, prompts."""
 
+from collections.abc import Iterable
+
 from django.contrib import messages
-from django.http import Http404
+from django.forms import BaseForm
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, BudgetForm, PromptForm, RulesForm, StepForm
 from annotation.candidates.models import Budget, PromptTemplate, Run
@@ -14,12 +18,13 @@ from annotation.candidates.steps import STEPS
 from annotation.core import audit, refusals
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 SHOWN_RUNS = 20
 
 
 @require_safe
-def generation(request, slug):
+def generation(request: UserRequest, slug: str) -> HttpResponse:
     """What can be asked of models, what runs and ran, and what it cost."""
     study = study_for(request.user, slug, MANAGERS)
     context = _runs(study) | {
@@ -35,7 +40,7 @@ def generation(request, slug):
     return render(request, "candidates/generation.html", context)
 
 
-def _runs(study) -> dict:
+def _runs(study: Study) -> dict:
     runs = list(study.runs.order_by("-pk")[:SHOWN_RUNS])
     shown = [_shown(run) for run in runs]
     busy = any(run["requested"] + run["running"] for run in shown)
@@ -55,11 +60,11 @@ def _shown(run: Run) -> dict:
 
 
 def _label(step: str) -> str:
-    return STEPS[step].label if step in STEPS else _("Answers")
+    return str(STEPS[step].label if step in STEPS else _("Answers"))
 
 
 @require_http_methods(["GET", "POST"])
-def step(request, slug, name):
+def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """One step: POST "plan" says what it would take, POST "start" asks for it."""
     study = study_for(request.user, slug, MANAGERS)
     if name not in FIELDS:
@@ -93,7 +98,7 @@ def _filled(form: StepForm, name: str) -> StepForm:
 
 
 @require_POST
-def stop(request, slug, pk):
+def stop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Cancel a run, or resume it."""
     study = study_for(request.user, slug, MANAGERS)
     run = get_object_or_404(Run, study=study, pk=pk)
@@ -108,7 +113,7 @@ def stop(request, slug, pk):
 
 
 @require_http_methods(["GET", "POST"])
-def rules(request, slug):
+def rules(request: UserRequest, slug: str) -> HttpResponse:
     """Budgets, and how what models write is reviewed."""
     study = study_for(request.user, slug, MANAGERS)
     data = request.POST if request.method == "POST" else None
@@ -127,12 +132,12 @@ def rules(request, slug):
     return render(request, "candidates/rules.html", context, status=status)
 
 
-def _as_text(forms) -> dict:
+def _as_text(forms: Iterable[BaseForm]) -> dict:
     return {name: str(value) for form in forms for name, value in form.cleaned_data.items()}
 
 
 @require_http_methods(["GET", "POST"])
-def prompt(request, slug, name):
+def prompt(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """The study's wording of one prompt; POST makes its next version."""
     study = study_for(request.user, slug, MANAGERS)
     if name not in wording.EDITABLE:

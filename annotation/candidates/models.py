@@ -1,4 +1,5 @@
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
@@ -17,10 +18,10 @@ from annotation.queries.models import Query
 from annotation.studies.models import Study
 
 
-class Answers(models.Manager):
+class Answers(models.Manager["Candidate"]):
     """What people may judge: no claims or rubrics, which are written by the same machinery."""
 
-    def get_queryset(self):
+    def get_queryset(self) -> "models.QuerySet[Candidate]":
         return super().get_queryset().filter(purpose=Candidate.Purpose.ANSWER)
 
 
@@ -40,7 +41,7 @@ class Run(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     cancelled_at = models.DateTimeField(null=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.step} of {self.study} by {self.endpoint}"
 
 
@@ -57,7 +58,7 @@ class Generated(Job):
     # The model string that the server returned; for imported answers, what the bundle says.
     model = models.CharField(max_length=200, blank=True)
     template = models.CharField(max_length=40, blank=True)
-    prompt = models.JSONField(null=True)
+    prompt: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     prompt_digest = models.CharField(max_length=64, blank=True)
     parameters = models.JSONField(default=dict)
     request_id = models.CharField(max_length=200, blank=True)
@@ -157,7 +158,7 @@ class Candidate(Generated):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.external_id
 
 
@@ -177,7 +178,7 @@ class Proposal(Generated):
     number = models.PositiveIntegerField()
     created_at = models.DateTimeField(auto_now_add=True)
     input = models.JSONField(default=dict)
-    output = models.JSONField(null=True)
+    output: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     # The output in words, as it is shown and compared with others of the step.
     text = models.TextField(blank=True)
     embedding = HalfVectorField(dimensions=DIMENSIONS, null=True)
@@ -210,7 +211,7 @@ class Proposal(Generated):
             models.Index(fields=["study", "step", "review"], name="proposal_to_review"),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.step} {self.number}: {self.text[:60]}"
 
 
@@ -247,7 +248,7 @@ class Extraction(models.Model):
             models.UniqueConstraint(fields=["proposal", "number"], name="extraction_number")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.wording[:60]
 
     @property
@@ -280,7 +281,7 @@ class Opinion(models.Model):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.reviewer}: {self.accepts}"
 
 
@@ -303,7 +304,7 @@ class GenerationRules(models.Model):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"review in {self.study}"
 
 
@@ -325,7 +326,7 @@ class PromptTemplate(models.Model):
             models.UniqueConstraint(fields=["study", "name", "version"], name="template_version")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name}/{self.study.slug}-{self.version}"
 
 
@@ -350,7 +351,7 @@ class AspectScore(models.Model):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.candidate} {self.aspect}: {self.score:g}"
 
 
@@ -371,7 +372,7 @@ class Retrieval(models.Model):
     # Whether an experiment may show the gold need to a model: the arm "oracle".
     oracle = models.BooleanField(default=False)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"retrieval of {self.study}"
 
 
@@ -390,7 +391,7 @@ class Document(models.Model):
             models.UniqueConstraint(fields=["study", "external_id"], name="document_of_study")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.title or self.external_id
 
 
@@ -425,7 +426,7 @@ class DocumentFile(Job):
     skipped = models.JSONField(default=list)
     skipped_count = models.PositiveIntegerField(default=0)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
@@ -442,7 +443,7 @@ class DocumentPassage(models.Model):
     class Meta:
         indexes = [GinIndex(fields=["words"], name="document_words")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.document} from {self.start}"
 
 
@@ -455,7 +456,7 @@ class Budget(models.Model):
     tokens = models.PositiveBigIntegerField(null=True, blank=True)
     daily_tokens = models.PositiveBigIntegerField(null=True, blank=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"budget of {self.study}"
 
 
@@ -471,5 +472,5 @@ class Spending(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "day"], name="one_spending_a_day")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.study} on {self.day}: {self.cost}"

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 
@@ -24,6 +25,7 @@ from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Candidate, Generated, Proposal
 from annotation.candidates.results import Written
 from annotation.core import heartbeat, jobs
+from annotation.studies.models import Study
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +42,12 @@ GAP_SECONDS, GATHER_SECONDS = 0.002, 0.02
 WRITE: dict[type[Generated], Callable] = {Candidate: generate.write, Proposal: proposals.write}
 
 
-def write_one(pk) -> Generated | None:
+def write_one(pk: UUID | str) -> Generated | None:
     """Write the answer or the proposal ``pk``; the row, or None where it was not to be had."""
     return generate.write_one(pk) or proposals.write_one(pk)
 
 
-def work(*, seconds: float = SECONDS, study=None) -> None:
+def work(*, seconds: float = SECONDS, study: Study | None = None) -> None:
     """Write what is due until nothing is, or for so many ``seconds``."""
     _Pool(study, time.monotonic() + seconds).run()
 
@@ -71,7 +73,7 @@ class _Finished:
 class _Costs(threading.local):
     """What a thread's calls cost, until its next event takes it along."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.entries: list[spending.Settlement | spending.Payment] = []
 
     def taken(self) -> list[spending.Settlement | spending.Payment]:
@@ -82,7 +84,7 @@ class _Costs(threading.local):
 class _Pool(spending.Ledger):
     """Threads that call, and the thread that does everything else; the ledger of its calls."""
 
-    def __init__(self, study, end: float):
+    def __init__(self, study: Study | None, end: float) -> None:
         self.ahead, self.end = _Ahead(study), end
         self.rows: SimpleQueue[Generated | None] = SimpleQueue()
         self.events: SimpleQueue[_Asked | _Finished] = SimpleQueue()
@@ -202,7 +204,7 @@ class _Pool(spending.Ledger):
 class _Ahead:
     """Due rows of every endpoint, read some ahead of their being taken."""
 
-    def __init__(self, study):
+    def __init__(self, study: Study | None) -> None:
         self.study = study
         self.read: dict[str, deque[Generated]] = {}
         self.looked_at = -math.inf

@@ -2,7 +2,10 @@
 
 import logging
 from datetime import timedelta
+from typing import cast
+from uuid import UUID
 
+import numpy as np
 from django.db import transaction
 from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Now
@@ -10,8 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pgvector.django import CosineDistance
 
+from annotation.accounts.models import User
 from annotation.candidates import calls, endpoints, spending, structured
-from annotation.candidates.endpoints import CallFailed
+from annotation.candidates.endpoints import CallFailed, Endpoint
 from annotation.candidates.models import Proposal, Run
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.results import rules_of
@@ -39,20 +43,28 @@ def step_of(name: str) -> Step:
     return STEPS[name]
 
 
-def plan(study, name: str, options: dict, *, endpoint: str = "") -> spending.Estimate:
+def plan(study: Study, name: str, options: dict, *, endpoint: str = "") -> spending.Estimate:
     """What a step would take; nothing is stored. Raises DomainError where it cannot be done."""
     step, server = step_of(name), endpoints.get(endpoint)
     count = sum(1 for _row in step.plan(study, options | {"endpoint": server.name}))
     return _estimate(study, step, server, count)
 
 
-def _estimate(study, step: Step, server, count: int) -> spending.Estimate:
+def _estimate(study: Study, step: Step, server: Endpoint, count: int) -> spending.Estimate:
     earlier = Proposal.objects.filter(study=study, step=step.name)
     return spending.estimate(server, count * step.calls, earlier, rows=count)
 
 
 @transaction.atomic
-def request(study, name: str, options: dict, *, endpoint: str = "", limit=None, by=None) -> Run:
+def request(
+    study: Study,
+    name: str,
+    options: dict,
+    *,
+    endpoint: str = "",
+    limit: int | None = None,
+    by: User | None = None,
+) -> Run:
     """Ask for what the step plans, at most ``limit`` proposals; the run with its estimate."""
     step, server = step_of(name), endpoints.get(endpoint)
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -89,12 +101,12 @@ def request(study, name: str, options: dict, *, endpoint: str = "", limit=None, 
     return run
 
 
-def write_one(pk) -> Proposal | None:
+def write_one(pk: UUID | str) -> Proposal | None:
     """Let a model write one proposal, if it is due and nobody else has it.
 
     May be called any number of times and may die at any point, as ``generate.write_one``.
     """
-    proposal = calls.claim(pk, Proposal.objects)
+    proposal = cast(Proposal | None, calls.claim(pk, Proposal.objects))
     if proposal is None:
         return None
     try:
@@ -122,7 +134,7 @@ def write(proposal: Proposal) -> None:
     _store(proposal, result)
 
 
-def _asked(proposal: Proposal, server, name: str, prompt: Prompt, schema: dict) -> dict:
+def _asked(proposal: Proposal, server: Endpoint, name: str, prompt: Prompt, schema: dict) -> dict:
     """The value of one call; asked once and kept, for later attempts too."""
     asked = proposal.parameters.get(name)
     if asked is None:
@@ -131,8 +143,8 @@ def _asked(proposal: Proposal, server, name: str, prompt: Prompt, schema: dict) 
                 proposal.study_id, server, prompt.messages, schema
             )
         except CallFailed as failure:
-            if answer := getattr(failure, "answer", None):
-                spending.paid(proposal, server, answer, 0)
+            if failure.answer:
+                spending.paid(proposal, server, failure.answer, 0)
             raise
         spending.paid(proposal, server, answer, seconds)
         asked = {
@@ -186,7 +198,7 @@ def _store(proposal: Proposal, result: Result) -> None:
         log.warning("proposal %s: attempt %s came too late", proposal.pk, proposal.attempts)
 
 
-def nearest_to(proposal: Proposal, vector) -> tuple[Proposal | None, float | None]:
+def nearest_to(proposal: Proposal, vector: np.ndarray) -> tuple[Proposal | None, float | None]:
     """The most similar proposal of the same step that is not rejected, and the cosine to it."""
     if not step_of(proposal.step).reviewed:  # its statements are clustered, one by one
         return None, None
@@ -201,7 +213,7 @@ def nearest_to(proposal: Proposal, vector) -> tuple[Proposal | None, float | Non
 
 
 @transaction.atomic
-def cancel(run: Run, *, by=None) -> int:
+def cancel(run: Run, *, by: User | None = None) -> int:
     """Let nothing more of ``run`` be asked for; how many rows. Calls in progress end."""
     Run.objects.filter(pk=run.pk, cancelled_at=None).update(cancelled_at=timezone.now())
     count = sum(rows.filter(status=REQUESTED).update(status=CANCELLED) for rows in rows_of(run))
@@ -210,7 +222,7 @@ def cancel(run: Run, *, by=None) -> int:
 
 
 @transaction.atomic
-def resume(run: Run, *, by=None) -> int:
+def resume(run: Run, *, by: User | None = None) -> int:
     """Ask again for what of ``run`` was cancelled or failed; how many rows."""
     Run.objects.filter(pk=run.pk).update(cancelled_at=None)
     stopped = (rows.filter(status__in=(CANCELLED, FAILED)) for rows in rows_of(run))

@@ -4,6 +4,7 @@ import json
 import logging
 from collections import defaultdict
 from dataclasses import asdict, dataclass
+from uuid import UUID
 
 from django.db import connection
 
@@ -12,6 +13,7 @@ from annotation.candidates.endpoints import Answer, Endpoint
 from annotation.candidates.models import Candidate, GenerationRules
 from annotation.candidates.strategies import Draft, Source
 from annotation.personas.models import Attribute, PersonaVersion
+from annotation.studies.models import Study
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ class Written:
     cleaned: clean.Cleaned
 
 
-def rules_of(study) -> GenerationRules:
+def rules_of(study: Study) -> GenerationRules:
     """How ``study`` reviews what models write; unsaved defaults where nothing is set."""
     return GenerationRules.objects.filter(study=study).first() or GenerationRules(study=study)
 
@@ -96,7 +98,11 @@ def _columns(result: Written, beside: "_Beside") -> dict:
 class _Beside:
     """What the text checks of some answers look at beside them, read in a few statements."""
 
-    def __init__(self, rows: list[Candidate]):
+    lengths: dict[int, dict[UUID, int]]
+    names: dict[int | None, str]
+    statements: dict[int | None, list[str]]
+
+    def __init__(self, rows: list[Candidate]) -> None:
         answers = [row for row in rows if row.purpose == Candidate.Purpose.ANSWER]
         people = {row.query.persona_id for row in answers} - {None}
         self.rules = {rules.study_id: rules for rules in GenerationRules.objects.filter(

@@ -5,12 +5,14 @@ that this endpoint sees it.
 """
 
 import json
+from typing import Any, cast
 
 import httpx2
 import numpy as np
 from django.conf import settings
 from django.db import connection
 
+from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
 from annotation.candidates.models import Retrieval
 from annotation.candidates.strategies import Source
@@ -18,6 +20,8 @@ from annotation.core import text as core_text
 from annotation.core.embed import embed
 from annotation.histories import browse, consent, search, words
 from annotation.histories.models import HistoryConsent
+from annotation.queries.models import Query
+from annotation.studies.models import Study
 
 SEND = HistoryConsent.Purpose.SEND
 WEB_SECONDS = 20
@@ -25,12 +29,12 @@ WEB_SECONDS = 20
 NEWEST, NEAREST = 40, 5
 
 
-def agreed(study, owner, endpoint: str) -> bool:
+def agreed(study: Study, owner: User, endpoint: str) -> bool:
     """Whether ``owner`` agrees that ``endpoint`` sees their kept sessions, for this study."""
     return consent.allows(owner, study, SEND, endpoint)
 
 
-def history(query, endpoint: str, *, nearest: bool) -> list[browse.Transcript]:
+def history(query: Query, endpoint: str, *, nearest: bool) -> list[browse.Transcript]:
     """The owner's kept sessions, redacted: the newest, or the ``nearest`` to the question.
 
     Raises CallFailed where the owner does not agree, by now, that ``endpoint`` sees them.
@@ -43,16 +47,17 @@ def history(query, endpoint: str, *, nearest: bool) -> list[browse.Transcript]:
     return browse.context(query.owner, query.study, SEND, endpoint, only=sessions[:NEWEST])
 
 
-def _nearest(query, endpoint: str, limit: int) -> list:
+def _nearest(query: Query, endpoint: str, limit: int) -> list:
     """Transcripts of the owner's kept sessions that come nearest to the question, best first."""
-    sessions = browse.sessions(query.owner, query.study)
-    hits = search.find(query.owner, query.text, limit, only=sessions)
+    owner = cast(User, query.owner)
+    sessions = browse.sessions(owner, query.study)
+    hits = search.find(owner, query.text, limit, only=sessions)
     order = {hit.session: place for place, hit in enumerate(hits)}
-    transcripts = browse.context(query.owner, query.study, SEND, endpoint, only=order)
+    transcripts = browse.context(owner, query.study, SEND, endpoint, only=order)
     return sorted(transcripts, key=lambda transcript: order[transcript.session])
 
 
-def sources(query, endpoint: str) -> list[Source]:
+def sources(query: Query, endpoint: str) -> list[Source]:
     """What the study's sources hold on the question, best first, in turn from each.
 
     The history is a source only for its owner's own questions, and passed over where the owner
@@ -87,14 +92,14 @@ _DOCUMENTS = """
     ORDER BY b.score DESC, p.id LIMIT %(limit)s"""
 
 
-def documents(study, text: str, limit: int) -> list[Source]:
+def documents(study: Study, text: str, limit: int) -> list[Source]:
     """Passages of the study's collection that hold the words of ``text`` or come near its meaning.
 
     The words of a question are looked for one by one (any of them counts): few documents hold all.
     """
     text = text[: search.QUERY_LIMIT]
     meaning = embed([text])[0].astype(np.float16)
-    values = {
+    values: dict[str, Any] = {
         "study": study.pk,
         "words": words.query(text).replace(" & ", " | "),
         "meaning": f"[{','.join(map(str, meaning.tolist()))}]",
@@ -120,8 +125,9 @@ def web(text: str, limit: int) -> list[Source]:
         with bounded(server) as http:
             asked = {"q": text[: search.QUERY_LIMIT], "format": "json"}
             answer = http.get(settings.SEARCH_URL, params=asked, timeout=WEB_SECONDS)
-            rows = json.loads(answer.text)["results"] if answer.status_code == 200 else None
-            return [_result(row) for row in rows[:limit]]
+            if answer.status_code != 200:
+                raise CallFailed("search")
+            return [_result(row) for row in json.loads(answer.text)["results"][:limit]]
     except (
         *(httpx2.HTTPError, CallFailed, ValueError, RecursionError),
         *(KeyError, TypeError, AttributeError),
@@ -129,14 +135,14 @@ def web(text: str, limit: int) -> list[Source]:
         raise CallFailed("search") from None
 
 
-def _result(row) -> Source:
+def _result(row: Any) -> Source:
     title, url, content = (
         core_text.clean(str(row.get(name) or ""))[:2_000] for name in ("title", "url", "content")
     )
     return Source("web", url, title, url, content)
 
 
-def _of_history(query, endpoint, limit) -> list[Source]:
+def _of_history(query: Query, endpoint: str, limit: int) -> list[Source]:
     if query.owner is None or not agreed(query.study, query.owner, endpoint):
         return []
     transcripts = _nearest(query, endpoint, limit)

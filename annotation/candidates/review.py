@@ -5,12 +5,16 @@ they differ, a third has the last word. A reviewer learns nothing of others' opi
 """
 
 from collections import Counter
+from collections.abc import Iterable
+from typing import Any, cast
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Candidate, Generated, Opinion, Proposal
 from annotation.candidates.proposals import PENDING, rules_of
 from annotation.candidates.steps import STEPS
@@ -22,6 +26,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.personas import balance
 from annotation.personas.models import Persona
 from annotation.queries.models import Query
+from annotation.studies.models import Study
 
 ACCEPTED, REJECTED = Generated.Review.ACCEPTED, Generated.Review.REJECTED
 ANSWER = "answer"
@@ -39,7 +44,7 @@ def flags_of(kind: str) -> dict:
     return near | (ANSWER_FLAGS if kind == ANSWER else STEPS[kind].flags)
 
 
-def rows_of(study, kind: str):
+def rows_of(study: Study, kind: str) -> QuerySet[Any]:
     """Everything of ``kind`` in ``study`` that was written."""
     if kind == ANSWER:
         return Candidate.objects.filter(study=study, status="done").select_related("query")
@@ -47,7 +52,7 @@ def rows_of(study, kind: str):
     return rows.select_related("persona", "nearest")
 
 
-def waiting(study, kind: str, reviewer, *, flag: str = ""):
+def waiting(study: Study, kind: str, reviewer: User, *, flag: str = "") -> QuerySet:
     """What waits for ``reviewer``, flagged first: pending, and without their opinion so far."""
     rows = rows_of(study, kind).filter(review=PENDING).exclude(opinions__reviewer=reviewer)
     if flag:
@@ -55,14 +60,14 @@ def waiting(study, kind: str, reviewer, *, flag: str = ""):
     return rows.order_by(F("flags").desc(), "created_at", "pk")
 
 
-def counts(study) -> list[dict]:
+def counts(study: Study) -> list[dict]:
     """``{"kind", "label", "pending", "accepted", "rejected", "failed"}`` of each kind there is."""
     by = {
         review: Count("pk", Q(review=review, status="done")) for review in Generated.Review.values
     }
     failed = {"failed": Count("pk", Q(status="failed"))}
     rows = Proposal.objects.filter(study=study).order_by().values("step").annotate(**by, **failed)
-    there = {row.pop("step"): row for row in rows}
+    there: dict[str, dict[str, Any]] = {row["step"]: dict(row) for row in rows}
     answers = Candidate.objects.filter(study=study).exclude(review="")
     there[ANSWER] = answers.aggregate(**by, **failed)
     labels = {name: step.label for name, step in STEPS.items()} | {ANSWER: _("Answers")}
@@ -74,7 +79,9 @@ def counts(study) -> list[dict]:
 
 
 @transaction.atomic
-def decide(study, kind: str, ids, *, accepts: bool, reason: str = "", by) -> int:
+def decide(
+    study: Study, kind: str, ids: Iterable[UUID], *, accepts: bool, reason: str = "", by: User
+) -> int:
     """Store ``by``'s opinion on rows of ``kind``; how many. What was decided before is left out.
 
     Raises DomainError for a rejection without one of the kind's reasons, and for too many rows.
@@ -105,7 +112,7 @@ def _column(kind: str) -> str:
     return "candidate" if kind == ANSWER else "proposal"
 
 
-def _settle(row, kind: str, needed: int, by) -> None:
+def _settle(row: Proposal | Candidate, kind: str, needed: int, by: User) -> None:
     """The row's review, once ``needed`` opinions agree."""
     opinions = list(row.opinions.order_by("pk"))
     votes = Counter(opinion.accepts for opinion in opinions)
@@ -123,7 +130,7 @@ def _settle(row, kind: str, needed: int, by) -> None:
 
 
 @transaction.atomic
-def undo(study, kind: str, ids, *, by) -> int:
+def undo(study: Study, kind: str, ids: Iterable[UUID], *, by: User) -> int:
     """Take ``by``'s opinions on these rows back, with what was made of them; how many.
 
     Raises Conflict where something made is in use already.
@@ -141,9 +148,9 @@ def undo(study, kind: str, ids, *, by) -> int:
     return len(locked)
 
 
-def _unmake(row, kind: str, by) -> None:
+def _unmake(row: Proposal | Candidate, kind: str, by: User) -> None:
     if kind == ANSWER:
-        if row.options.exists():
+        if cast(Candidate, row).options.exists():
             raise Conflict(_("People judge this answer already."), code="used")
     else:
         STEPS[kind].undo(row, by)
@@ -153,13 +160,13 @@ def _unmade(kind: str) -> dict:
     return {} if kind == ANSWER else {"made": ""}
 
 
-def near_duplicates(study, kind: str, similarity: float):
+def near_duplicates(study: Study, kind: str, similarity: float) -> QuerySet:
     """Pending proposals whose nearest neighbour is at least so similar, the most similar first."""
     rows = rows_of(study, kind).filter(review=PENDING, similarity__gte=similarity)
     return rows.order_by("-similarity", "pk")
 
 
-def preview(study, kind: str) -> list[tuple[float, int]]:
+def preview(study: Study, kind: str) -> list[tuple[float, int]]:
     """How many pending proposals each threshold would show as near-duplicates."""
     steps = [n / 100 for n in range(60, 100, 5)]
     shown = {f"n{place}": Count("pk", Q(similarity__gte=at)) for place, at in enumerate(steps)}
@@ -167,7 +174,7 @@ def preview(study, kind: str) -> list[tuple[float, int]]:
     return [(at, counted[f"n{place}"]) for place, at in enumerate(steps)]
 
 
-def over_represented(study, kind: str, *, most: int = 5) -> list[tuple[str, int, float]]:
+def over_represented(study: Study, kind: str, *, most: int = 5) -> list[tuple[str, int, float]]:
     """What occurs too often among pending and accepted rows (see ``personas.balance``).
 
     (words, count, share): scenarios of questions, dimensions of personas, strategies of answers.
@@ -192,7 +199,7 @@ def over_represented(study, kind: str, *, most: int = 5) -> list[tuple[str, int,
     ][:most]
 
 
-def similarity_of(text: str | None, study) -> float:
+def similarity_of(text: str | None, study: Study) -> float:
     """The cosine that an address names, between 0 and 1; else the study's."""
     try:
         return min(1.0, max(0.0, float(text or "")))
@@ -200,7 +207,7 @@ def similarity_of(text: str | None, study) -> float:
         return rules_of(study).similarity
 
 
-def persona_funnel(study) -> list[tuple[str, int]]:
+def persona_funnel(study: Study) -> list[tuple[str, int]]:
     """How many personas came how far, in the study's own numbers."""
     people = Persona.objects.filter(study=study)
     made = Proposal.objects.filter(study=study, status="done", step="persona")
@@ -219,7 +226,7 @@ def persona_funnel(study) -> list[tuple[str, int]]:
     ]
 
 
-def funnel(study) -> list[tuple[str, int]]:
+def funnel(study: Study) -> list[tuple[str, int]]:
     """How many personas and questions came how far, in the study's own numbers."""
     proposals = Proposal.objects.filter(study=study, status="done")
     queries = Query.objects.filter(study=study, replaced_at=None)

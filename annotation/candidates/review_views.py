@@ -4,22 +4,24 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import proposals, review
 from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 20
 
 
 @require_safe
-def queue(request, slug, kind):
+def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
     """What waits for this reviewer, one page of it, with what to look out for."""
     study = study_for(request.user, slug, MANAGERS)
     _check(kind)
@@ -52,7 +54,7 @@ def queue(request, slug, kind):
 
 
 @require_POST
-def decide(request, slug, kind):
+def decide(request: UserRequest, slug: str, kind: str) -> HttpResponse:
     """Accept or reject what was chosen; or take the last decision back."""
     study = study_for(request.user, slug, MANAGERS)
     _check(kind)
@@ -67,7 +69,7 @@ def decide(request, slug, kind):
     return redirect("review", slug, kind)
 
 
-def _decided(request, study, kind: str, key: str) -> tuple[str, int]:
+def _decided(request: UserRequest, study: Study, kind: str, key: str) -> tuple[str, int]:
     ids = _ids(request.POST.getlist("row"))
     accepts = request.POST.get("do") == "accept"
     reason = request.POST.get("reason", "")
@@ -94,5 +96,5 @@ def _check(kind: str) -> None:
         raise Http404
 
 
-def _key(study, kind: str) -> str:
+def _key(study: Study, kind: str) -> str:
     return f"review-{study.pk}-{kind}"

@@ -23,7 +23,7 @@ class ScoresFileError(DomainError):
 
 
 @transaction.atomic
-def import_scores(study, path, progress: Callable = silent) -> dict:
+def import_scores(study: Study, path: Path | str, progress: Callable = silent) -> dict:
     """Store the scores of the file ``path`` (CSV or JSON lines) for answers of ``study``.
 
     A row has ``candidate`` (its own id), ``aspect``, ``score`` and, where there are several,
@@ -45,7 +45,7 @@ def import_scores(study, path, progress: Callable = silent) -> dict:
     return {"scores": stored, "candidates": len(scored), "rejected": rejected}
 
 
-def store(study, rows: Iterable[tuple[int, dict]]) -> list[tuple[int, str]]:
+def store(study: Study, rows: Iterable[tuple[int, dict]]) -> list[tuple[int, str]]:
     """Add the scores of ``rows`` (line, bundle_rows.Score); line and reason of each refused one.
 
     A score that the study has already, with the same value, is passed over.
@@ -71,7 +71,7 @@ def store(study, rows: Iterable[tuple[int, dict]]) -> list[tuple[int, str]]:
     return refused
 
 
-def read(path) -> Iterator[tuple[int, dict | str]]:
+def read(path: Path | str) -> Iterator[tuple[int, dict | str]]:
     """Line and row of bundle_rows.Score of each record of a scores file, or the reason it is none.
 
     The first character tells JSON lines from CSV. Raises ScoresFileError where the file cannot be

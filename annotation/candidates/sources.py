@@ -4,12 +4,15 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.forms import BaseForm
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import document_files, documents
 from annotation.candidates.models import Retrieval
 from annotation.candidates.strategies import STRATEGIES
@@ -17,6 +20,7 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 50
 FILES_SHOWN = 10
@@ -53,14 +57,15 @@ class RetrievalForm(forms.ModelForm):
             "oracle": gettext_lazy("This study is an experiment that may show the need to models"),
         }
 
-    def clean_results(self):
+    def clean_results(self) -> int:
         results = self.cleaned_data["results"]
         if not 1 <= results <= 20:
             raise forms.ValidationError(_("Choose a number from 1 to 20."))
         return results
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict:
+        super().clean()
+        data = self.cleaned_data
         asks = [STRATEGIES[name].oracle for name in data.get("strategies", [])]
         if any(asks) and not data.get("oracle"):
             self.add_error("strategies", _("The arm “oracle” needs the mark below."))
@@ -74,7 +79,7 @@ class DocumentsForm(forms.Form):
 
 
 @require_http_methods(["GET", "POST"])
-def sources(request, slug):
+def sources(request: UserRequest, slug: str) -> HttpResponse:
     """Sources and arms of the study; POST saves them."""
     study = study_for(request.user, slug, MANAGERS)
     stored = Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
@@ -88,7 +93,7 @@ def sources(request, slug):
 
 
 @require_POST
-def upload(request, slug):
+def upload(request: UserRequest, slug: str) -> HttpResponse:
     """Add the documents of a file to the collection."""
     study = study_for(request.user, slug, MANAGERS)
     form = DocumentsForm(request.POST, request.FILES)
@@ -106,7 +111,7 @@ def upload(request, slug):
 
 
 @require_POST
-def clear(request, slug):
+def clear(request: UserRequest, slug: str) -> HttpResponse:
     """Ask before the collection is emptied; then do it."""
     study = study_for(request.user, slug, MANAGERS)
     if not request.POST.get("sure"):
@@ -117,7 +122,9 @@ def clear(request, slug):
     return redirect("sources", slug)
 
 
-def _page(request, study, form, upload_form):
+def _page(
+    request: UserRequest, study: Study, form: BaseForm, upload_form: BaseForm
+) -> HttpResponse:
     rows = study.documents.defer("text").order_by("external_id")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     files = list(study.document_files.order_by("-pk")[:FILES_SHOWN])

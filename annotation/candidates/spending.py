@@ -14,7 +14,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Sum
+from django.db.models import F, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.candidates import endpoints
@@ -112,7 +112,9 @@ class Ledger:
 ledger: ContextVar[Ledger] = ContextVar("ledger", default=Ledger())  # noqa: B039 - has no state
 
 
-def call(study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None):
+def call(
+    study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None
+) -> tuple[endpoints.Answer, float]:
     """``endpoints.call`` within the study's budget: the Answer and the seconds it took.
 
     Raises CallFailed: as the call does, and with "budget", "budget_day" or "no_bound" where the
@@ -138,7 +140,9 @@ def paid(row: Generated, server: Endpoint, answer: endpoints.Answer, seconds: fl
     ledger.get().pay(Payment(type(row), row.pk, read, wrote, cost, seconds))
 
 
-def reserve(study_id: int, server: Endpoint, messages: list[dict], schema=None) -> Reservation:
+def reserve(
+    study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None
+) -> Reservation:
     """Count the most that a call can cost; CallFailed where the budget has no room for it."""
     tokens_in, tokens_out = bound(server, messages, schema)
     cost = server.cost(tokens_in, tokens_out)
@@ -177,7 +181,10 @@ def _reserve(study: int, budget: Budget | None, wishes: list[Wish]) -> list:
     granted = [wish for wish, refusal in zip(wishes, refusals, strict=True) if refusal is None]
     if not granted:
         return refusals
-    tokens, cost = sum(wish.tokens for wish in granted), sum(wish.cost for wish in granted)
+    tokens, cost = (
+        sum(wish.tokens for wish in granted),
+        sum((wish.cost for wish in granted), Decimal(0)),
+    )
     day = _count(study, today, len(granted), tokens, cost)
     return [
         refusal or Reservation(day, wish.tokens, wish.cost)
@@ -249,7 +256,7 @@ def _pay(payments: list[Payment]) -> None:
             cursor.execute(PAY.format(table=name), [list(column) for column in columns])
 
 
-def bound(server: Endpoint, messages: list[dict], schema=None) -> tuple[int, int]:
+def bound(server: Endpoint, messages: list[dict], schema: dict | None = None) -> tuple[int, int]:
     """The most tokens that a call can read and write."""
     sent = len(json.dumps([messages, schema], ensure_ascii=False).encode())
     return sent + TOKENS_A_MESSAGE * len(messages), server.max_tokens or 0
@@ -262,7 +269,9 @@ def spent(study_id: int) -> dict:
     return {key: value or 0 for key, value in total.items()}
 
 
-def estimate(server: Endpoint | None, calls: int, earlier=None, *, rows: int = 0) -> Estimate:
+def estimate(
+    server: Endpoint | None, calls: int, earlier: QuerySet | None = None, *, rows: int = 0
+) -> Estimate:
     """What ``calls`` calls for ``rows`` results will take (one call a result where 0).
 
     Measured on ``earlier`` rows of the same work where there are any, assumed otherwise.
@@ -305,7 +314,7 @@ def compared(planned: dict, actual: dict) -> str:
     return f"planned: {in_words(planned)}\nactual: {in_words(actual)}"
 
 
-def _exceeds(limit, so_far, more) -> bool:
+def _exceeds(limit: Decimal | int | None, so_far: Decimal | int, more: Decimal | int) -> bool:
     return limit is not None and so_far + more > limit
 
 

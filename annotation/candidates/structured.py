@@ -6,11 +6,12 @@ A server that refuses the field is asked again in words, and remembered for an h
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 from django.core.cache import cache
 
 from annotation.candidates import clean, spending
-from annotation.candidates.endpoints import CallFailed, Endpoint
+from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
 from annotation.core import text as core_text
 
 REMEMBERED_SECONDS = 3600
@@ -18,7 +19,9 @@ DEPTH = 12
 EMBEDDED_TOKENS = 1_200
 
 
-def call(study_id: int, server: Endpoint, messages: list[dict], schema: dict):
+def call(
+    study_id: int, server: Endpoint, messages: list[dict], schema: dict
+) -> tuple[Any, Answer, float]:
     """Ask for JSON of ``schema``: (value, Answer, seconds).
 
     Raises CallFailed as ``spending.call``, and with "schema" where what came is no such JSON; the
@@ -51,7 +54,7 @@ def in_words(messages: list[dict], schema: dict) -> list[dict]:
     return [{**first, "content": f"{first['content']}\n\n{wish}"}, *others]
 
 
-def parsed(text: str, schema: dict):
+def parsed(text: str, schema: dict) -> Any:
     """The JSON value in ``text`` that fits ``schema``; ValueError where there is none.
 
     Thinking, code fences and words around the object are passed over.
@@ -76,7 +79,7 @@ def parsed(text: str, schema: dict):
     return value
 
 
-def _checked(answer, schema: dict):
+def _checked(answer: Answer, schema: dict) -> Any:
     try:
         return parsed(answer.text, schema)
     except ValueError:
@@ -85,7 +88,7 @@ def _checked(answer, schema: dict):
         raise failure from None
 
 
-def _cleaned(value, depth: int):
+def _cleaned(value: Any, depth: int) -> Any:
     """The value with texts that a database takes: no NUL, no lone surrogates."""
     if depth < 0:
         raise ValueError("nested too deeply")

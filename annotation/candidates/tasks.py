@@ -4,7 +4,7 @@ from annotation.personas import conversations
 
 
 @app.task
-def write(candidate_id):
+def write(candidate_id: str) -> None:
     """Write one answer or proposal, and with a pool what else is due; then notify of the rest."""
     if pool.write_one(candidate_id):
         pool.work()
@@ -12,7 +12,7 @@ def write(candidate_id):
 
 
 @app.task
-def ring():
+def ring() -> None:
     """Every 20 s: rows that are due and nobody rang for, and those whose worker died."""
     calls.ring()
     document_files.ring()
@@ -25,7 +25,7 @@ def read_documents(file_id: str) -> None:
 
 
 @app.task
-def erase_withdrawn():
+def erase_withdrawn() -> None:
     """Forget what answers and pools of conversations keep of histories that were taken back."""
     erase.erase_withdrawn()
     conversations.forget_withdrawn()

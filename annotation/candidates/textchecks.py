@@ -5,6 +5,7 @@ the data alone: it is something to be measured, not a fault.
 """
 
 import re
+from collections.abc import Sequence
 from statistics import median
 
 from django.utils.translation import gettext_lazy as _
@@ -43,8 +44,8 @@ def check(
     question: str,
     name: str = "",
     finish_reason: str = "",
-    others: list[int] = (),
-    attributes: list[str] = (),
+    others: Sequence[int] = (),
+    attributes: Sequence[str] = (),
 ) -> list[str]:
     """Codes of FLAGS that apply to ``text``, in their order.
 
@@ -81,7 +82,7 @@ def other_language(text: str, question: str) -> bool:
     return bool(written and asked) and written != asked
 
 
-def outlier(words: int, others: list[int]) -> bool:
+def outlier(words: int, others: Sequence[int]) -> bool:
     """Whether ``words`` is RATIO times more or less than the median of at least FEWEST_OTHERS."""
     if len(others) < FEWEST_OTHERS:
         return False

@@ -8,11 +8,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Extraction
 from annotation.core import audit, learned
 from annotation.core.embed import DIMENSIONS
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
+from annotation.studies.models import Study
 
 CHUNK = 2_000
 Verdict = Extraction.Verdict
@@ -27,14 +29,16 @@ def uploaded(file: UploadedFile) -> tuple[learned.Linear, dict]:
     return learned.read(cast(IO[bytes], file), str(file.name), "verifier")
 
 
-def unverified(study) -> QuerySet[Extraction]:
+def unverified(study: Study) -> QuerySet[Extraction]:
     """The statements of ``study`` on which nothing decided yet."""
     rows = Extraction.objects.filter(proposal__study=study, persona__dropped_at=None, verdict="")
     return rows.exclude(proposal__review="rejected")
 
 
 @transaction.atomic
-def verify(study, model: learned.Linear, card: dict, *, refine: bool = False, by=None) -> dict:
+def verify(
+    study: Study, model: learned.Linear, card: dict, *, refine: bool = False, by: User | None = None
+) -> dict:
     """Decide on the statements of ``study`` that nothing verified yet.
 
     A statement from the card's threshold on counts as problematic: it is unsupported, or with

@@ -1,10 +1,12 @@
 """The page on which a trained verifier decides on extracted statements."""
 
 from django.contrib import messages
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import verifier
 from annotation.candidates.forms import VerifierForm
 from annotation.core import refusals
@@ -12,7 +14,7 @@ from annotation.studies.access import MANAGERS, study_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def verify(request, slug):
+def verify(request: UserRequest, slug: str) -> HttpResponse:
     """What it is for; POST takes the file and verifies."""
     study = study_for(request.user, slug, MANAGERS)
     form = VerifierForm(*((request.POST, request.FILES) if request.method == "POST" else ()))

@@ -1,17 +1,26 @@
+from collections.abc import Iterable
+from typing import Any, cast
+
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
+from django.forms import BaseForm
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints, generate, spending
+from annotation.candidates.endpoints import Endpoint
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.candidates.sources import ARMS
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 20
 FAILURES = 50
@@ -38,16 +47,18 @@ class GenerateForm(forms.Form):
         label=gettext_lazy("Strategies"), widget=forms.CheckboxSelectMultiple
     )
 
-    def __init__(self, *args, study, servers, **kwargs):
+    def __init__(
+        self, *args: Any, study: Study, servers: Iterable[Endpoint], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["endpoint"].choices = [
+        cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
-        self.fields["strategies"].choices = offered(study).items()
+        cast(forms.ChoiceField, self.fields["strategies"]).choices = offered(study).items()
         self.fields["strategies"].initial = generate.default_strategies(study)
 
 
-def offered(study) -> dict:
+def offered(study: Study) -> dict:
     """{strategy: its words}: those that ``study`` has something for, personas or sources."""
     retrieval = Retrieval.objects.filter(study=study).first()
     of_personas = OF_PERSONAS if study.personas.exists() else {}
@@ -59,7 +70,7 @@ def offered(study) -> dict:
 
 
 @require_http_methods(["GET", "POST"])
-def candidates(request, slug):
+def candidates(request: UserRequest, slug: str) -> HttpResponse:
     """The study's answers: GET shows them and what is being written, POST asks for more."""
     study = study_for(request.user, slug, MANAGERS)
     if request.method == "GET" and request.htmx:
@@ -76,7 +87,7 @@ def candidates(request, slug):
 
 
 @require_POST
-def retry(request, slug):
+def retry(request: UserRequest, slug: str) -> HttpResponse:
     """Ask again for every answer that failed."""
     study = study_for(request.user, slug, MANAGERS)
     count = generate.retry(study, by=request.user)
@@ -86,7 +97,7 @@ def retry(request, slug):
 
 
 @require_POST
-def cancel(request, slug):
+def cancel(request: UserRequest, slug: str) -> HttpResponse:
     """Ask for nothing more of what waits."""
     study = study_for(request.user, slug, MANAGERS)
     count = generate.cancel(study, by=request.user)
@@ -95,7 +106,7 @@ def cancel(request, slug):
     return redirect("candidates", study.slug)
 
 
-def _servers(request) -> list[endpoints.Endpoint]:
+def _servers(request: UserRequest) -> list[endpoints.Endpoint]:
     try:
         return endpoints.all()
     except endpoints.EndpointsWrong as wrong:
@@ -103,7 +114,7 @@ def _servers(request) -> list[endpoints.Endpoint]:
         return []
 
 
-def _requested(request, study, data) -> bool:
+def _requested(request: UserRequest, study: Study, data: dict) -> bool:
     try:
         new = _ask(study, data, request.user)
     except DomainError as refusal:
@@ -114,7 +125,7 @@ def _requested(request, study, data) -> bool:
     return True
 
 
-def _planned(request, study, data) -> spending.Estimate | None:
+def _planned(request: UserRequest, study: Study, data: dict) -> spending.Estimate | None:
     """What the choice would take; nothing is asked for. None, with a message, where it cannot."""
     try:
         with transaction.atomic():
@@ -127,7 +138,7 @@ def _planned(request, study, data) -> spending.Estimate | None:
     return spending.together([spending.Estimate(**run.planned) for run in runs.values()])
 
 
-def _ask(study, data: dict, by) -> list[Candidate]:
+def _ask(study: Study, data: dict, by: User) -> list[Candidate]:
     """Ask for the answers and the rewrites among the chosen strategies, all or none."""
     names = {"endpoint": data["endpoint"], "by": by}
     answers = [name for name in data["strategies"] if name not in REWRITES]
@@ -142,7 +153,7 @@ def _ask(study, data: dict, by) -> list[Candidate]:
     return new
 
 
-def _progress(request, study):
+def _progress(request: UserRequest, study: Study) -> HttpResponse:
     """The live part alone; when nothing is left to do the browser fetches the page anew."""
     context = _state(study)
     response = render(request, "candidates/candidates.html#progress", context)
@@ -151,7 +162,7 @@ def _progress(request, study):
     return response
 
 
-def _state(study) -> dict:
+def _state(study: Study) -> dict:
     counts = generate.progress(study)
     busy = bool(counts["requested"] + counts["running"])
     return {
@@ -165,7 +176,13 @@ def _state(study) -> dict:
     }
 
 
-def _page(request, study, form, servers, plan=None):
+def _page(
+    request: UserRequest,
+    study: Study,
+    form: BaseForm,
+    servers: list[Endpoint],
+    plan: spending.Estimate | None = None,
+) -> HttpResponse:
     rows = Candidate.objects.filter(study=study)
     failed = rows.filter(status="failed").select_related("query").order_by("external_id")
     done = rows.filter(status="done").select_related("query")

@@ -5,6 +5,7 @@ import functools
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.candidates.models import PromptTemplate
 from annotation.candidates.prompts import WORDINGS, Wording
 from annotation.core import audit
@@ -100,13 +101,13 @@ BUILT_IN = {
 EDITABLE = BUILT_IN | WORDINGS
 
 
-def of(study, name: str) -> Wording:
+def of(study: Study, name: str) -> Wording:
     """The study's newest wording of the prompt ``name``, or the built-in one."""
     template = PromptTemplate.objects.filter(study=study, name=name).order_by("-version").first()
     return _as_wording(template) if template else EDITABLE[name]
 
 
-def of_answers(study) -> dict[str, int]:
+def of_answers(study: Study) -> dict[str, int]:
     """The study's own wordings of prompts of answers, the newest: {name: id of the version}."""
     rows = PromptTemplate.objects.filter(study=study, name__in=WORDINGS).order_by("version")
     return dict(rows.values_list("name", "pk"))
@@ -122,7 +123,7 @@ def _as_wording(template: PromptTemplate) -> Wording:
     return Wording(str(template), template.system, template.user)
 
 
-def save(study, name: str, system: str, user: str, *, by=None) -> Wording:
+def save(study: Study, name: str, system: str, user: str, *, by: User | None = None) -> Wording:
     """Make the study's next version of a prompt; DomainError where it misses a place."""
     system, user = (text.replace("\r\n", "\n").strip() for text in (system, user))
     if name not in EDITABLE:

@@ -1,12 +1,17 @@
 """What a step of generation is: something that a model proposes and people review."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
 
 from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates.models import Proposal
 from annotation.candidates.prompts import Prompt
+from annotation.personas.models import Persona
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 # ask(name, wording's name, schema, values): the value of a call before the last, asked once.
 Ask = Callable[[str, Prompt, dict], dict]
@@ -41,7 +46,7 @@ class Step:
     """
 
     name: str
-    label: str
+    label: "StrOrPromise"
     plan: Callable[..., Iterator[tuple]]
     write: Callable[[Proposal, Ask], Result]
     accept: Callable[..., str]
@@ -51,6 +56,11 @@ class Step:
     calls: int = 1
     stored: Callable[[Proposal, Result], None] | None = None
     reviewed: bool = True
+
+
+def persona_of(proposal: Proposal) -> Persona:
+    """The persona of a proposal; only of steps that plan none without one."""
+    return cast(Persona, proposal.persona)
 
 
 def text(limit: int = 2_000, least: int = 1) -> dict:
@@ -63,7 +73,7 @@ def texts(most: int = 12, limit: int = 300) -> dict:
     return {"type": "array", "items": text(limit), "maxItems": most}
 
 
-def record(optional=(), **properties) -> dict:
+def record(optional: Collection[str] = (), **properties: Any) -> dict:
     """A schema of an object with exactly these properties."""
     return {
         "type": "object",

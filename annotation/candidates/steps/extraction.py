@@ -1,10 +1,13 @@
 """Attributes of people: extracted from their conversations, and looked at once more."""
 
 import re
+from collections.abc import Iterator
+from typing import cast
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.models import User
 from annotation.candidates import wording
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Extraction, Proposal
@@ -15,6 +18,7 @@ from annotation.candidates.steps.base import (
     Step,
     UnfitError,
     numbered,
+    persona_of,
     record,
     text,
 )
@@ -22,7 +26,8 @@ from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent
-from annotation.personas.models import Conversation
+from annotation.personas.models import Conversation, Persona
+from annotation.studies.models import Study
 
 MOST = 12
 # Characters of a turn and of all turns that a call shows.
@@ -37,7 +42,7 @@ STATEMENT = record(
 )
 
 
-def _plan(study, options: dict):
+def _plan(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """``options``: chats (conversations a call), language.
 
     Conversations that this endpoint was asked about are left out, unless that failed.
@@ -78,7 +83,7 @@ def _turns(proposal: Proposal, ids: list[int]) -> list[tuple[int, int, dict]]:
     return turns
 
 
-def _allowed(owner, proposal: Proposal) -> bool:
+def _allowed(owner: User, proposal: Proposal) -> bool:
     purpose = HistoryConsent.Purpose.SEND
     return consent.allows(owner, proposal.study, purpose, proposal.endpoint)
 
@@ -122,8 +127,8 @@ def span_of(turns: list[tuple[int, int, dict]], part: dict) -> dict | None:
     pattern = re.compile(r"\W+".join(map(re.escape, words)), re.I) if words else None
     named = turns[number - 1]
     others = [turn for turn in turns if turn is not named]
-    for chat, place, turn in [named, *others] if pattern else []:
-        if match := pattern.search(turn["text"]):
+    for chat, place, turn in [named, *others]:
+        if pattern and (match := pattern.search(turn["text"])):
             start, end = match.span()
             return {"conversation": chat, "turn": place, "start": start, "end": end}
     chat, place, turn = named
@@ -136,7 +141,7 @@ def _stored(proposal: Proposal, result: Result) -> None:
     Extraction.objects.bulk_create(
         Extraction(
             proposal=proposal,
-            persona_id=proposal.persona_id,
+            persona=persona_of(proposal),
             number=number,
             text=statement["text"],
             confidence=statement["confidence"],
@@ -147,22 +152,20 @@ def _stored(proposal: Proposal, result: Result) -> None:
     )
 
 
-def _undo(proposal: Proposal, by) -> None:
+def _undo(proposal: Proposal, by: User) -> None:
     if Extraction.objects.filter(proposal=proposal, attribute__items__isnull=False).exists():
         raise Conflict(_("People judge one of these attributes already."), code="used")
 
 
-def _plan_verify(study, options: dict):
+def _plan_verify(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """Extractions that nobody looked at again, a call each."""
     rows = Proposal.objects.filter(study=study, step="attribute", status="done")
     rows = rows.filter(extractions__verdict="").exclude(review="rejected").distinct()
     earlier = Proposal.objects.filter(study=study, step="verify")
     earlier = earlier.exclude(status__in=("failed", "cancelled"))
     asked = set(earlier.values_list("input__proposal", flat=True))
-    rows = [
-        row for row in rows.select_related("persona").order_by("pk") if str(row.pk) not in asked
-    ]
-    for row in rows:
+    ordered = rows.select_related("persona").order_by("pk")
+    for row in [row for row in ordered if str(row.pk) not in asked]:
         language = options.get("language", "English")
         yield row.persona, {"proposal": str(row.pk), "language": language}
 
@@ -182,7 +185,7 @@ def _write_verify(proposal: Proposal, ask: Ask) -> Result:
         raise CallFailed("no_source")
     prompt = wording.of(proposal.study, "verify").prompt(
         language=proposal.input["language"],
-        turns=_shown(_turns(proposal, first.input["chats"])),
+        turns=_shown(_turns(proposal, cast(Proposal, first).input["chats"])),
         attributes=numbered([statement.text for statement in statements]),
     )
     schema = record(attributes={"type": "array", "items": CHECKED, "maxItems": 2 * MOST})

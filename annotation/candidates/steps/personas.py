@@ -2,10 +2,12 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.models import User
 from annotation.candidates import wording
 from annotation.candidates.models import Proposal
 from annotation.candidates.steps.base import (
@@ -15,6 +17,7 @@ from annotation.candidates.steps.base import (
     Step,
     UnfitError,
     numbered,
+    persona_of,
     record,
     text,
     texts,
@@ -23,6 +26,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.personas import attributes, curate
 from annotation.personas import profile as profiles
 from annotation.personas.models import Attribute, Memory, Persona
+from annotation.studies.models import Study
 
 MOST_PERSONAS = 5_000
 SHOWN = 12
@@ -62,15 +66,15 @@ PERSONA = record(
 )
 
 
-def _plan_personas(study, options: dict):
+def _plan_personas(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """``options``: count, languages, constraints, hints, seed personas' ids ("" all kept ones)."""
     count = options.get("count") or 0
     if not 1 <= count <= MOST_PERSONAS:
         raise DomainError(_("Ask for 1 to {n} personas.").format(n=MOST_PERSONAS), code="count")
-    seeds = study.personas.filter(dropped_at=None).order_by("pk")
+    rows = study.personas.filter(dropped_at=None).order_by("pk")
     if chosen := options.get("seeds"):
-        seeds = seeds.filter(external_id__in=chosen)
-    seeds = list(seeds)
+        rows = rows.filter(external_id__in=chosen)
+    seeds = list(rows)
     if not seeds:
         raise DomainError(
             _("Import or write at least one persona as a seed first."), code="no_seeds"
@@ -115,13 +119,13 @@ def _present(proposal: Proposal) -> str:
     return "\n".join(names) or "(nobody)"
 
 
-def _accept_persona(proposal: Proposal, by) -> str:
+def _accept_persona(proposal: Proposal, by: User) -> str:
     key = f"g-{proposal.pk.hex[:12]}"
     curate.save(proposal.study, key, proposal.output, by=by)
     return key
 
 
-def _undo_persona(proposal: Proposal, by) -> None:
+def _undo_persona(proposal: Proposal, by: User) -> None:
     persona = Persona.objects.filter(
         study=proposal.study_id, external_id=proposal.made, dropped_at=None
     ).first()
@@ -132,7 +136,7 @@ def _undo_persona(proposal: Proposal, by) -> None:
     persona.delete()
 
 
-def _plan_memories(study, options: dict):
+def _plan_memories(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """``options``: texts (a collection), per_persona calls, each with a sample of the texts."""
     collection = options.get("texts") or []
     if not collection:
@@ -147,7 +151,7 @@ def _plan_memories(study, options: dict):
 def _write_memories(proposal: Proposal, ask: Ask) -> Result:
     shown = proposal.input["texts"]
     prompt = wording.of(proposal.study, "memory").prompt(
-        persona=profiles.as_text(proposal.persona.current.profile),
+        persona=profiles.as_text(persona_of(proposal).current.profile),
         texts=numbered([text[:TEXT_CHARACTERS] for text in shown]),
     )
     numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": SHOWN_TEXTS}
@@ -157,16 +161,18 @@ def _write_memories(proposal: Proposal, ask: Ask) -> Result:
     return Result({"texts": picked}, "\n".join(picked))
 
 
-def _accept_memories(proposal: Proposal, by) -> str:
-    made = [curate.remember(proposal.persona, text, by=by).pk for text in proposal.output["texts"]]
+def _accept_memories(proposal: Proposal, by: User) -> str:
+    made = [
+        curate.remember(persona_of(proposal), text, by=by).pk for text in proposal.output["texts"]
+    ]
     return ",".join(map(str, made))[:100]
 
 
-def _undo_memories(proposal: Proposal, by) -> None:
+def _undo_memories(proposal: Proposal, by: User) -> None:
     Memory.objects.filter(persona=proposal.persona, text__in=proposal.output["texts"]).delete()
 
 
-def _plan_features(study, options: dict):
+def _plan_features(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """``options``: size (memories a sample), per_persona samples, language."""
     chance = random.Random(options.get("seed", 1))  # noqa: S311 - no secret
     people = study.personas.filter(dropped_at=None, memories__isnull=False).distinct()
@@ -206,12 +212,12 @@ def _write_features(proposal: Proposal, ask: Ask) -> Result:
     return Result({"features": features}, "\n".join(feature["text"] for feature in features))
 
 
-def _accept_features(proposal: Proposal, by) -> str:
+def _accept_features(proposal: Proposal, by: User) -> str:
     texts_of = dict(Memory.objects.filter(persona=proposal.persona).values_list("pk", "text"))
     records = [
         {
             "id": f"f-{proposal.pk.hex[:12]}-{number}",
-            "persona": proposal.persona.external_id,
+            "persona": persona_of(proposal).external_id,
             "text": feature["text"],
             "confidence": None,
             "model": proposal.model,
@@ -227,7 +233,7 @@ def _accept_features(proposal: Proposal, by) -> str:
     return f"f-{proposal.pk.hex[:12]}"
 
 
-def _undo_features(proposal: Proposal, by) -> None:
+def _undo_features(proposal: Proposal, by: User) -> None:
     rows = Attribute.objects.filter(
         persona=proposal.persona, external_id__startswith=f"{proposal.made}-"
     )

@@ -1,20 +1,32 @@
 """Questions: specific ones from a persona's features, and general ones from a pool."""
 
 import random
+from collections.abc import Iterator
 
 import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.models import User
 from annotation.candidates import clean, leaks, wording
 from annotation.candidates.models import Proposal
-from annotation.candidates.steps.base import REASONS, Ask, Result, Step, record, text, texts
+from annotation.candidates.steps.base import (
+    REASONS,
+    Ask,
+    Result,
+    Step,
+    persona_of,
+    record,
+    text,
+    texts,
+)
 from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas import profile as profiles
-from annotation.personas.models import Attribute
+from annotation.personas.models import Attribute, Persona
 from annotation.queries import author, scenarios
 from annotation.queries.models import Query
+from annotation.studies.models import Study
 
 DRAWN_FEATURES, DRAWN_SCENARIOS = 5, 5
 EXAMPLE = (
@@ -38,7 +50,7 @@ FLAGS = {
 }
 
 
-def _plan_specific(study, options: dict):
+def _plan_specific(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """``options``: per_persona, language, examples (good questions of real people, a draw each)."""
     chance = random.Random(options.get("seed", 1))  # noqa: S311 - no secret
     people = study.personas.filter(dropped_at=None).order_by("pk")
@@ -52,7 +64,7 @@ def _plan_specific(study, options: dict):
         )
     examples = options.get("examples") or [EXAMPLE]
     for persona in people:
-        there = features.get(persona.pk)
+        there = features.get(persona.pk, [])
         for _question in range(options.get("per_persona", 1) if there else 0):
             yield (
                 persona,
@@ -70,7 +82,7 @@ NATURAL = record(leaked=texts(8, 200), rewrite={"type": "boolean"}, question=tex
 
 
 def _write_specific(proposal: Proposal, ask: Ask) -> Result:
-    drawn, profile = proposal.input, proposal.persona.current.profile
+    drawn, profile = proposal.input, persona_of(proposal).current.profile
     prompt = wording.of(proposal.study, "question").prompt(
         language=drawn["language"],
         features="\n".join(f"- {feature}" for feature in drawn["features"]),
@@ -100,7 +112,7 @@ def _write_specific(proposal: Proposal, ask: Ask) -> Result:
     return Result(output, question, flags)
 
 
-def _accept_question(proposal: Proposal, by) -> str:
+def _accept_question(proposal: Proposal, by: User) -> str:
     prefix = "s" if proposal.step == "question" else "g"
     key = f"{prefix}-{proposal.pk.hex[:12]}"
     kind = Query.Type.SPECIFIC if proposal.step == "question" else Query.Type.GENERAL
@@ -117,7 +129,7 @@ def _accept_question(proposal: Proposal, by) -> str:
     return key
 
 
-def _undo_question(proposal: Proposal, by) -> None:
+def _undo_question(proposal: Proposal, by: User) -> None:
     query = Query.objects.filter(
         study=proposal.study_id, external_id=proposal.made, replaced_at=None
     ).first()
@@ -128,7 +140,7 @@ def _undo_question(proposal: Proposal, by) -> None:
     query.delete()
 
 
-def _plan_pool(study, options: dict):
+def _plan_pool(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """``options``: texts (questions), least and most words. Those of other lengths are left out."""
     pool = options.get("texts") or []
     if not pool:
@@ -154,11 +166,11 @@ def _write_pool(proposal: Proposal, ask: Ask) -> Result:
     return Result({"question": question, **verdict}, question, flags)
 
 
-def _accept_pool(proposal: Proposal, by) -> str:
+def _accept_pool(proposal: Proposal, by: User) -> str:
     return "pool"  # it is matched to personas by the next step
 
 
-def _plan_match(study, options: dict):
+def _plan_match(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """``options``: per_persona. The accepted questions of the pool nearest to each persona."""
     pool = list(
         Proposal.objects.filter(study=study, step="general", review="accepted").values_list(
@@ -187,7 +199,7 @@ def _plan_match(study, options: dict):
 def _write_match(proposal: Proposal, ask: Ask) -> Result:
     question = proposal.input["question"]
     prompt = wording.of(proposal.study, "match").prompt(
-        persona=profiles.as_text(proposal.persona.current.profile), question=question
+        persona=profiles.as_text(persona_of(proposal).current.profile), question=question
     )
     verdict = ask("match", prompt, record(fits={"type": "boolean"}, why=text(400, 0)))
     flags = [] if verdict["fits"] else ["misfit"]

@@ -3,8 +3,9 @@
 import json
 import sys
 import time
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from tqdm import tqdm
 
@@ -12,6 +13,7 @@ from annotation.candidates import calls, generate, proposals, spending
 from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.commands import study_of
+from annotation.studies.models import Study
 
 POLL_SECONDS = 0.5
 
@@ -25,7 +27,7 @@ class Command(RefusingCommand):
         "while no worker is running."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, --endpoint, --strategies, --rewrite, --of, --limit, --dry-run, --wait, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument(
@@ -45,7 +47,7 @@ class Command(RefusingCommand):
         parser.add_argument("--wait", action="store_true", help="until all are written or failed")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, study, wait, **options):
+    def handle(self, *, study: str, wait: bool, **options: Any) -> None:
         """Request, wait, report. Exit 1 with sentences where something failed."""
         target = study_of(study)
         if options["limit"] is not None and options["limit"] < 1:
@@ -65,7 +67,7 @@ class Command(RefusingCommand):
         if wait and counts["failed"]:
             raise CommandError("\n".join(_failures(target)))
 
-    def _plan(self, study, options):
+    def _plan(self, study: Study, options: dict) -> None:
         with transaction.atomic():
             rows = _ask(study, options)
             self._warn(study)
@@ -73,7 +75,7 @@ class Command(RefusingCommand):
         planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
         self.stdout.write(json.dumps(planned) if options["json"] else spending.in_words(planned))
 
-    def _warn(self, study):
+    def _warn(self, study: Study) -> None:
         if few := generate.with_few_answers(study):
             self.stderr.write(
                 f"Queries of owners with fewer than {generate.FEWEST} answers: {few:,}. A release "
@@ -81,7 +83,7 @@ class Command(RefusingCommand):
                 "endpoint."
             )
 
-    def _wait(self, study):
+    def _wait(self, study: Study) -> None:
         reported = False
         with tqdm(unit="answer", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
             while (counts := generate.progress(study))["requested"] + counts["running"]:
@@ -101,7 +103,7 @@ class Command(RefusingCommand):
                     time.sleep(POLL_SECONDS)
 
 
-def _ask(study, options) -> list:
+def _ask(study: Study, options: dict) -> list:
     endpoint, limit = options["endpoint"], options["limit"]
     if how := options["rewrite"]:
         sources = generate.sources_of(study, options["of"])
@@ -130,5 +132,5 @@ def _as_words(counts: dict) -> str:
     )
 
 
-def _failures(study) -> list[str]:
+def _failures(study: Study) -> list[str]:
     return [f"{row['count']:,} × {row['error']}" for row in generate.failures(study)]

@@ -3,6 +3,7 @@
 from annotation.candidates.scores import import_scores
 from annotation.core.rows import bar
 from annotation.studies.commands import ImportCommand
+from annotation.studies.models import Study
 
 
 class Command(ImportCommand):
@@ -15,9 +16,9 @@ class Command(ImportCommand):
     )
     rows = "scores"
 
-    def store(self, study, file):
+    def store(self, study: Study, file: str) -> dict:
         return import_scores(study, file, progress=bar)
 
-    def summary(self, result):
+    def summary(self, result: dict) -> str:
         scores, answers, rejected = result["scores"], result["candidates"], len(result["rejected"])
         return f"{scores:,} scores of {answers:,} answers; {rejected:,} rejected"

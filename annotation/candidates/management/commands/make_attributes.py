@@ -1,8 +1,9 @@
 """`manage.py make_attributes STUDY`"""
 
 import json
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.candidates import attributes
 from annotation.core.commands import RefusingCommand
@@ -17,7 +18,7 @@ class Command(RefusingCommand):
         "make an attribute of each cluster. Prints the counts as one JSON document."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, the thresholds, --dry-run."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument(
@@ -29,7 +30,9 @@ class Command(RefusingCommand):
         parser.add_argument("--dry-run", action="store_true", help="print what it would make")
         parser.add_argument("--json", action="store_true", help="as it is without it, too")
 
-    def handle(self, *, study, confidence, similarity, dry_run, **options):
+    def handle(
+        self, *, study: str, confidence: float, similarity: float, dry_run: bool, **options: Any
+    ) -> None:
         """Make them. Exit 1 where there is no such study, or nothing is confident enough."""
         target = study_of(study)
         if not (0 <= confidence <= 1 and 0 < similarity <= 1):

@@ -4,17 +4,20 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.utils.datastructures import MultiValueDict
 from tqdm import tqdm
 
 from annotation.accounts.models import User
 from annotation.candidates import calls, endpoints, generate, proposals, review, spending
 from annotation.candidates.forms import FIELDS, StepForm
+from annotation.candidates.models import Run
 from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.commands import study_of
+from annotation.studies.models import Study
 
 POLL_SECONDS = 0.5
 
@@ -27,7 +30,7 @@ class Command(RefusingCommand):
         "queue; with --accept whatever no check flagged is accepted in somebody's name."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, STEP, --endpoint, --set, --texts, --limit, --dry-run, --wait, --accept, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument("step", metavar="STEP", choices=list(FIELDS), help=", ".join(FIELDS))
@@ -42,7 +45,7 @@ class Command(RefusingCommand):
         parser.add_argument("--accept", metavar="EMAIL", help="waits, then accepts the unflagged")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, study, step, **options):
+    def handle(self, *, study: str, step: str, **options: Any) -> None:
         """Plan or request, wait, accept, report. Exit 1 with sentences where something failed."""
         there = study_of(study)
         reviewer = _person(options["accept"]) if options["accept"] else None
@@ -72,13 +75,13 @@ class Command(RefusingCommand):
             )
             raise CommandError("\n".join(causes))
 
-    def _tell(self, document: dict, options) -> None:
+    def _tell(self, document: dict, options: dict) -> None:
         if options["json"]:
             self.stdout.write(json.dumps(document))
         else:
             self.stdout.write(", ".join(f"{key}: {value:,}" for key, value in document.items()))
 
-    def _wait(self, study, run):
+    def _wait(self, study: Study, run: Run) -> None:
         with tqdm(unit="proposal", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
             while (counts := proposals.progress(run))["requested"] + counts["running"]:
                 bar.total, bar.n = counts["total"], counts["done"] + counts["failed"]
@@ -99,7 +102,7 @@ def _person(email: str) -> User:
     return person
 
 
-def _options(step: str, endpoint: str, options) -> dict:
+def _options(step: str, endpoint: str, options: dict) -> dict:
     """The step's options, checked as its form checks them."""
     form = StepForm(step=step)
     values = {name: str(field.initial or "") for name, field in form.fields.items()}
@@ -118,12 +121,12 @@ def _options(step: str, endpoint: str, options) -> dict:
             raise CommandError(f"{path}: {error}") from error
     form = StepForm(MultiValueDict({name: [value] for name, value in values.items()}), step=step)
     if not form.is_valid():
-        faults = [f"{name}: {' '.join(words)}" for name, words in form.errors.items()]
+        faults = [f"{name}: {' '.join(map(str, words))}" for name, words in form.errors.items()]
         raise CommandError("\n".join(faults))
     return form.cleaned_data["options"]
 
 
-def _accept(study, run, reviewer) -> int:
+def _accept(study: Study, run: Run, reviewer: User) -> int:
     """Accept what of ``run`` waits and no check flagged, some hundreds at a time."""
     rows = review.waiting(study, run.step, reviewer).filter(run=run, flags=[])
     ids, accepted = list(rows.values_list("pk", flat=True)), 0

@@ -2,6 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from annotation.candidates import verifier
 from annotation.core import learned
@@ -17,7 +20,7 @@ class Command(RefusingCommand):
         "`train verifier` wrote. Statements that were verified before keep their verdict."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, --verifier, --refine."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument("--verifier", type=Path, required=True, metavar="FILE")
@@ -27,7 +30,7 @@ class Command(RefusingCommand):
             help="leave what it finds problematic for the step verify, which asks a model",
         )
 
-    def handle(self, *args, study, refine, **options):
+    def handle(self, *args: Any, study: str, refine: bool, **options: Any) -> None:
         """Verify, print the counts as JSON; exit 1 with a sentence where nothing can be done."""
         there = study_of(study)
         model, card = learned.load(options["verifier"], "verifier")
