@@ -88,7 +88,11 @@ class _Readable(forms.Form):
 
 
 class AddPasskey(_Readable, webauthn.AddWebAuthnForm):
-    pass
+    passwordless = forms.BooleanField(
+        label=_("Log in with it alone"),
+        required=False,
+        help_text=_("Without a password: the device asks for your finger, face or code each time."),
+    )
 
 
 class PasskeyLogIn(_Readable, webauthn.LoginWebAuthnForm):
