@@ -19,7 +19,7 @@ from annotation.api.rows import PAGES, RowsPage
 from annotation.api.serializers import KIND_NAMES, StudySerializer
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.judging.batches.open import close_batch, open_batch
+from annotation.judging.batches.open import ORDERS, close_batch, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
@@ -78,6 +78,12 @@ class Names(serializers.ListField):
 
 class BatchBody(serializers.Serializer):
     task = serializers.SlugField(max_length=60)
+    also = Names(help_text="Names of further tasks, of which a batch each is opened with it.")
+    order = serializers.ChoiceField(
+        choices=list(ORDERS),
+        default="task",
+        help_text="Between the tasks: one after the other, question by question, or at random.",
+    )
     overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, required=False)
     queries = Names(help_text="Only these queries (ids).")
     personas = Names(help_text="Only these personas (ids).")
@@ -208,20 +214,21 @@ class Batches(StudyView):
         study = study_for(request.user, slug, MANAGERS)
         body = BatchBody(data=request.data)
         body.is_valid(raise_exception=True)
-        name, overlap = body.validated_data["task"], body.validated_data.get("overlap")
-        newest = study.tasks.filter(name=name).order_by("-version").first()
-        if newest is None:
-            raise DomainError("The study has no task of this name.", code="task")
-        scope = body.scope()
-        if body.validated_data["dry_run"]:
-            return Response(asdict(summary_of(study, newest, overlap=overlap, scope=scope)))
+        data = body.validated_data
+        tasks = tasks_of(study, [data["task"], *data["also"]])
+        wanted = {"order": data["order"], "overlap": data.get("overlap"), "scope": body.scope()}
+        if data["dry_run"]:
+            return Response(asdict(summary_of(study, tasks, **wanted)))
 
         def open_() -> tuple[int, dict]:
-            batch = open_batch(study, newest, overlap=overlap, scope=scope, by=request.user)
-            if batch is None:
+            batches = open_batches(study, tasks, by=request.user, **wanted)
+            if not batches:
                 sentence = "There is nothing new to judge: add queries or answers first."
                 raise DomainError(sentence, code="nothing_new", status=409)
-            return 201, _batch(_counted(Batch.objects.all()).get(pk=batch.pk))
+            ids = [batch.pk for batch in batches]
+            counted = _counted(Batch.objects.filter(pk__in=ids)).order_by("pk")
+            first, *others = map(_batch, counted)
+            return 201, first | ({"also": others} if others else {})
 
         return once(request, open_)
 

@@ -76,6 +76,12 @@ def test_a_batch_is_kept_to_a_part_and_tried_before_it_is_opened(tea, carol):
     assert not Batch.objects.exists()
     opened = carol("POST", "studies/tea/batches/", part).json()
     assert (opened["items"], opened["wanted"]) == (1, 2)
+    carol("POST", "studies/tea/tasks/", {"name": "also", "kind": "selection"})
+    both = {"task": "better", "also": ["also"], "order": "query"}
+    opened = carol("POST", "studies/tea/batches/", both).json()
+    assert (opened["task"], [batch["task"] for batch in opened["also"]]) == ("better", ["also"])
+    unknown = carol("POST", "studies/tea/batches/", {"task": "better", "also": ["beast"]})
+    assert (unknown.status_code, unknown.json()["code"]) == (400, "task")
     wrong = carol("POST", "studies/tea/batches/", {"task": "better", "number": 0})
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid")
 

@@ -5,9 +5,10 @@ import json
 
 import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from annotation.candidates.models import Candidate
-from annotation.judging.batches.open import open_batch
+from annotation.judging.batches.open import open_batch, open_batches
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
@@ -30,7 +31,7 @@ def three(cast, tea):
 
 def test_a_summary_counts_items_judgments_hours_and_cost_and_stores_nothing(tea, three):
     tea.pay_per_hour, tea.currency = 12, "EUR"
-    summary = summary_of(tea, three)
+    summary = summary_of(tea, [three])
     assert (summary.items, summary.by_query, summary.judgments) == (3, 3, 12)
     # 12 judgments of 90 s are assumed.
     assert (summary.hours, summary.cost, summary.measured) == (0.3, pytest.approx(3.6), False)
@@ -136,6 +137,84 @@ def test_the_command_prints_the_same_without_opening_it(tea, three):
     assert Item.objects.count() == 0
 
 
+@pytest.fixture
+def scored(cast, tea, three):
+    """A second task: every answer gets a score, three of a query on one page."""
+    config = kind_of("feedback").check_config({"options": 3, "criteria": ["Tone"]})
+    return TaskDefinition.objects.create(
+        study=tea, name="score", kind="feedback", overlap=1, config=config
+    )
+
+
+def handed_out(study):
+    """Task and query of each item, in the order of hand-out."""
+    rows = study.items.order_by("position")
+    names = rows.values_list("batch__task__name", "query__external_id")
+    return [f"{task} {query}" for task, query in names]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("task", ["best q1", "best q2", "best q3", "score q1", "score q2", "score q3"]),
+        ("query", ["best q1", "score q1", "best q2", "score q2", "best q3", "score q3"]),
+    ],
+)
+def test_tasks_that_are_opened_together_come_in_the_order_asked_for(
+    tea, three, scored, order, expected
+):
+    batches = open_batches(tea, [three, scored], order=order)
+    assert [(batch.task.name, batch.size) for batch in batches] == [("best", 3), ("score", 3)]
+    assert handed_out(tea) == expected
+    positions = tea.items.order_by("position").values_list("position", flat=True)
+    assert list(positions) == [1, 2, 3, 4, 5, 6]
+    slots = Slot.objects.order_by("position", "ordinal").values_list("item__position", "position")
+    assert [item for item, _place in slots] == [place for _item, place in slots]
+
+
+def test_tasks_at_random_come_always_in_the_same_order_and_after_what_waits(tea, three, scored):
+    open_batch(tea, three, scope=Scope(queries=("q2",)))
+    shown = summary_of(tea, [three, scored], order="mixed")
+    open_batches(tea, [three, scored], order="mixed", seen=shown.digest)
+    order = handed_out(tea)
+    assert order[0] == "best q2" and len(set(order)) == 6
+    assert order[1:] != sorted(order[1:])
+    assert [row["query"] for row in shown.sample] == [
+        tea.queries.get(external_id=name.split()[1]).text for name in order[1:]
+    ]
+
+
+def test_a_summary_of_several_tasks_adds_up_and_a_task_without_news_is_left_out(tea, three, scored):
+    open_batch(tea, scored)
+    summary = summary_of(tea, [three, scored])
+    assert (summary.items, summary.by_query, summary.judgments, summary.overlap) == (3, 3, 12, None)
+    assert [batch.task.name for batch in open_batches(tea, [three, scored])] == ["best"]
+
+
+def test_page_and_command_open_several_tasks_in_an_order(cast, tea, three, scored, login):
+    client = login(cast.person("Carol"))
+    wanted = {"also": ["score"], "order": "query", "queries": "q1 q2"}
+    page = client.get(PAGE, wanted)
+    assert "Order between the tasks" in page.content.decode()
+    assert page.context["summary"].items == 4
+    seen = page.context["summary"].digest
+    assert client.post(PAGE, wanted | {"seen": seen}).status_code == 302
+    assert handed_out(tea) == ["best q1", "score q1", "best q2", "score q2"]
+    assert client.get(PAGE, {"also": ["nothing"]}).status_code == 400
+    refused = client.get(PAGE, {"also": ["score"], "control": "on"})
+    assert "it can hide no control" in refused.content.decode()
+    out = io.StringIO()
+    call_command("open_batch", "tea", "--task", "best", "--also", "score", "--json", stdout=out)
+    assert json.loads(out.getvalue()) == {"items": 2, "slots": 5}
+    with pytest.raises(CommandError, match=r"has no task “beast”\. Its tasks: best, score"):
+        call_command("open_batch", "tea", "--task", "best", "--also", "beast")
+
+
+def test_a_study_of_one_task_is_asked_for_no_order(cast, tea, three, login):
+    page = login(cast.person("Carol")).get(PAGE)
+    assert not {"also", "order"} & page.context["form"].fields.keys()
+
+
 def test_what_is_measured_takes_the_place_of_what_is_assumed(cast, tea, three):
     open_batch(tea, three, scope=Scope(number=1))
     slot = Slot.objects.first()
@@ -146,5 +225,5 @@ def test_what_is_measured_takes_the_place_of_what_is_assumed(cast, tea, three):
         submitted_at=slot.item.batch.created_at,
     )  # fmt: skip
     Item.objects.update(done=1)
-    summary = summary_of(tea, three)
+    summary = summary_of(tea, [three])
     assert (summary.seconds, summary.measured, summary.waiting) == (30.0, True, 3)

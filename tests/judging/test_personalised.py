@@ -98,7 +98,7 @@ def test_the_page_says_what_is_missing_asks_for_it_and_then_opens(mix, task, cas
     assert client.post(PAGE, {"endpoint": "fake"}).url == "/studies/mix/candidates/"
     assert client.post(PAGE, {"endpoint": "nobody"}).url == PAGE
     write(mix)
-    summary = summary_of(mix, task)
+    summary = summary_of(mix, [task])
     assert (summary.items, summary.lacking) == (1, "")
     client.post(PAGE, {"seen": summary.digest})
     assert Item.objects.filter(batch__task=task).count() == 1

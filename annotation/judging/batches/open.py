@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Iterable
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from django.db import connection, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.candidates.models import Candidate
 from annotation.core import audit, sql
@@ -21,50 +22,120 @@ from annotation.judging.owner import notices
 from annotation.personas.models import Persona, PersonaVersion
 from annotation.studies.models import Membership, Study, TaskDefinition
 
+NO_CONTROL = gettext_lazy(
+    "This task compares no answers to a query, so it can hide no control among them."
+)
+# Of several tasks that are opened together: one task after the other, all items of a question
+# before those of the next, or all at random.
+ORDERS = {
+    "task": gettext_lazy("one task after the other"),
+    "query": gettext_lazy("question by question"),
+    "mixed": gettext_lazy("at random"),
+}
+
+
+def open_batch(study, task: TaskDefinition, **wanted) -> Batch | None:
+    """``open_batches`` of one task: its batch, or None where nothing was new."""
+    return next(iter(open_batches(study, [task], **wanted)), None)
+
 
 @transaction.atomic
-def open_batch(
+def open_batches(
     study,
-    task: TaskDefinition,
+    tasks: list[TaskDefinition],
     *,
+    order: str = "task",
     overlap: int | None = None,
     scope: Scope = EVERYTHING,
     seen: str = "",
     by=None,
-) -> Batch | None:
-    """Plan items of what ``task`` asks about and does not have yet, and open their slots.
+) -> list[Batch]:
+    """Plan items of what ``tasks`` ask about and do not have yet, and open their slots.
 
-    The kind of the task plans them, within ``scope``. ``overlap`` is the number of judgments an
-    item (default: the task's). ``seen`` is the digest of the plan that somebody agreed to: Conflict
-    where it would be another by now. Returns the batch, or None where nothing was new. Raises
-    DomainError where nothing can be planned for want of answers or of earlier judgments.
+    The kind of each task plans them, within ``scope``; those of several tasks are handed out in
+    ``order``, one of ORDERS. ``overlap`` is the number of judgments an item (default: the task's).
+    ``seen`` is the digest of the plan that somebody agreed to: Conflict where it would be another
+    by now. Returns a batch for each task with something new. Raises DomainError where nothing can
+    be planned for want of answers or of earlier judgments.
     """
     # Two openings at once would plan the same queries twice.
     Study.objects.select_for_update().get(pk=study.pk)
-    rows = planned(study, task, scope)
-    if seen and seen != digest(rows):
+    plans = [planned(study, task, scope) for task in tasks]
+    places = arranged(tasks, plans, order)
+    if seen and seen != digest(in_order(plans, places)):
         raise Conflict(
             _("The study has changed since: look at the batch once more."), code="changed"
         )
-    if not rows and scope.control:
+    if not any(plans):
+        _refuse_lacking(study, tasks, scope)
+    last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
+    batches = []
+    for task, rows, taken in zip(tasks, plans, places, strict=True):
+        rows = [{"overlap": overlap or task.overlap} | row for row in rows]
+        positions = [last + 1 + place for place in taken]
+        batches += [add_items(study, task, rows, positions=positions, by=by)] if rows else []
+    return batches
+
+
+def _refuse_lacking(study, tasks: list[TaskDefinition], scope: Scope) -> None:
+    """DomainError where answers or judgments are wanting: then something could be planned."""
+    if scope.control:
         raise DomainError(
             _("No query has a generic answer (A3) beside others that are not compared yet."),
             code="no_control",
         )
-    if not rows and (lacking := kind_of(task.kind).lacking(study, task, scope)):
-        raise DomainError(lacking.sentence, code="lacking")
-    rows = [{"overlap": overlap or task.overlap} | row for row in rows]
-    return add_items(study, task, rows, by=by) if rows else None
+    for task in tasks:
+        if lacking := kind_of(task.kind).lacking(study, task, scope):
+            raise DomainError(lacking.sentence, code="lacking")
+
+
+def arranged(
+    tasks: list[TaskDefinition], plans: list[list[dict]], order: str = "task"
+) -> list[list[int]]:
+    """The place of each row of each plan, from 0, in the hand-out of all of them."""
+    rows = [(number, n) for number, plan in enumerate(plans) for n in range(len(plan))]
+    if order == "query":
+        turns: dict = {}
+        for number, n in rows:
+            turns.setdefault(_subject(plans[number][n]), len(turns))
+        rows.sort(key=lambda row: turns[_subject(plans[row[0]][row[1]])])
+    elif order == "mixed":
+        rows = ordering.mixed(rows, "/".join(task.name for task in tasks))
+    places = [[0] * len(plan) for plan in plans]
+    for place, (number, n) in enumerate(rows):
+        places[number][n] = place
+    return places
+
+
+def _subject(row: dict) -> tuple:
+    """The question that a row is about, else the person."""
+    return ("query", row["query"].pk) if row.get("query") else ("persona", _persona(row))
+
+
+def in_order(plans: list[list[dict]], places: list[list[int]]) -> list[dict]:
+    """The rows of all plans as ``places`` (of ``arranged``) hands them out."""
+    placed = zip(chain(*places), chain(*plans), strict=True)
+    return [row for _place, row in sorted(placed, key=lambda entry: entry[0])]
+
+
+def tasks_of(study, names: Iterable[str]) -> list[TaskDefinition]:
+    """The newest versions of the tasks of these names, each once; DomainError where one is not."""
+    newest = {task.name: task for task in study.tasks.order_by("version")}
+    for name in names:
+        if name not in newest:
+            raise DomainError(
+                _("The study has no task “%(name)s”. Its tasks: %(names)s.")
+                % {"name": name[:60], "names": ", ".join(sorted(newest)) or _("none")},
+                code="task",
+            )
+    return [newest[name] for name in dict.fromkeys(names)]
 
 
 def planned(study, task: TaskDefinition, scope: Scope = EVERYTHING) -> list[dict]:
     """The rows of the items that a batch of ``task`` would hold."""
     kind = kind_of(task.kind)
     if scope.control and not kind.takes_control(task.config):
-        raise DomainError(
-            _("This task compares no answers to a query, so it can hide no control among them."),
-            code="control",
-        )
+        raise DomainError(str(NO_CONTROL), code="control")
     rows: Iterable[dict] = kind.plan(study, task, scope)
     if scope.mixed:
         rows = ordering.mixed(sorted(rows, key=lambda row: row["external_id"]), task.name)
@@ -78,9 +149,17 @@ def digest(rows: list[dict]) -> str:
 
 
 def add_items(
-    study, task: TaskDefinition, rows: list[dict], *, purpose=Batch.Purpose.WORK, by=None
+    study,
+    task: TaskDefinition,
+    rows: list[dict],
+    *,
+    positions: Iterable[int] | None = None,
+    purpose=Batch.Purpose.WORK,
+    by=None,
 ) -> Batch:
     """Store items and open their slots, in the order given; part of the caller's transaction.
+
+    ``positions`` are the items' in the study, greater than those that are there (default: next).
 
     Each row has ``external_id``, ``overlap``, ``candidates`` (ids in canonical order), ``query``,
     ``attribute`` and ``gold`` (rows or None) as the task's kind asks, and checks ``expected`` and
@@ -107,7 +186,7 @@ def add_items(
             code="no_attribute",
         )
     batch = Batch.objects.create(study=study, task=task, size=len(rows), purpose=purpose)
-    items = _items(study, batch, rows, bound)
+    items = _items(study, batch, rows, bound, positions)
     Item.objects.bulk_create(items, batch_size=2000)
     ItemOption.objects.bulk_create(
         (
@@ -133,8 +212,10 @@ def add_items(
     return batch
 
 
-def _items(study, batch, rows, bound: bool) -> list[Item]:
-    last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
+def _items(study, batch, rows, bound: bool, positions: Iterable[int] | None) -> list[Item]:
+    if positions is None:
+        last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
+        positions = range(last + 1, last + 1 + len(rows))
     versions = _versions(study, rows)
     return [
         Item(
@@ -151,7 +232,7 @@ def _items(study, batch, rows, bound: bool) -> list[Item]:
             # There is one owner.
             overlap=1 if bound else row["overlap"],
         )
-        for position, (row, version) in enumerate(zip(rows, versions, strict=True), start=last + 1)
+        for position, row, version in zip(positions, rows, versions, strict=True)
     ]
 
 

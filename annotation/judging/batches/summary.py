@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db.models import Avg, Sum
 
 from annotation.candidates.models import Candidate
-from annotation.judging.batches.open import digest, planned
+from annotation.judging.batches.open import arranged, digest, in_order, planned
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.models import Item, Judgment
@@ -23,12 +23,12 @@ class Summary:
 
     ``waiting`` are judgments of earlier batches, which are handed out first; ``writing`` answers
     that are still being written and would not be in it. ``embedded`` counts answers in it that the
-    laptop's own small model wrote.
+    laptop's own small model wrote. ``overlap`` is None where the tasks' differ.
     """
 
     items: int
     by_query: int
-    overlap: int
+    overlap: int | None
     judgments: int
     seconds: float
     measured: bool
@@ -47,23 +47,31 @@ class Summary:
 
 
 def summary_of(
-    study, task: TaskDefinition, *, overlap: int | None = None, scope: Scope = EVERYTHING
+    study,
+    tasks: list[TaskDefinition],
+    *,
+    order: str = "task",
+    overlap: int | None = None,
+    scope: Scope = EVERYTHING,
 ) -> Summary:
-    """What ``open_batch`` with these arguments would do now. Nothing is stored."""
-    rows = planned(study, task, scope)
-    each = 1 if task.config.get("owner_only") else overlap or task.overlap
-    judgments = len(rows) * each
-    seconds, measured = _seconds(study, task)
-    hours = judgments * seconds / 3600
+    """What ``open_batches`` with these arguments would do now. Nothing is stored."""
+    plans = [planned(study, task, scope) for task in tasks]
+    rows = in_order(plans, arranged(tasks, plans, order))
+    each = [1 if task.config.get("owner_only") else overlap or task.overlap for task in tasks]
+    wanted = [len(plan) * n for plan, n in zip(plans, each, strict=True)]
+    pace = [_seconds(study, task) for task in tasks]
+    total = sum(n * seconds for n, (seconds, _measured) in zip(wanted, pace, strict=True))
+    judgments, hours = sum(wanted), total / 3600
     writing = Candidate.objects.filter(study=study, status__in=["requested", "running"])
-    lacking = kind_of(task.kind).lacking(study, task, scope)
+    lacking = [kind_of(task.kind).lacking(study, task, scope) for task in tasks]
+    missing = [entry for entry in lacking if entry]
     return Summary(
         items=len(rows),
         by_query=len({row["query"].pk for row in rows if row.get("query")}),
-        overlap=each,
+        overlap=each[0] if len(set(each)) == 1 else None,
         judgments=judgments,
-        seconds=seconds,
-        measured=measured,
+        seconds=total / judgments if judgments else pace[0][0],
+        measured=all(measured for _seconds, measured in pace),
         hours=hours,
         cost=_cost(study, judgments, hours),
         currency=study.currency,
@@ -73,8 +81,8 @@ def summary_of(
         opens=bool(rows) and study.status == Study.Status.DRAFT,
         digest=digest(rows),
         sample=_sample(rows[:SAMPLE]),
-        lacking=str(lacking.sentence) if lacking else "",
-        answers=len(lacking.pairs) + len(lacking.queries) if lacking else 0,
+        lacking=" ".join(dict.fromkeys(str(entry.sentence) for entry in missing)),
+        answers=sum(len(entry.pairs) + len(entry.queries) for entry in missing),
     )
 
 

@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.judging.batches.open import NO_CONTROL, ORDERS, tasks_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
@@ -61,6 +62,14 @@ class BatchForm(forms.Form):
         label=gettext_lazy("One answer of each item is a generic one: a hidden control"),
         required=False,
     )
+    also = forms.MultipleChoiceField(
+        label=gettext_lazy("Also items of these tasks"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    order = forms.ChoiceField(
+        label=gettext_lazy("Order between the tasks"), choices=ORDERS.items(), required=False
+    )
     overlap = forms.IntegerField(
         label=gettext_lazy("Judgments an item"),
         min_value=1,
@@ -73,18 +82,22 @@ class BatchForm(forms.Form):
         self.study = study
         self._offer("strategies", study.candidates.values_list("strategy", flat=True))
         self._offer("languages", study.queries.values_list("language", flat=True))
+        others = study.tasks.exclude(name=task.name).values_list("name", flat=True)
+        self._offer("also", others, fewest=1)
+        if "also" not in self.fields:
+            del self.fields["order"]
         if not kind_of(task.kind).takes_control(task.config):
             del self.fields["control"]
         self.fields["overlap"].widget.attrs["placeholder"] = task.overlap
         if task.config.get("owner_only"):
             del self.fields["overlap"]
 
-    def _offer(self, name: str, values) -> None:
+    def _offer(self, name: str, values, fewest: int = 2) -> None:
         """Offer the values that there are; nothing is asked where there is no choice."""
         there = [value for value in values.order_by().distinct() if value]
         field = cast(forms.MultipleChoiceField, self.fields[name])
         field.choices = [(value, value) for value in sorted(there)]
-        if len(there) < 2:
+        if len(there) < fewest:
             del self.fields[name]
 
     def clean_queries(self):
@@ -92,6 +105,14 @@ class BatchForm(forms.Form):
 
     def clean_personas(self):
         return self._existing("personas", self.study.personas.filter(dropped_at=None))
+
+    def clean(self) -> dict:
+        data = super().clean() or {}
+        if data.get("control"):
+            for task in tasks_of(self.study, data.get("also", ())):
+                if not kind_of(task.kind).takes_control(task.config):
+                    self.add_error("also", NO_CONTROL)
+        return data
 
     def _existing(self, name: str, rows) -> list[str]:
         ids = self.cleaned_data[name]
@@ -110,6 +131,13 @@ class BatchForm(forms.Form):
         return Scope(**plain | {name: tuple(data.get(name) or ()) for name in lists})
 
     @property
+    def together(self) -> dict[str, Any]:
+        """Names of further tasks, and the order between the tasks."""
+        data = self.cleaned_data
+        return {"also": data.get("also") or [], "order": data.get("order") or "task"}
+
+    @property
     def narrowed(self) -> bool:
         """Whether anything was asked for: the fields are shown open then."""
-        return any(self.cleaned_data.values()) if self.is_valid() else True
+        asked = {name: value for name, value in self.cleaned_data.items() if name != "order"}
+        return any(asked.values()) if self.is_valid() else True

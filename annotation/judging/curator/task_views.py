@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
 from annotation.judging.batches.answers import request_answers
-from annotation.judging.batches.open import close_batch, open_batch
+from annotation.judging.batches.open import close_batch, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.curator.batch_form import BatchForm
 from annotation.judging.kinds import KINDS
@@ -66,19 +66,21 @@ def open_(request, slug, name):
     if not form.is_valid():
         context = {"study": study, "task": task, "form": form}
         return render(request, "judging/batch.html", context, status=400)
-    overlap = form.cleaned_data.get("overlap")
+    overlap, order = form.cleaned_data.get("overlap"), form.together["order"]
+    tasks = tasks_of(study, [task.name, *form.together["also"]])
     if request.method == "POST" and "endpoint" in request.POST:
         return _answers_asked(request, study, task, form.scope)
     if request.method == "POST":
         seen = request.POST.get("seen", "")
-        page = _opened(request, study, task, overlap=overlap, scope=form.scope, seen=seen)
+        wanted = {"order": order, "overlap": overlap, "scope": form.scope, "seen": seen}
+        page = _opened(request, study, tasks, **wanted)
         if page:
             return redirect(page, slug)
     context = {
         "study": study,
         "task": task,
         "form": form,
-        "summary": summary_of(study, task, overlap=overlap, scope=form.scope),
+        "summary": summary_of(study, tasks, order=order, overlap=overlap, scope=form.scope),
         "missing": _missing(task),
         "servers": _servers(request),
     }
@@ -108,21 +110,22 @@ def _servers(request) -> list:
         return []
 
 
-def _opened(request, study, task, **wanted) -> str:
-    """Open the batch and show a message; the page to go on with.
+def _opened(request, study, tasks, **wanted) -> str:
+    """Open a batch of each task and show a message; the page to go on with.
 
     "" where the batch is another than the one that was shown.
     """
     try:
-        batch = open_batch(study, task, by=request.user, **wanted)
+        batches = open_batches(study, tasks, by=request.user, **wanted)
     except DomainError as refusal:
         messages.error(request, refusal.sentence)
         return "tasks" if refusal.code != "changed" else ""
-    if batch:
-        words = ngettext("%(n)d item is open.", "%(n)d items are open.", batch.size)
-        messages.success(request, words % {"n": batch.size})
+    if batches:
+        size = sum(batch.size for batch in batches)
+        words = ngettext("%(n)d item is open.", "%(n)d items are open.", size)
+        messages.success(request, words % {"n": size})
         return "overview"
-    messages.warning(request, _missing(task))
+    messages.warning(request, _missing(tasks[0]))
     return "tasks"
 
 

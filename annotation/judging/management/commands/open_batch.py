@@ -4,10 +4,8 @@ import argparse
 import json
 from dataclasses import asdict
 
-from django.core.management.base import CommandError
-
 from annotation.core.commands import RefusingCommand
-from annotation.judging.batches.open import open_batch
+from annotation.judging.batches.open import ORDERS, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
@@ -33,6 +31,19 @@ class Command(RefusingCommand):
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
         parser.add_argument(
+            "--also",
+            metavar="NAME",
+            action="append",
+            default=[],
+            help="also a batch of this task (may be repeated)",
+        )
+        parser.add_argument(
+            "--order",
+            choices=ORDERS,
+            default="task",
+            help="between the tasks: one after the other, question by question, or at random",
+        )
+        parser.add_argument(
             "--overlap", type=overlap, metavar="N", help="judgments an item (default: the task's)"
         )
         for name, words in FILTERS.items():
@@ -57,13 +68,10 @@ class Command(RefusingCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, study, task, overlap, **options):
+    def handle(self, *args, study, task, also, **options):
         """Open, and print how many items and slots are new."""
         target = study_of(study)
-        newest = target.tasks.filter(name=task).order_by("-version").first()
-        if newest is None:
-            names = ", ".join(sorted(set(target.tasks.values_list("name", flat=True)))) or "none"
-            raise CommandError(f"The study “{study}” has no task “{task}”. Its tasks: {names}.")
+        tasks = tasks_of(target, [task, *also])
         scope = Scope(
             queries=tuple(options["query"]),
             personas=tuple(options["persona"]),
@@ -74,18 +82,19 @@ class Command(RefusingCommand):
             again=options["again"],
             control=options["control"],
         )
+        wanted = {"order": options["order"], "overlap": options["overlap"], "scope": scope}
         if options["dry_run"]:
-            self._dry_run(summary_of(target, newest, overlap=overlap, scope=scope), options["json"])
+            self._dry_run(summary_of(target, tasks, **wanted), options["json"])
             return
-        batch = open_batch(target, newest, overlap=overlap, scope=scope)
-        slots = Slot.objects.filter(item__batch=batch).count() if batch else 0
-        opened = {"items": batch.size if batch else 0, "slots": slots}
+        batches = open_batches(target, tasks, **wanted)
+        slots = Slot.objects.filter(item__batch__in=batches).count()
+        opened = {"items": sum(batch.size for batch in batches), "slots": slots}
         words = f"{opened['items']:,} items and {opened['slots']:,} slots are open"
         self.stdout.write(json.dumps(opened) if options["json"] else words)
-        lacking = kind_of(newest.kind).lacking(target, newest, scope)
-        if lacking:
-            self.stderr.write(lacking.sentence)
-        elif not batch:
+        lacking = [kind_of(entry.kind).lacking(target, entry, scope) for entry in tasks]
+        for entry in filter(None, lacking):
+            self.stderr.write(entry.sentence)
+        if not batches and not any(lacking):
             self.stderr.write(
                 "Nothing is new: every query with enough answers has its items in this task."
             )
