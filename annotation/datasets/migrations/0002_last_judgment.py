@@ -13,4 +13,4 @@ class Migration(migrations.Migration):
     dependencies = [("datasets", "0001_initial"), ("judging", "0002_judgment")]
 
     # Selections have kept their ids as judgments. The old code reads the old key alone.
-    operations = [migrations.RunSQL(RENAME)]
+    operations = [migrations.RunSQL(RENAME, elidable=True)]

@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             name="position",
             field=models.BigIntegerField(null=True),
         ),
-        migrations.RunSQL(FORWARDS, BACKWARDS),
+        migrations.RunSQL(FORWARDS, BACKWARDS, elidable=True),
         migrations.AddIndex(
             model_name="item",
             index=models.Index(

@@ -11,5 +11,6 @@ class Migration(migrations.Migration):
             "UPDATE personas_personaversion SET profile = (profile #>> '{}')::jsonb "
             "WHERE jsonb_typeof(profile) = 'string'",
             migrations.RunSQL.noop,
+            elidable=True,
         )
     ]

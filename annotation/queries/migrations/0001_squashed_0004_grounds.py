@@ -1,0 +1,3 @@
+from annotation.core.squashing import squash
+
+Migration = squash(__package__, "0004_grounds")
