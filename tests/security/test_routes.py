@@ -30,7 +30,7 @@ OVERRIDES = ("X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method")
 PROBLEM = "application/problem+json"
 # `make proofs` asks in every way as every role.
 EVERY = bool(os.environ.get("ATTUNE_EVERY_ROLE"))
-FEW = {"anonymous", "outsider", "ann", "site"}
+FEW = {"anonymous", "site"}
 # The word alone: the random letters of a form's token spell it now and then.
 NAMES_RAIN = re.compile(r"(?<![a-z0-9])rain(?![a-z0-9])", re.IGNORECASE)
 ROUTES = routes()
