@@ -6,7 +6,7 @@ number.
 
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, F, TextField, Value
+from django.db.models import Count, F, Sum, TextField, Value
 from django.db.models.functions import Cast, Concat
 
 from annotation.agreement import rankings, reading
@@ -47,15 +47,16 @@ def study_votes(slug: str, task: str = "") -> reading.StudyVotes:
 def _default(slug: str) -> str:
     """The first task of these kinds with votes, where no counted task of the study has any."""
     study = Study.objects.filter(slug=slug).first()
-    if study is None or reading.items(study).filter(given__gt=0).exists():
+    if study is None or reading.voted_tasks(study):
         return ""
     return next((definition.name for definition in newest(study)), "")
 
 
 def newest(study, task: str = "", withdrawn: list[int] | None = None) -> list:
     """The newest definition that has votes, of each task of these kinds (of ``task`` alone)."""
-    judged = reading.items(study, task, None, withdrawn).filter(given__gt=0)
-    tasks = study.tasks.filter(pk__in=judged.values("batch__task"), kind__in=codes(COUNTED=False))
+    counts = reading.counts(study, task, codes(COUNTED=False), withdrawn).filter(given__gt=0)
+    judged = counts.order_by().values("batch__task").annotate(n=Sum("weight")).filter(n__gt=0)
+    tasks = study.tasks.filter(pk__in=judged.values("batch__task"))
     return list(tasks.order_by("name", "-version").distinct("name"))
 
 

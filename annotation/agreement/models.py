@@ -1,7 +1,7 @@
 from django.db import models
 
 from annotation.agreement.formulas import FORMULAS_OF
-from annotation.judging.models import Item
+from annotation.judging.models import Batch, Item
 from annotation.studies.models import Study
 
 
@@ -74,6 +74,32 @@ class StoredVotes(models.Model):
 
     def __str__(self):
         return f"votes of {self.result}"
+
+
+class VoteCount(models.Model):
+    """How many items of a batch have these votes, as the sum of ``items`` over such rows.
+
+    Triggers of the table of items add rows in the transaction of each vote, and
+    ``vote_counts.fold`` makes one of many. ``changes`` counts changes of items and never falls.
+    """
+
+    # Items are counted off after their batch is gone, so no constraint holds the key.
+    batch = models.ForeignKey(
+        Batch, on_delete=models.DO_NOTHING, db_constraint=False, related_name="vote_counts"
+    )
+    # As of Item.
+    overlap = models.PositiveSmallIntegerField()
+    done = models.PositiveSmallIntegerField()
+    votes_1 = models.PositiveSmallIntegerField()
+    votes_2 = models.PositiveSmallIntegerField()
+    votes_3 = models.PositiveSmallIntegerField()
+    ties = models.PositiveSmallIntegerField()
+    nones = models.PositiveSmallIntegerField()
+    items = models.BigIntegerField()
+    changes = models.BigIntegerField()
+
+    def __str__(self):
+        return f"{self.batch_id}: {self.items} items with {self.done} votes"
 
 
 class TopUp(models.Model):

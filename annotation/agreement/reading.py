@@ -6,10 +6,11 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-from django.db.models import Count, F, OuterRef, Q, Subquery, Sum, TextField
+from django.db.models import Count, F, OuterRef, Q, Subquery, Sum, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Length
 
 from annotation.accounts.models import Consent, User
+from annotation.agreement import vote_counts
 from annotation.agreement.votes.arrow import from_numpy, from_text, to_numpy
 from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
 from annotation.core import copied
@@ -86,21 +87,53 @@ def items(study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = Non
     counters without the votes of people who left (``withdrawn``, read where it is None). ``kinds``
     None stands for tasks of every kind.
     """
-    rows = study.items.work()
-    if task:
-        rows = rows.filter(batch__task__name=task)
-    if kinds:
-        rows = rows.filter(batch__task__kind__in=kinds)
+    rows = _of_task(study.items.work(), task, kinds)
     counted = {"given": "done"} | {f"given_{name}": to for name, to in Item.COUNTERS.items()}
     gone = withdrawn_from(study) if withdrawn is None else withdrawn
-    left_out = Judgment.objects.standing().filter(slot__study=study, annotator__in=gone)
-    if not gone or not left_out.exists():
+    if not _leave_votes(study, gone):
         return rows.annotate(**{name: F(counter) for name, counter in counted.items()})
     return rows.annotate(
         **{
             name: F(counter) - _left(gone, name.removeprefix("given").removeprefix("_"))
             for name, counter in counted.items()
         }
+    )
+
+
+def counts(study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
+    """Rows with the columns of ``items``, each for ``weight`` of them.
+
+    Only sums over the rows mean something. They are few: of each batch one for each split of the
+    votes, unless people who left have votes that stand.
+    """
+    gone = withdrawn_from(study) if withdrawn is None else withdrawn
+    if _leave_votes(study, gone):
+        return items(study, task, kinds, gone).annotate(weight=Value(1))
+    return _of_task(vote_counts.of(study), task, kinds)
+
+
+def _of_task(rows, task: str, kinds):
+    """The rows (of items or of their counts) of one task, and of some kinds."""
+    if task:
+        rows = rows.filter(batch__task__name=task)
+    return rows.filter(batch__task__kind__in=kinds) if kinds else rows
+
+
+def _leave_votes(study, gone: list[int]) -> bool:
+    """Whether votes of these people, who left, are counted on items of the study still."""
+    if not gone:
+        return False
+    left_out = Judgment.objects.standing().filter(slot__study=study, annotator__in=gone)
+    return left_out.exists()
+
+
+def totals(rows) -> dict[str, int]:
+    """Votes that count and are wanted, items and complete items of ``rows`` of ``counts``."""
+    return rows.aggregate(
+        votes=Sum(F("given") * F("weight"), default=0),
+        wanted=Sum(F("overlap") * F("weight"), default=0),
+        complete=Sum("weight", filter=Q(given__gte=F("overlap")), default=0),
+        items=Sum("weight", default=0),
     )
 
 
@@ -127,13 +160,8 @@ def shown_characters(items) -> Counter:
 
 
 def progress(study) -> dict[str, int]:
-    """How far a study is, over tasks of every kind: items, complete ones, done and wanted votes."""
-    return items(study, kinds=None).aggregate(
-        items=Count("pk"),
-        complete=Count("pk", filter=Q(given__gte=F("overlap"))),
-        done=Sum("given", default=0),
-        wanted=Sum("overlap", default=0),
-    )
+    """``totals`` over the study's tasks of every kind."""
+    return totals(counts(study, kinds=None))
 
 
 def voted_tasks(study, kinds=TIERED, withdrawn: list[int] | None = None) -> dict[str, int]:
@@ -141,8 +169,8 @@ def voted_tasks(study, kinds=TIERED, withdrawn: list[int] | None = None) -> dict
 
     Votes of people who left do not count. ``kinds`` None stands for tasks of every kind.
     """
-    rows = items(study, "", kinds, withdrawn).values_list("batch__task__name")
-    rows = rows.annotate(n=Sum("given"))
+    rows = counts(study, "", kinds, withdrawn).values_list("batch__task__name")
+    rows = rows.annotate(n=Sum(F("given") * F("weight")))
     return {name: n for name, n in rows.order_by("batch__task__name") if n}
 
 
@@ -223,11 +251,12 @@ def last_position(study, task: str, most: int, kinds=TIERED) -> int | None:
     None where all the task's votes are: whole items are read or left out, so that what is left
     out has nothing to do with how its votes fell.
     """
-    rows = items(study, task, kinds)
-    if (rows.aggregate(n=Sum("given"))["n"] or 0) <= most:
+    if totals(counts(study, task, kinds))["votes"] <= most:
         return None
-    counts = rows.order_by("position").values_list("position", "given")
-    places, votes = np.array(list(counts.iterator(chunk_size=20_000))).T
+    rows = items(study, task, kinds).filter(given__gt=0)
+    # So many items of one vote or more have all the votes that may be read.
+    rows = rows.order_by("position").values_list("position", "given")[: most + 1]
+    places, votes = np.array(list(rows)).T
     within = places[np.cumsum(votes) <= most]
     return int(within[-1]) if len(within) else 0
 

@@ -2,15 +2,15 @@
 
 import hashlib
 import json
-from collections import defaultdict
+import logging
 from functools import cached_property
 
 from django.apps import apps
 from django.db import connection, transaction
-from django.db.models import Count
+from django.db.models import Exists, OuterRef
 
 from annotation.accounts.models import Consent
-from annotation.agreement import kind_votes, reading
+from annotation.agreement import kind_votes, reading, vote_counts
 from annotation.agreement.models import (
     AgreementResult,
     EarlyStop,
@@ -22,8 +22,10 @@ from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers import early_stop, reserve
 from annotation.agreement.tiers.rules import DEFAULT, TierRule, tiers_report
-from annotation.judging.models import Batch, Item, Slot
+from annotation.judging.models import Batch, Item
 from annotation.studies.models import Study
+
+log = logging.getLogger(__name__)
 
 # The tables that ``digests`` reads. The second view has what this connection has not reported yet.
 _CHANGES = """
@@ -56,7 +58,8 @@ def changes() -> int | None:
 def due() -> list[tuple[Study, str]]:
     """(study, task name) of every result that no longer matches what it was computed from."""
     due = []
-    studies = Study.objects.exclude(items=None).order_by("pk")
+    batches = Batch.objects.filter(study=OuterRef("pk"))
+    studies = Study.objects.filter(Exists(batches)).order_by("pk")
     for study in studies.prefetch_related("agreement_results"):
         stored = {result.task: result.digest for result in study.agreement_results.all()}
         now = digests(study)
@@ -93,7 +96,7 @@ def digests(study, state: _State | None = None) -> dict[str, str]:
     state = state or _State(study)
     excluded = study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)
     shared = [state.closed, state.withdrawn, sorted(excluded)]
-    changes, topped = _changes(study), reserve.counts(study)
+    changes, topped = vote_counts.changes(study), reserve.counts(study)
     bases = {name: kind_votes.basis(definition) for name, definition in state.kinds.items()}
     for name, rule in state.rules.items():
         bases[name] = [rule.as_json(), state.labels[name], CONTENTS, topped[name]]
@@ -102,24 +105,6 @@ def digests(study, state: _State | None = None) -> dict[str, str]:
         text = json.dumps([state.votes[task], changes[task], *basis, *shared])
         digests[task] = hashlib.sha256(text.encode()).hexdigest()
     return digests
-
-
-def _changes(study) -> dict[str, list[int]]:
-    """{task: its voided slots, and its revised judgments}, where there are any.
-
-    Neither number ever falls, and no judgment is deleted: with the number of votes they differ
-    after every change, and they take no look at each vote. A vote that makes up for a voided one
-    leaves the number of votes as it was.
-    """
-    work = {"item__batch__purpose": Batch.Purpose.WORK}
-    voided = study.slots.filter(status=Slot.Status.VOID, **work)
-    revised = study.slots.filter(judgments__replaces__isnull=False, **work)
-    changes = defaultdict(lambda: [0, 0])
-    for place, slots in enumerate((voided, revised)):
-        rows = slots.values_list("item__batch__task__name").annotate(n=Count("pk"))
-        for task, n in rows.order_by():
-            changes[task][place] = n
-    return changes
 
 
 @transaction.atomic
@@ -132,6 +117,9 @@ def recompute(study, task: str) -> AgreementResult | None:
     """
     if not _alone(study, task):
         return None
+    wrong = vote_counts.mend(study, task)
+    if wrong:
+        log.error("Study %s, task %s: %s counts were not its items'", study.slug, task, wrong)
     state = _State(study)
     # Both before the votes: one that comes meanwhile makes the result due again.
     digest = digests(study, state).get(task)

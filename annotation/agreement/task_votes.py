@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-from django.db.models import Aggregate, Case, Count, F, FloatField, IntegerField, Q, Sum, When
+from django.db.models import Aggregate, Case, Count, FloatField, IntegerField, Sum, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, TruncDate
 from django.utils.translation import gettext as _
@@ -92,7 +92,8 @@ class TaskVotes:
         self.study, self.definition, self.afresh = study, definition, afresh
         self.state = state or reading.StudyState(study)
         self.task, self.kind = definition.name, kind_of(definition.kind)
-        self.items = reading.items(study, self.task, [definition.kind], self.state.withdrawn)
+        of_task = (study, self.task, [definition.kind], self.state.withdrawn)
+        self.items, self.item_counts = reading.items(*of_task), reading.counts(*of_task)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -112,12 +113,7 @@ class TaskVotes:
     @cached_property
     def totals(self) -> dict:
         """Votes there are, without those of people who left, and wanted; items, complete items."""
-        return self.items.aggregate(
-            votes=Sum("given", default=0),
-            wanted=Sum("overlap", default=0),
-            items=Count("pk"),
-            complete=Count("pk", filter=Q(given__gte=F("overlap"))),
-        )
+        return reading.totals(self.item_counts)
 
     @cached_property
     def result(self) -> AgreementResult | None:
@@ -146,8 +142,8 @@ class TaskVotes:
     def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:
         """(votes by label, whether the item is complete, items) of every pattern there is."""
         names = (*self.counts, "given", "overlap")
-        rows = self.items.filter(given__gt=0).values_list(*names)
-        patterns = rows.annotate(n=Count("pk")).order_by(*names)
+        rows = self.item_counts.filter(given__gt=0).values_list(*names)
+        patterns = rows.annotate(n=Sum("weight")).filter(n__gt=0).order_by(*names)
         return [(row[:-3], row[-3] >= row[-2], row[-1]) for row in patterns]
 
     @cached_property

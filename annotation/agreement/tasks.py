@@ -3,7 +3,7 @@ import time
 
 from django.core.cache import cache
 
-from annotation.agreement import recompute
+from annotation.agreement import recompute, vote_counts
 from annotation.agreement.votes.table import VotesError
 from annotation.celery import app
 
@@ -38,6 +38,7 @@ def recompute_due():
             recompute.recompute(study, task)
         except VotesError as error:
             log.error("Study %s, task %s is not computed: %s", study.slug, task, error)
+    vote_counts.fold()
     rest = SHARE * (time.process_time() - begin) - TURN_SECONDS
     if rest > 0:
         cache.set(RESTING, True, rest)

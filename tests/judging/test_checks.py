@@ -238,7 +238,7 @@ def test_checks_count_on_the_desk_and_nowhere_else(cast, tea):
     task = tea.tasks.get().name
     assert reading.voted_tasks(tea) == {task: 4}
     assert reading.selections(tea, task).count() == 4
-    assert reading.progress(tea) == {"items": 4, "complete": 4, "done": 4, "wanted": 4}
+    assert reading.progress(tea) == {"items": 4, "complete": 4, "votes": 4, "wanted": 4}
     assert set(Item.objects.exclude(batch__purpose="work").values_list("done", flat=True)) == {0}
 
 
