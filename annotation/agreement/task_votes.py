@@ -24,7 +24,7 @@ from annotation.core import copied
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import ItemOption
 
-CAP = 200_000
+CAP = 100_000
 # So few are read when a page asks, and the page is up to date.
 READ_AT_ONCE = 20_000
 MOST_RATERS = 40
@@ -136,6 +136,8 @@ class TaskVotes:
     @cached_property
     def last(self) -> int | None:
         """Place of the last item whose single votes are read; None for all of them."""
+        if self.stored and "last" in self.stored.progress:
+            return self.stored.progress["last"]
         return reading.last_position(self.study, self.task, CAP, [self.definition.kind])
 
     @cached_property
@@ -173,7 +175,12 @@ class TaskVotes:
         if self.totals["votes"] <= READ_AT_ONCE:
             StoredVotes.objects.filter(result=result).delete()
             return
-        progress = {"days": self.days, "raters": self.raters}
+        progress = {
+            "days": self.days,
+            "raters": self.raters,
+            "last": self.last,
+            "characters": self.characters,
+        }
         StoredVotes.objects.update_or_create(
             result=result, defaults={"rows": self.rows.pack(), "progress": progress}
         )
@@ -261,11 +268,21 @@ class TaskVotes:
         return names, table
 
     @cached_property
+    def characters(self) -> list[int]:
+        """Characters of the question and the answers of each of the ``items`` of ``rows``."""
+        if self.stored and "characters" in self.stored.progress:
+            return self.stored.progress["characters"]
+        items = self.study.items.work().filter(batch__task__name=self.task)
+        if self.last is not None:
+            items = items.filter(position__lte=self.last)
+        characters = reading.shown_characters(items)
+        return [characters[position] for position in self.rows.items]
+
+    @cached_property
     def pace(self) -> np.ndarray:
         """Seconds a thousand characters shown of each of ``rows``; NaN where missing."""
-        items = self.study.items.work().filter(batch__task__name=self.task)
-        characters = reading.shown_characters(items)
-        shown = np.array([characters[position] or np.nan for position in self.rows.items])
+        shown = np.array(self.characters, dtype=float)
+        shown[shown == 0] = np.nan
         return 1000 * self.rows.seconds / shown[self.rows.item]
 
     def of_rows(self, **figures) -> dict:
