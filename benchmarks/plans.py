@@ -1,7 +1,8 @@
-"""What the statements of a judgment read, as PostgreSQL counts it: rows of scans, and pages.
+"""What statements read, as PostgreSQL counts it: rows of scans, and pages.
 
-`python -m benchmarks plans` runs each of them under EXPLAIN (ANALYZE, BUFFERS) in a small study and
-in one that is ten times as large, for somebody who judged half of it, and fails where what it reads
+`python -m benchmarks plans` runs those of a judgment, of the study's first page of results, of an
+item's page and of the look for results that are due under EXPLAIN (ANALYZE, BUFFERS) in a small
+study and in one that is ten times as large, half of which is judged, and fails where what one reads
 grows. tests/benchmarks/test_plans.py does the same.
 """
 
@@ -95,6 +96,27 @@ def hot_path(study, person) -> list[Read]:
     return read
 
 
+def results_path(study) -> list[Read]:
+    """What the look for due results, the study's page of results and an item's page read."""
+    from django.db import transaction
+    from django.test import Client
+
+    from annotation.accounts.models import User
+    from annotation.agreement import recompute
+    from annotation.studies.models import Membership
+
+    researcher = User.objects.create_user("researcher@bench.example.org", None)
+    Membership.objects.create(study=study, user=researcher, role="researcher")
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(researcher)
+    task, item = study.tasks.get(), study.items.order_by("position").first()
+    with reads() as read, transaction.atomic():
+        recompute.due()
+        for page in ("", f"results/{task.name}/items/{item.pk}/"):
+            assert client.get(f"/studies/{study.slug}/{page}").status_code == 200
+    return read
+
+
 def scanned(plan: dict) -> float:
     """The rows that the scans below a node of a plan looked at, those they left out too."""
     rows = sum(scanned(child) for child in plan.get("Plans", ()))
@@ -132,7 +154,8 @@ def _measure(database_url: str, data: str, items: int) -> list[Read]:
     import django
 
     django.setup()
-    return hot_path(*study_of(items))
+    study, person = study_of(items)
+    return hot_path(study, person) + results_path(study)
 
 
 if __name__ == "__main__":
