@@ -1,4 +1,4 @@
-"""The gap report as files and lists: measures of a stage, its chart, and the units behind it."""
+"""The gap report as files: measures of a stage, and its chart."""
 
 import csv
 import io
@@ -8,19 +8,19 @@ from django.utils.translation import gettext as _
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.core import charts
 from annotation.core.cells import disarmed
-from annotation.evaluation import report
-from annotation.judging.models import Item
-
-PEOPLE = "people"
+from annotation.evaluation.gap_units import MODELS, PEOPLE
 
 
-def agreements(stage: dict) -> list[tuple[str, object]]:
-    """(who with whom, coefficient): two people, two models, each model with one person."""
+def agreements(stage: dict) -> list[tuple[str, str, object]]:
+    """(who with whom, ``who`` of its units, coefficient): people, models, model and person."""
     single = "kappa" if "spearman" in stage else "single"
     return [
-        (_("Two people"), stage["pairs"]),
-        (_("Two models"), stage["between_models"]),
-        *((_("%(model)s and a person") % model, model[single]) for model in stage["models"]),
+        (_("Two people"), PEOPLE, stage["pairs"]),
+        (_("Two models"), MODELS, stage["between_models"]),
+        *(
+            (_("%(model)s and a person") % model, model["model"], model[single])
+            for model in stage["models"]
+        ),
     ]
 
 
@@ -28,7 +28,7 @@ def chart(stage: dict):
     """Kappas with their intervals; "" where none is defined."""
     rows = [
         charts.Dot(who, kappa.value, kappa.low, kappa.high)
-        for who, kappa in agreements(stage)
+        for who, _of, kappa in agreements(stage)
         if kappa.value is not None
     ]
     if not rows:
@@ -42,7 +42,7 @@ def chart(stage: dict):
 
 def measures(stage: dict) -> list[tuple]:
     """(measure, who, value, low, high, note) of all numbers of a stage."""
-    rows = [("kappa", who, *_parts(kappa)) for who, kappa in agreements(stage)]
+    rows = [("kappa", who, *_parts(kappa)) for who, _of, kappa in agreements(stage)]
     shares = [(PEOPLE, stage["people"]), *((m["model"], m["shares"]) for m in stage["models"])]
     for who, values in shares:
         for label, share in zip(stage["labels"], values, strict=True):
@@ -59,7 +59,8 @@ def measures(stage: dict) -> list[tuple]:
     if "spearman" in stage:
         rows.append(("spearman", PEOPLE, *_parts(stage["spearman"])))
     rows += [
-        ("cause", str(words), share, None, None, n) for words, n, share in stage.get("causes", ())
+        ("cause", str(row["words"]), row["share"], None, None, row["n"])
+        for row in stage.get("causes", ())
     ]
     for row in stage.get("mentions", ()):
         for name in ("with", "without", "effect"):
@@ -82,26 +83,3 @@ def as_csv(stage: dict) -> str:
         cells = (stage["task"].name, *row)
         writer.writerow([disarmed(cell) if isinstance(cell, str) else cell for cell in cells])
     return text.getvalue()
-
-
-def units(study, task, who: str, label: str) -> list[dict]:
-    """The items that ``who`` (PEOPLE or a model) gave ``label``; "" is any, both of all items.
-
-    ``{"item", "people": [(label, votes)], "models": [(model, label)]}``, in the order of the items.
-    Ratings count towards the personalised answer, as in the report.
-    """
-    people, verdicts, labels = report.material(study, task)
-    votes: dict[str, dict[str, int]] = {name: {} for name in people.names}
-    for item, code in zip(people.votes.item, people.votes.code, strict=True):
-        counted = votes[people.names[item]]
-        counted[labels[code]] = counted.get(labels[code], 0) + 1
-    rows = Item.objects.filter(study=study, batch__task__name=task.name).order_by("position")
-    units = []
-    for pk, name in rows.values_list("pk", "external_id"):
-        models = {model: label_of[name] for model, label_of in verdicts.items() if name in label_of}
-        chosen = votes.get(name, {}) if who in ("", PEOPLE) else dict.fromkeys([models.get(who)])
-        if name in votes and (label in chosen if label else who in ("", PEOPLE) or who in models):
-            counts = sorted(votes[name].items(), key=lambda pair: labels.index(pair[0]))
-            rows_of_unit = {"people": counts, "models": sorted(models.items())}
-            units.append({"pk": pk, "name": name} | rows_of_unit)
-    return units

@@ -102,18 +102,25 @@ def _report(study, task) -> dict:
     }
 
 
-def _causes(study, task) -> list[tuple[str, int, float]]:
-    """(what is wrong, judgments, per cent of them) of the attributes found problematic."""
-    rows = reading.judgments(study, AttributeVerdict).exclude(cause="")
-    rows = rows.filter(slot__item__batch__task__name=task.name)
-    counted = Counter(rows.values_list("cause", flat=True))
+def _causes(study, task) -> list[dict]:
+    """What is wrong with attributes found problematic: judgments, and per cent of them."""
+    counted = Counter(with_causes(study, task).values_list("cause", flat=True))
     names = dict(AttributeVerdict.Cause.choices)
-    return [(names[c], n, 100 * n / counted.total()) for c, n in counted.most_common()]
+    return [
+        {"cause": cause, "words": names[cause], "n": n, "share": 100 * n / counted.total()}
+        for cause, n in counted.most_common()
+    ]
+
+
+def with_causes(study, task):
+    """The judgments of a task's attributes that say what is wrong."""
+    rows = reading.judgments(study, AttributeVerdict).exclude(cause="")
+    return rows.filter(slot__item__batch__task__name=task.name)
 
 
 def _mentions(study, task, people, verdicts: dict, labels) -> list[dict]:
     """Mean rating of answers that mention the attribute outright and of others, by who rates."""
-    outright = _explicit(study, task)
+    outright = mentions_of(study, task)
     mentions = np.array([outright.get(name, -1) for name in people.names], dtype=int)
     v = people.votes
     rows = [(_("People"), mentions[v.item], v.code)]
@@ -133,7 +140,7 @@ def _effect(who, mention: np.ndarray, codes: np.ndarray) -> dict:
     return {"who": who, "with": means[0], "without": means[1], "effect": effect, "n": counts}
 
 
-def _explicit(study, task) -> dict[str, int]:
+def mentions_of(study, task) -> dict[str, int]:
     """{item: 1 where its personalised answer mentions the attribute outright, else 0}."""
     items = Item.objects.filter(study=study, batch__task__name=task.name, attribute__isnull=False)
     options = ItemOption.objects.filter(item__in=items).exclude(candidate__strategy__in=GENERIC)
@@ -179,10 +186,19 @@ class _People:
         return np.array(codes, dtype=int)
 
 
+def classes(labels) -> np.ndarray:
+    """What kappas tell apart (labels,): attribute accepted or problematic, relevant or not."""
+    return np.array([int(label in PROBLEMATIC or label == "no") for label in labels])
+
+
+def sides_of(points: int) -> np.ndarray:
+    """What kappas of ratings tell apart (points,): generic 0, no preference 1, personalised 2."""
+    return np.sign(np.arange(points) - (points - 1) / 2).astype(int) + 1
+
+
 def _labels(people: _People, verdicts: dict, labels) -> dict:
     """Agreement on attributes (accepted or problematic) and relevance."""
-    merged = np.array([int(label in PROBLEMATIC or label == "no") for label in labels])
-    v = people.votes
+    merged, v = classes(labels), people.votes
     votes = gap.Votes(v.item, v.worker, merged[v.code], v.items, 2)
     pairs = gap.pairs(votes)
     return {
@@ -234,8 +250,7 @@ def _share_of_first(codes) -> float:
 def _ratings(people: _People, verdicts: dict, labels) -> dict:
     """Agreement on ratings from 1 to the scale's end, the personalised answer much better."""
     v, k = people.votes, len(labels)
-    # Kappa is of the side: generic, no preference, personalised.
-    side = np.sign(np.arange(k) - (k - 1) / 2).astype(int) + 1
+    side = sides_of(k)
     sides = gap.Votes(v.item, v.worker, side[v.code], v.items, 3)
     sums = np.bincount(v.item, v.code, minlength=v.items)
     means = sums / np.bincount(v.item, minlength=v.items) if v.items else sums

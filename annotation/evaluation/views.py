@@ -1,4 +1,5 @@
 import logging
+from dataclasses import fields
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -24,6 +25,7 @@ from annotation.evaluation import (
     tables,
     tasks,
 )
+from annotation.evaluation import gap_units as units
 from annotation.evaluation.forms import EvaluationForm, RaterForm
 from annotation.evaluation.models import Run
 from annotation.evaluation.verdicts import KINDS
@@ -112,17 +114,18 @@ def gap_file(request, slug, task, ending):
 
 @require_safe
 def gap_units(request, slug, task):
-    """The items behind a number of the report: ``?who=`` people or a model, ``?label=``."""
+    """The items behind a number of the report; the address says which (``gap_units.Wanted``)."""
     study = study_for(request.user, slug, READERS)
     definitions = study.tasks.filter(name=task, kind__in=KINDS).order_by("-version")
     definition = get_object_or_404(definitions[:1])
-    who, label = request.GET.get("who", ""), request.GET.get("label", "")
+    names = [field.name for field in fields(units.Wanted)]
+    wanted = units.Wanted(**{name: request.GET.get(name, "") for name in names})
     try:
-        rows = gap_files.units(study, definition, who, label)
+        rows = units.units(study, definition, wanted)
     except VotesError:
         rows = []
     page = Paginator(rows, UNITS).get_page(request.GET.get("page"))
-    context = {"study": study, "task": task, "page": page, "who": who, "label": label}
+    context = {"study": study, "task": task, "page": page, "wanted": wanted}
     return render(request, "evaluation/gap_units.html", context)
 
 

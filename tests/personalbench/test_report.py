@@ -101,7 +101,7 @@ def test_kappas_shares_causes_and_mentions_equal_those_computed_by_hand(bench):
     assert second["over_selection"] == pytest.approx(0.5 / (17 / 40))
     assert relevance["people"] == pytest.approx([42.5, 57.5])
     assert preference["models"][0]["kappa"].value == pytest.approx(single)
-    assert [(n, share) for _words, n, share in attribute["causes"]] == [
+    assert [(n, share) for _code, _words, n, share in map(dict.values, attribute["causes"])] == [
         (12, pytest.approx(1200 / 23)),
         (11, pytest.approx(1100 / 23)),
     ]
@@ -112,6 +112,26 @@ def test_kappas_shares_causes_and_mentions_equal_those_computed_by_hand(bench):
     assert (people["with"], people["n"]) == (4, [10, 30])
     assert people["effect"] == pytest.approx(4 - 74 / 30)
     assert model["effect"] == pytest.approx(4 - (9 * 4 + 6 * 2) / 15)
+
+
+def test_a_number_of_the_report_leads_to_its_items(bench, cast, login):
+    client = login(cast.person("Rui"))
+    for address, items, words in (
+        ("relevance/units/?who=people&show=differ", 5, "relevance: people do not agree"),
+        ("relevance/units/?who=models&show=differ", 4, "models do not agree"),
+        # Of 14 times yes, people both agree with 6; with all 6 times no.
+        ("relevance/units/?who=m-1&show=differ", 8, "m-1 and a person do not agree"),
+        ("preference/units/?who=people&show=no-better", 14, "is no better"),
+        ("preference/units/?who=m-1&show=no-better", 6, "m-1: the personalised answer"),
+        ("relevance/units/?who=people&show=no-better", 0, "No item fits"),
+        ("preference/units/?mention=yes", 5, "mentions the attribute outright"),
+        ("preference/units/?mention=no&who=m-1", 15, "does not mention the attribute"),
+        ("attribute/units/?cause=overgeneralised", 12, "attribute: overgeneralised"),
+        ("attribute/units/?cause=none", 0, "No item fits"),
+        ("relevance/units/?who=nobody&show=differ", 0, "No item fits"),
+    ):
+        page = client.get(f"/studies/tea/gap/{address}").content.decode()
+        assert (f"{items} items" in page, words in page) == (True, True), address
 
 
 def test_every_number_leads_to_its_units_and_comes_as_a_file(bench, cast, login):

@@ -7,7 +7,9 @@ votes are read by ``tiers.audit_easy`` and give no pairs themselves.
 import hashlib
 from dataclasses import dataclass, replace
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import transaction
+from django.db.models import Count, F, Q, prefetch_related_objects
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
@@ -116,6 +118,7 @@ def audit_of(study: Study) -> Audit:
     """The audit's progress and verdict, by the tiers as last recomputed."""
     pairs = _with_votes(study, _pairs(study))
     drawn = [pair for pair in pairs if pair.audited]
+    prefetch_related_objects([pair.item for pair in drawn], "query")
     done = {p.item.external_id: (p.truth, p.against) for p in drawn if p.complete}
     return Audit(
         len(pairs), rules.audit_size(len(pairs)), drawn, rules.audit_easy(done, len(pairs))
@@ -137,29 +140,33 @@ def open_audit(study: Study, by: User | None = None) -> int:
     waiting = [pair for pair in _pairs(study) if pair.name not in drawn]
     fresh = sorted(waiting, key=lambda pair: pair.name)[: audit.missing]
     if fresh:
+        prefetch_related_objects([pair.item for pair in fresh], "query")
         add_items(study, _task(study, by), [_row(pair) for pair in fresh], by=by)
     return len(fresh)
 
 
 def _pairs(study: Study) -> list[EasyPair]:
-    """Every pair of the easy tier by the stored tiers, in the order of its items."""
+    """Every pair of the easy tier by the stored tiers, in the order of its items.
+
+    There are thousands: their items come without their texts.
+    """
     won = ItemTier.objects.filter(item__in=reading.items(study)).exclude(winner=None)
-    winner = dict(won.values_list("item", "winner"))
-    options = ItemOption.objects.filter(item__in=won.values("item")).order_by("number")
-    answers = {}
-    for item, number, answer, strategy in options.values_list(
-        "item", "number", "candidate", "candidate__strategy"
-    ).iterator(20_000):
-        answers.setdefault(item, {})[number] = (answer, strategy)
-    pairs = {}
-    for item, shown in answers.items():
-        generic = [
-            candidate for candidate, strategy in shown.values() if strategy == QUESTION_ALONE
-        ]
-        chosen = shown[winner[item]][0]
-        if len(shown) == 3 and generic and chosen != generic[0]:
-            pairs[item] = (chosen, generic[0])
-    items = Item.objects.filter(pk__in=pairs).select_related("query").order_by("position")
+    options = ItemOption.objects.filter(item__in=won.values("item")).values("item")
+    triples = options.annotate(
+        options=Count("pk"),
+        chosen=ArrayAgg("candidate", filter=Q(number=F("item__tier__winner"))),
+        generic=ArrayAgg(
+            "candidate", filter=Q(candidate__strategy=QUESTION_ALONE), order_by="number"
+        ),
+    )
+    pairs = {
+        item: (chosen[0], generic[0])
+        for item, chosen, generic in triples.filter(options=3, generic__isnull=False)
+        .order_by()
+        .values_list("item", "chosen", "generic")
+        if chosen[0] != generic[0]
+    }
+    items = Item.objects.filter(pk__in=pairs).only("external_id", "query_id").order_by("position")
     return [EasyPair(item, *pairs[item.pk]) for item in items]
 
 
