@@ -88,6 +88,7 @@ class _Readable(forms.Form):
 
 
 class AddPasskey(_Readable, webauthn.AddWebAuthnForm):
+    name = forms.CharField(label=_("Name"), required=False)
     passwordless = forms.BooleanField(
         label=_("Log in with it alone"),
         required=False,

@@ -83,7 +83,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    sentence = _("Your role in this study does not include this page.")
+    sentence = _("Your role does not include this page.")
     return _answer(request, 403, _("Not for your role"), sentence)
 
 

@@ -58,7 +58,9 @@ def import_release(request):
             jobs.notify(tasks.import_upload, job.pk)
             messages.success(request, _("The release is being imported."))
             return redirect("release-import")
-    sent = ReleaseImport.objects.filter(by=request.user).select_related("study").order_by("-pk")
+    # Those with a digest are records of what came in, one more row of each upload.
+    uploaded = ReleaseImport.objects.filter(by=request.user, digest="")
+    sent = uploaded.select_related("study").order_by("-pk")
     page = Paginator(sent, PAGE).get_page(request.GET.get("page"))
     context = {"form": form, "page": page}
     status = 400 if form.errors else 200

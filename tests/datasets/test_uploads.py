@@ -41,7 +41,7 @@ def test_a_curator_imports_a_zip_and_runs_the_study(cast, tea, _data, login):
     assert job.study.memberships.get().user == carol
     assert not uploads.path_of(job).exists()
     words = browser.get(page).content.decode()
-    assert "personafeedback: 1 items, 0 votes; specific hard 1" in " ".join(words.split())
+    assert " ".join(words.split()).count("personafeedback: 1 items, 0 votes; specific hard 1") == 1
     assert "data/specific/hard.jsonl, 2: the line is no JSON" in words
     assert uploads.due() == []
     tasks.import_upload(job.pk)  # once more changes nothing
