@@ -31,6 +31,8 @@ from tests import everykind
 from tests.conftest import Cast
 from tests.datasets.conftest import _data, store_votes  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.long
+
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.S | re.M)

@@ -15,7 +15,9 @@ from django.urls import reverse
 
 from tests.security.table import TABLE
 
-EXAMPLES = int(os.environ.get("ATTUNE_FUZZ_EXAMPLES") or 6)
+pytestmark = pytest.mark.long
+
+EXAMPLES = int(os.environ.get("ATTUNE_FUZZ_EXAMPLES") or 3)
 PEOPLE = ("anonymous", "ann", "researcher", "curator", "administrator", "site")
 TEXTS = (
     *("", " ", "x" * 5_000, "\x00", "a\x00b", "\u202e", "\ufeff", "é", "数", "😀", "-1", "0", "1"),

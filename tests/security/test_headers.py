@@ -1,55 +1,10 @@
-"""What every answer carries, errors included."""
+"""What every answer carries, errors included; the walk of test_routes.py checks every page."""
 
 import pytest
 from django.conf import settings
 from django.urls import reverse
 
-from tests.security.table import TABLE
-from tests.security.test_routes import NAMES
-
-POLICY = {
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-    "object-src 'none'",
-}
-PAGES = [
-    name for name in NAMES if "GET" in TABLE[name].methods or TABLE[name].but.get(("GET", "ann"))
-]
-
-
-# Swagger UI: its signs, and the one style block of its page.
-DOCS = {
-    "img-src 'self' data:",
-    "style-src 'self' 'sha256-MMpT0iDxyjALd9PdfepImGX3DBfJPXZ4IlDWdPAgtn0='",
-}
-
-
-def check(response, policy=POLICY):
-    parts = response.headers["Content-Security-Policy"].split(";")
-    assert {part.strip() for part in parts if part.strip()} == policy
-    assert response.headers["X-Frame-Options"] == "DENY"
-    assert response.headers["X-Content-Type-Options"] == "nosniff"
-    assert response.headers["Referrer-Policy"] == "same-origin"
-    assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
-    assert "camera=()" in response.headers["Permissions-Policy"]
-    # Django's own never_cache (log-in pages) says the same in more words.
-    assert "no-store" in response.headers["Cache-Control"]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_carries_the_policy_and_stays_out_of_caches(world, name):
-    for role in ("anonymous", "ann", "site"):
-        response = world.browser(role).get(reverse(name, kwargs=TABLE[name].args(world)))
-        docs = name == "api-docs" and response.status_code == 200
-        own = POLICY - {"img-src 'self'", "style-src 'self'"} | DOCS
-        check(response, own if docs else POLICY)
+from tests.security.policy import check
 
 
 @pytest.mark.parametrize("path", ["/nowhere/", "/api/v1/nowhere/", "/studies/nowhere/", "/%00"])

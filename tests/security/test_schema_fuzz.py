@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from tests.security.table import TABLE
 from tests.security.test_fuzz import EXAMPLES, PEOPLE
 
+pytestmark = pytest.mark.long
+
 NAMES = sorted(name for name, row in TABLE.items() if row.api)
 QUIET = settings(
     max_examples=EXAMPLES,
