@@ -5,6 +5,8 @@ import hashlib
 import itertools
 import random
 from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
 
 # Rows of a Latin square: over its rows every answer stands once in every place. Three answers have
 # two squares; alternating them lets every answer follow every other one.
@@ -14,13 +16,13 @@ _SQUARES: dict[int, list[list[tuple[int, ...]]]] = {
 }
 
 
-def _rng(*parts) -> random.Random:
+def _rng(*parts: Any) -> random.Random:
     digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return random.Random(digest)  # noqa: S311 - reproducible on purpose
 
 
 @functools.lru_cache(maxsize=4096)
-def shown_order(item, ordinal: int, options: int) -> tuple[int, ...]:
+def shown_order(item: UUID, ordinal: int, options: int) -> tuple[int, ...]:
     """Canonical option numbers in the order in which slot ``ordinal`` of ``item`` shows them.
 
     ``item`` is anything whose text is random and stable (its UUID is the seed). Over the first n

@@ -7,6 +7,7 @@ batches of their own, whose slots are made for one person at the moment they are
 """
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -14,6 +15,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.personas.models import Attribute, PersonaVersion
 from annotation.queries.models import GoldResponse, Query
@@ -40,11 +42,11 @@ class Batch(models.Model):
     class Meta:
         verbose_name_plural = "batches"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.task} of {self.study.slug}, {self.created_at:%Y-%m-%d}"
 
 
-class ItemQuerySet(models.QuerySet):
+class ItemQuerySet(models.QuerySet["Item"]):
     def work(self) -> "ItemQuerySet":
         """Items whose judgments count: no checks."""
         return self.filter(batch__purpose=Batch.Purpose.WORK)
@@ -133,7 +135,7 @@ class Item(models.Model):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.external_id
 
 
@@ -151,7 +153,7 @@ class ItemOption(models.Model):
         ]
         ordering = ["number"]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.item} {self.number}"
 
 
@@ -250,7 +252,7 @@ class Slot(models.Model):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.item} #{self.ordinal}"
 
 
@@ -287,15 +289,19 @@ class Desk(models.Model):
     # The number of judgments after which the next hidden check comes (checks.next_slot).
     next_gold = models.PositiveIntegerField(null=True)
     next_repeat = models.PositiveIntegerField(null=True)
+    # Only of a desk that ``work.queue.desk_of`` read, which says what they mean.
+    exhausted: bool
+    reads: list[str] | None
+    rates: Any
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "annotator"], name="one_desk")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.annotator} in {self.study}"
 
     @classmethod
-    def done_by(cls, annotator, study) -> int:
+    def done_by(cls, annotator: User, study: Study) -> int:
         """How many judgments this person has made in the study."""
         desks = cls.objects.filter(study=study, annotator=annotator)
         return desks.values_list("done", flat=True).first() or 0
@@ -321,7 +327,7 @@ class Handback(models.Model):
     class Meta:
         indexes = [models.Index(fields=["annotator", "item"], name="handback_of")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.slot} {self.cause}"
 
 
@@ -339,7 +345,7 @@ class Draft(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["slot", "annotator"], name="one_draft")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.slot} by {self.annotator}"
 
 
@@ -393,7 +399,7 @@ class Judgment(models.Model):
             models.UniqueConstraint(fields=["annotator", "key"], name="one_judgment_a_key"),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.slot} r{self.revision}"
 
 
@@ -420,7 +426,7 @@ class Checks(models.Model):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"checks of {self.study}"
 
 
@@ -436,7 +442,7 @@ class Adjudication(models.Model):
     )
     at = models.DateTimeField(auto_now_add=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.item}: {self.label}"
 
 
@@ -451,7 +457,7 @@ class BonusNote(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"bonus for {self.annotator} in {self.study}"
 
 
@@ -467,5 +473,5 @@ class ItemComment(models.Model):
     # When the annotator saw a curator's answer.
     read_at = models.DateTimeField(null=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.slot} by {self.author}"

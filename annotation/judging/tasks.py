@@ -6,25 +6,25 @@ from annotation.judging.work import queue
 
 
 @app.task
-def expire_leases():
+def expire_leases() -> None:
     """Reopen slots whose lease has run out, until none is left."""
     while queue.expire():
         pass
 
 
 @app.task
-def pull_gold():
+def pull_gold() -> None:
     """Take over the claims and rubrics that models have written."""
     claims.pull()
 
 
 @app.task
-def mail_owners(batch_id: int):
+def mail_owners(batch_id: int) -> None:
     """Mail to the owners of a batch's queries that items wait for them."""
     notices.mail(batch_id)
 
 
 @app.task
-def remove_withdrawn():
+def remove_withdrawn() -> None:
     """Remove attributes whose words went with the history they came from."""
     removal.remove_withdrawn()

@@ -5,7 +5,7 @@ by number, id or origin, and work and hidden checks alike.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -13,16 +13,18 @@ from django.db.models import F, FloatField, Sum
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 
-from annotation.accounts.models import Consent
+from annotation.accounts.models import Consent, User
 from annotation.core.rows import chunks
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import kind_of
+from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Draft, Handback, ItemComment, Judgment
+from annotation.studies.models import Study
 
 CHUNK = 500
 
 
-def stream(study, user) -> Iterator[str]:
+def stream(study: Study, user: User) -> Iterator[str]:
     """The person's data as pieces of one JSON object; memory does not grow with it."""
     yield "{" + ",\n".join(f"{_json(key)}: {_json(value)}" for key, value in _about(study, user))
     for name, rows in _lists(study, user):
@@ -33,11 +35,11 @@ def stream(study, user) -> Iterator[str]:
     yield "}\n"
 
 
-def _json(value) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
-def _about(study, user) -> list[tuple]:
+def _about(study: Study, user: User) -> list[tuple]:
     times = Judgment.objects.filter(slot__study=study, annotator=user).aggregate(
         active_seconds=Coalesce(Sum("seconds"), 0.0),
         idle_seconds=Coalesce(Sum(Cast(KT("circumstances__idle"), FloatField())), 0.0),
@@ -45,12 +47,12 @@ def _about(study, user) -> list[tuple]:
     member = study.memberships.filter(user=user).values("joined_at", "left_at").first()
     return [
         ("study", {"slug": study.slug, "title": study.title}),
-        ("person", {"name": user.name, "email": user.email, **member}),
+        ("person", {"name": user.name, "email": user.email, **(member or {})}),
         ("time", times),
     ]
 
 
-def _lists(study, user) -> list[tuple[str, Iterable]]:
+def _lists(study: Study, user: User) -> list[tuple[str, Iterable]]:
     text = study.consent_text
     consents = Consent.objects.filter(user=user, text__name=text.name if text else None)
     of_annotator = {"slot__study": study, "annotator": user}
@@ -85,7 +87,7 @@ def _lists(study, user) -> list[tuple[str, Iterable]]:
     ]
 
 
-def _judgments(study, user) -> Iterator[dict]:
+def _judgments(study: Study, user: User) -> Iterator[dict]:
     """Each item once, with the first answer and every change."""
     rows = Judgment.objects.filter(slot__study=study, annotator=user)
     rows = rows.select_related("slot__item__batch__task").order_by("slot_id", "revision")
@@ -101,12 +103,12 @@ def _judgments(study, user) -> Iterator[dict]:
         }
 
 
-def _with_answers(judgments) -> Iterator[tuple]:
+def _with_answers(judgments: Sequence[Judgment]) -> Iterator[tuple]:
     answers = overview.shown_answers(judgments)
     return ((judgment, answers[judgment.pk]) for judgment in judgments)
 
 
-def _revision(judgment, answer) -> dict:
+def _revision(judgment: Judgment, answer: Answer) -> dict:
     kind = kind_of(judgment.slot.item.batch.task.kind)
     places = {place: str(place) for place in range(1, len(judgment.shown) + 1)}
     return {

@@ -7,16 +7,18 @@ from django.db.models import Q
 from django.db.models.fields.reverse_related import ForeignObjectRel
 from django.utils import timezone
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.judging.models import ClaimVerdict, Handback, Judgment, Score
 from annotation.queries.models import GoldClaim, GoldResponse, Ground, Query, Rubric
+from annotation.studies.models import Study
 
 EMPTY = {"text": "", "prompt": None, "parameters": {}, "urls": []}
 
 
 @transaction.atomic
-def written_words(study, annotator) -> None:
+def written_words(study: Study, annotator: User) -> None:
     """Erase every free text that ``annotator`` wrote in ``study``; choices and scores stay."""
     judgments = Judgment.objects.filter(slot__study=study, annotator=annotator)
     judgments.update(reason="", marks=[])
@@ -44,7 +46,7 @@ def _is_free_text(field: models.Field) -> bool:
 
 
 @transaction.atomic
-def own_queries(study, owner) -> int:
+def own_queries(study: Study, owner: User) -> int:
     """Erase ``owner``'s queries in ``study`` and all that was made of them; how many queries.
 
     The rows stay, without their words: judgments point to them. Answers that are still to be

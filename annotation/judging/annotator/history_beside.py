@@ -1,19 +1,22 @@
 """The sessions of a history that stand beside an item made from its owner's query."""
 
+from annotation.accounts.models import User
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.queries.models import Query
+from annotation.studies.models import Study
 
 LIMIT = 12
 
 
-def sessions(study, query_id, judge) -> list:
+def sessions(study: Study, query_id: int | None, judge: User) -> list:
     """Transcripts for ``judge``, redacted: of their own history what is nearest to the question.
 
     Somebody else sees the sessions that the query grew out of, where its owner agreed that judges
     of this study do.
     """
-    query = Query.objects.filter(pk=query_id).select_related("owner").first()
+    queries = Query.objects.filter(pk__in=[query_id] if query_id else [])
+    query = queries.select_related("owner").first()
     if query is None or query.owner is None:
         return []
     allowed = browse.sessions(query.owner, study)

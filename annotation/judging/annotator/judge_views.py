@@ -1,22 +1,26 @@
 """The judging page: one slot at a time, submit and next in one request."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.text import clean
 from annotation.judging.annotator import history_beside, overview, skeleton
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
-from annotation.judging.models import Batch, Desk, Slot
+from annotation.judging.models import Batch, Desk, Judgment, Slot
 from annotation.judging.work import comments, drafts, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
 from annotation.studies import crowd
@@ -30,7 +34,7 @@ TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "
 # Compressed here, because the page is fetched over whatever line an annotator has.
 @gzip_page
 @require_http_methods(["GET", "POST"])
-def judge(request, slug):
+def judge(request: UserRequest, slug: str) -> HttpResponse:
     """GET shows the annotator's slot (claiming one); POST stores the answer and shows the next."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not study.consented:
@@ -50,7 +54,7 @@ def judge(request, slug):
     return _page(request, study, slot, last=last)
 
 
-def _next(study, annotator):
+def _next(study: Study, annotator: User) -> UUID | None:
     """The slot this person gets, or None; a participant whose quota is reached gets no more."""
     served = annotator.worker and crowd.completion(annotator, study, Desk.done_by(annotator, study))
     if served or study.status != Study.Status.OPEN:
@@ -59,14 +63,14 @@ def _next(study, annotator):
 
 
 @require_safe
-def guideline(request, slug):
+def guideline(request: UserRequest, slug: str) -> HttpResponse:
     """The study's guideline as its tasks stand now, to read and to print.
 
     With ``?task=ID`` that of one task in the version of the item on the judging page; htmx gets it
     without the page around it.
     """
     study = study_for(request.user, slug)
-    tasks = study.tasks.order_by("name", "-version").distinct("name")
+    tasks: Iterable[TaskDefinition] = study.tasks.order_by("name", "-version").distinct("name")
     if "task" in request.GET:
         tasks = [_task(study, request.GET["task"])]
     template = "judging/guideline.html#tasks" if request.htmx else "judging/guideline.html"
@@ -74,7 +78,7 @@ def guideline(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
-def tour(request, slug):
+def tour(request: UserRequest, slug: str) -> HttpResponse:
     """How a task (``?task=ID``) is judged, with a worked example; POST notes that it was seen."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     task = _task(study, request.GET.get("task"))
@@ -89,7 +93,7 @@ def tour(request, slug):
 
 
 @require_safe
-def beside(request, slug, slot):
+def beside(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """Sessions beside one's item: of one's own history the nearest, else those its owner shows."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
@@ -100,7 +104,7 @@ def beside(request, slug, slot):
 
 
 @require_safe
-def sources(request, slug, slot):
+def sources(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """The answers of one's own slot as they were written, in the order shown."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
@@ -110,7 +114,7 @@ def sources(request, slug, slot):
 
 
 @require_POST
-def skip(request, slug):
+def skip(request: UserRequest, slug: str) -> HttpResponse:
     """Hand the item back with a reason; it is not offered to this person again."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     reason = request.POST.get("skip_reason") or request.POST.get("reason", "")
@@ -125,7 +129,7 @@ def skip(request, slug):
 
 
 @require_POST
-def draft(request, slug):
+def draft(request: UserRequest, slug: str) -> HttpResponse:
     """Keep what is typed so far, for this person alone."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     data = request.POST
@@ -141,7 +145,7 @@ def draft(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
-def judged(request, slug, slot):
+def judged(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """An item that this person has judged, with the answer given; POST changes it."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     try:
@@ -169,7 +173,13 @@ def judged(request, slug, slot):
     return _go(request, reverse("judge", args=[slug]))
 
 
-def _judged_page(request, study, old, refusal=None, typed=None):
+def _judged_page(
+    request: UserRequest,
+    study: Study,
+    old: Judgment,
+    refusal: DomainError | None = None,
+    typed: QueryDict | None = None,
+) -> HttpResponse:
     shown = present.show(old.slot_id, request.user)
     thread = comments.threads([old.slot_id])[old.slot_id]
     comments.mark_read(request.user, [old.slot_id])
@@ -191,12 +201,12 @@ def _judged_page(request, study, old, refusal=None, typed=None):
     return render(request, template, context, status=refusal.status if refusal else 200)
 
 
-def _typed(data) -> dict:
+def _typed(data: QueryDict) -> dict:
     """The answer's fields of a form, without the page's technical fields."""
     return {name: values for name, values in data.lists() if name not in TECHNICAL}
 
 
-def _store(request, study):
+def _store(request: UserRequest, study: Study) -> HttpResponse:
     data = request.POST
     try:
         slot_id = _uuid(data.get("slot"))
@@ -227,14 +237,14 @@ def _store(request, study):
     return _page(request, study, following, last=slot_id, shown=stored.shown)
 
 
-def _filled(slot_id, request):
+def _filled(slot_id: UUID, request: UserRequest) -> QueryDict:
     """The form as a button of the kind fills it in; nothing is stored."""
     shown = present.show(slot_id, request.user)
     return shown.kind.filled(shown, request.POST)
 
 
 @require_safe
-def explained(request, slug, slot):
+def explained(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """Whether one's own answer to a training item is the expected one, and why."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     try:
@@ -243,7 +253,7 @@ def explained(request, slug, slot):
         raise Http404 from none
 
 
-def _explained(request, study, slot_id):
+def _explained(request: UserRequest, study: Study, slot_id: UUID) -> HttpResponse:
     old = submit.own_judgment(study, slot_id, request.user)
     item = old.slot.item
     if item.batch.purpose != Batch.Purpose.TRAINING:
@@ -264,7 +274,9 @@ def _explained(request, study, slot_id):
     return render(request, template, context)
 
 
-def _once_more(request, study, slot_id, refusal):
+def _once_more(
+    request: UserRequest, study: Study, slot_id: UUID, refusal: DomainError
+) -> HttpResponse:
     """The same item with what was typed; where it is no longer this person's, their words."""
     try:
         return _page(request, study, slot_id, refusal=refusal)
@@ -272,7 +284,15 @@ def _once_more(request, study, slot_id, refusal):
         return _refused(request, study, gone)
 
 
-def _page(request, study, slot_id, refusal=None, last=None, typed=None, shown=None):
+def _page(
+    request: UserRequest,
+    study: Study,
+    slot_id: UUID | None,
+    refusal: DomainError | None = None,
+    last: UUID | None = None,
+    typed: QueryDict | None = None,
+    shown: present.Shown | None = None,
+) -> HttpResponse:
     """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words.
 
     ``typed`` are other fields to show instead, ``shown`` what is seen of the slot where that was
@@ -284,7 +304,7 @@ def _page(request, study, slot_id, refusal=None, last=None, typed=None, shown=No
     last = last if study.edit_hours else None
     if shown and request.htmx and not refusal and skeleton.plain(shown):
         return HttpResponse(skeleton.fragment(request, study, shown, last))
-    context = {"study": study, "shown": shown, "refusal": refusal, "last": last}
+    context: dict[str, Any] = {"study": study, "shown": shown, "refusal": refusal, "last": last}
     if shown:
         if typed is None:
             typed = request.POST if refusal else present.fields(shown.draft)
@@ -303,7 +323,9 @@ def _page(request, study, slot_id, refusal=None, last=None, typed=None, shown=No
     return render(request, template, context, status=refusal.status if refusal else 200)
 
 
-def _shown(study, slot_id, annotator, shown=None):
+def _shown(
+    study: Study, slot_id: UUID, annotator: User, shown: present.Shown | None = None
+) -> present.Shown:
     """The slot as shown; a participant with a quota has no more in all than that."""
     shown = shown or present.show(slot_id, annotator)
     shown = present.with_companions(shown, study, annotator)
@@ -313,32 +335,32 @@ def _shown(study, slot_id, annotator, shown=None):
     return shown
 
 
-def _refused(request, study, refusal):
+def _refused(request: UserRequest, study: Study, refusal: DomainError) -> HttpResponse:
     """The item is no longer this person's: show why, and return what they typed."""
     context = {"study": study, "refusal": refusal, "typed": _words(request.POST)}
     template = "judging/refused.html#refused" if request.htmx else "judging/refused.html"
     return render(request, template, context, status=refusal.status if not request.htmx else 409)
 
 
-def _words(data) -> str:
+def _words(data: QueryDict) -> str:
     """Whatever a person wrote in a form, to give it back to them."""
     names = [name for name in data if name == "reason" or name.startswith("text-")]
-    texts = [data[name].strip() for name in names]
+    texts = [str(data[name]).strip() for name in names]
     return "\n\n".join(text for text in texts if text)
 
 
-def _task(study, value) -> TaskDefinition:
+def _task(study: Study, value: str | None) -> TaskDefinition:
     """One of the study's tasks in one of its versions."""
-    number = int(value) if (value or "").isdecimal() and len(value) < 19 else 0
+    number = int(value) if value and value.isdecimal() and len(value) < 19 else 0
     return get_object_or_404(TaskDefinition, pk=number, study=study)
 
 
-def _go(request, url):
+def _go(request: UserRequest, url: str) -> HttpResponse:
     """Redirect the whole page, also when htmx asked."""
     return HttpResponse(headers={"HX-Redirect": url}) if request.htmx else redirect(url)
 
 
-def _uuid(value) -> UUID:
+def _uuid(value: str | None) -> UUID:
     try:
         return UUID(value or "")
     except ValueError:

@@ -4,19 +4,21 @@ from django.db import transaction
 from django.dispatch import Signal
 
 from annotation.accounts import consent
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.judging.annotator import erase
 from annotation.judging.models import Draft, Handback, ItemComment, Slot
 from annotation.judging.work import queue
 from annotation.judging.work.voids import void
 from annotation.studies import crowd, members
+from annotation.studies.models import Study
 
 # Sent in the transaction of a withdrawal with ``study`` and ``annotator``.
 withdrawn = Signal()
 
 
 @transaction.atomic
-def withdraw(study, annotator) -> int:
+def withdraw(study: Study, annotator: User) -> int:
     """Take back ``annotator``'s consent and all that they judged; how many judgments that were.
 
     The one way of withdrawing, whichever page it begins on. Judgments leave the results and every
@@ -37,7 +39,7 @@ def withdraw(study, annotator) -> int:
 
 
 @transaction.atomic
-def leave(study, annotator) -> None:
+def leave(study: Study, annotator: User) -> None:
     """End ``annotator``'s part in the study; the item in their hands goes to somebody else.
 
     What they judged stays, unless they withdraw too. Twice is once.
@@ -51,7 +53,7 @@ def leave(study, annotator) -> None:
         members.change_role(membership, "", annotator)
 
 
-def let_go(study, annotator) -> None:
+def let_go(study: Study, annotator: User) -> None:
     """Hand back what this person holds in the study; part of the caller's transaction."""
     queue.lock_desk(study, annotator)
     held = Slot.objects.select_for_update().filter(

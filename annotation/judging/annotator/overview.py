@@ -5,9 +5,11 @@ Nothing here distinguishes work from hidden checks or is about anybody else.
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db import connection
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
@@ -16,6 +18,7 @@ from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.judging.kinds import answers_of, config_of_task, kind_of
 from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Batch, Judgment
@@ -188,7 +191,7 @@ class Place:
         return (hourly or 0) * hours + (each or 0) * (self.done + self.taken_out)
 
 
-def places(user, studies: list[Study]) -> dict[int, Place]:
+def places(user: User, studies: list[Study]) -> dict[int, Place]:
     """{study's id: the person's Place}, in one statement for all ``studies`` (with_standing)."""
     today = timezone.localdate()
     since = today - timedelta(days=DAYS - 1)
@@ -207,7 +210,7 @@ def places(user, studies: list[Study]) -> dict[int, Place]:
     return {row[0]: _place(by_id[row[0]], row[1:], since) for row in rows}
 
 
-def _place(study, row, since) -> Place:
+def _place(study: Study, row: Sequence[Any], since: date) -> Place:
     finished, out, until, active, idle, days, counts, stopped, reason, held, *rest = row
     waiting, more, hides = rest
     # A hidden check is judged without one waiting less: an exact number would give it away.
@@ -238,7 +241,7 @@ def _days(counts: dict, since: date) -> list[Day]:
     ]
 
 
-def today(study, user) -> dict:
+def today(study: Study, user: User) -> dict:
     """What the person judged in the study since midnight: ``count`` items and ``time`` in words."""
     begin = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     judgments = Judgment.objects.filter(slot__study=study, annotator=user, submitted_at__gte=begin)
@@ -258,7 +261,7 @@ def duration(seconds: float) -> str:
     return _("%(h)d h %(m)02d min") % {"h": minutes // 60, "m": minutes % 60}
 
 
-def unread(user, studies: list[Study]) -> dict[int, list]:
+def unread(user: User, studies: list[Study]) -> dict[int, list]:
     """{study's id: its unread messages, newest first}, in one statement for all ``studies``."""
     parts = [messages.unread(user, study).order_by() for study in studies]
     of_study = defaultdict(list)
@@ -268,13 +271,13 @@ def unread(user, studies: list[Study]) -> dict[int, list]:
     return dict(of_study)
 
 
-def left(user) -> QuerySet[Membership]:
+def left(user: User) -> QuerySet[Membership]:
     """The person's ended memberships as an annotator, the last first."""
     ended = user.memberships.filter(role=Role.ANNOTATOR).exclude(left_at=None)
     return ended.select_related("study").order_by("-left_at")
 
 
-def own_study(user, slug: str) -> Study:
+def own_study(user: User, slug: str) -> Study:
     """The study that ``user`` annotates, or annotated before leaving: their data stays accessible.
 
     With ``role`` (None for who left) and ``consented``, and refusals, as of ``study_for``.
@@ -289,7 +292,7 @@ def own_study(user, slug: str) -> Study:
         return study
 
 
-def judgments(study, user) -> QuerySet[Judgment]:
+def judgments(study: Study, user: User) -> QuerySet[Judgment]:
     """The person's newest judgment of each item, ; the last first.
 
     ``study`` comes from ``study_for``. Each has ``question`` (its beginning), ``first_at``, and
@@ -309,7 +312,7 @@ def judgments(study, user) -> QuerySet[Judgment]:
     return newest.order_by("-submitted_at", "-pk")
 
 
-def rows(study, page) -> list[dict]:
+def rows(study: Study, page: Sequence[Judgment]) -> list[dict]:
     """What the page shows of each judgment in ``page``, some of ``judgments``."""
     threads = comments.threads(judgment.slot_id for judgment in page)
     answers = shown_answers(page)
@@ -325,7 +328,7 @@ def rows(study, page) -> list[dict]:
     ]
 
 
-def shown_answers(judgments) -> dict[int, Answer]:
+def shown_answers(judgments: Sequence[Judgment]) -> dict[int, Answer]:
     """{judgment's id: its answer as its annotator saw it}; they come with their items' tasks."""
     tasks = {judgment.pk: judgment.slot.item.batch.task for judgment in judgments}
     answers = answers_of({pk: task.kind for pk, task in tasks.items()})
@@ -336,18 +339,18 @@ def shown_answers(judgments) -> dict[int, Answer]:
     return answers
 
 
-def words(judgment, answer: Answer) -> list[str]:
+def words(judgment: Judgment, answer: Answer) -> list[str]:
     """One of ``shown_answers`` in words, a line or more."""
     task = judgment.slot.item.batch.task
     return kind_of(task.kind).words(answer, config_of_task(task))
 
 
-def place_of(judgment, number: int) -> int | None:
+def place_of(judgment: Judgment, number: int) -> int | None:
     """Where the answer with the canonical ``number`` was shown, from 1."""
     return judgment.shown.index(number) + 1 if number in judgment.shown else None
 
 
-def may_change(study, judgment) -> bool:
+def may_change(study: Study, judgment: Any) -> bool:
     """Whether the time to change a judgment (of ``judgments``) is not over.
 
     The same for work and for hidden checks, so that it does not reveal hidden checks.

@@ -72,15 +72,12 @@ def fragment(request: HttpRequest, study: Study, shown: Shown, last: object) -> 
 def _skeleton(shape: _Shape) -> list[tuple[str, str, bool]]:
     """(text, what follows it, whether that is Markdown); nothing ("") follows the last text."""
     shown, places = shape.shown, range(1, len(shape.shown.answers) + 1)
-    blank: Any = replace(
-        shown,
-        slot=_placeholder("slot"),
-        answers=[(_placeholder(f"id{n}"), _placeholder(f"text{n}")) for n in places],
-        order=tuple(places),
-        done=_placeholder("done"),
-        in_all=_placeholder("total"),
-        **{name: _placeholder(name) for name in _TEXTS if getattr(shown, name)},
-    )
+    # Text stands for keys and numbers too: the template writes either as it is.
+    named = ["slot", "done", *(name for name in _TEXTS if getattr(shown, name))]
+    fields: dict[str, Any] = {name: _placeholder(name) for name in named}
+    answers = [(_placeholder(f"id{n}"), _placeholder(f"text{n}")) for n in places]
+    fields |= {"in_all": _placeholder("total"), "answers": answers, "order": tuple(places)}
+    blank = replace(shown, **fields)
     typed = present.fields({})
     context = {"study": shape.study, "shown": blank, "typed": typed, "refusal": None}
     context |= {"csrf_token": _placeholder("token")}

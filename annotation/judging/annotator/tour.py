@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from annotation.accounts.models import User
 from annotation.judging.models import Batch, Checks, Desk, Item
 from annotation.judging.work import queue
+from annotation.studies.models import Study, TaskDefinition
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Example:
     explanation: str
 
 
-def example(study, task) -> Example | None:
+def example(study: Study, task: TaskDefinition) -> Example | None:
     """The first training item of ``task`` that is explained, or None.
 
     Where training is a test to be passed, none of it is given away: then None too.
@@ -48,7 +50,7 @@ def example(study, task) -> Example | None:
 
 
 @transaction.atomic
-def finish(study, annotator, task) -> None:
+def finish(study: Study, annotator: User, task: TaskDefinition) -> None:
     """Note that this person has seen the tour of ``task``: it does not open by itself again."""
     queue.lock_desk(study, annotator)
     desk = Desk.objects.get(study=study, annotator=annotator)

@@ -5,12 +5,14 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
@@ -26,7 +28,7 @@ JUDGMENTS_A_PAGE = 25
 
 
 @require_safe
-def home(request):
+def home(request: UserRequest) -> HttpResponse:
     """Everybody's desk: the studies they are in, what waits there, and how far they are."""
     visible = Study.objects.visible_to(request.user).with_standing(request.user)
     studies = list(visible.order_by("title")[:STUDIES])
@@ -64,7 +66,7 @@ def home(request):
     return render(request, "judging/desk.html", context)
 
 
-def _hold_to_quota(user, places: dict):
+def _hold_to_quota(user: User, places: dict) -> crowd.Completion | None:
     """Let no more wait in a participant's ``places`` than the quota leaves; the code if it is due.
 
     Checks count towards the quota as work does, so the number betrays none.
@@ -83,7 +85,7 @@ def _hold_to_quota(user, places: dict):
 
 
 @require_http_methods(["GET", "POST"])
-def past(request, slug):
+def past(request: UserRequest, slug: str) -> HttpResponse:
     """What this person has judged in the study; POST comments on one for the curators."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     refusal = None
@@ -97,9 +99,9 @@ def past(request, slug):
             if "at_item" in request.POST:
                 return redirect("judged", slug, _slot(request))
             return redirect(request.get_full_path())
-    page = Paginator(overview.judgments(study, request.user), JUDGMENTS_A_PAGE)
-    page = page.get_page(request.GET.get("page"))
-    rows = overview.rows(study, page)
+    judgments = Paginator(overview.judgments(study, request.user), JUDGMENTS_A_PAGE)
+    page = judgments.get_page(request.GET.get("page"))
+    rows = overview.rows(study, list(page))
     comments.mark_read(request.user, [judgment.slot_id for judgment in page])
     context = {
         "study": study,
@@ -114,7 +116,7 @@ def past(request, slug):
 
 
 @require_safe
-def download(request, slug) -> HttpResponseBase:
+def download(request: UserRequest, slug: str) -> HttpResponseBase:
     """Everything this person gave in the study, as one JSON file; also after they have left."""
     study = overview.own_study(request.user, slug)
     answer = StreamingHttpResponse(
@@ -125,7 +127,7 @@ def download(request, slug) -> HttpResponseBase:
 
 
 @require_http_methods(["GET", "POST"])
-def leave(request, slug):
+def leave(request: UserRequest, slug: str) -> HttpResponse:
     """Stop taking part, with one's judgments or without them; who has left may still take them."""
     study = overview.own_study(request.user, slug)
     choice = request.POST.get("choice")
@@ -150,7 +152,7 @@ def _left(taken: int | None) -> str:
     ) % {"n": taken}
 
 
-def _slot(request) -> UUID:
+def _slot(request: UserRequest) -> UUID:
     try:
         return UUID(request.POST.get("slot", ""))
     except ValueError:

@@ -1,14 +1,22 @@
 """Asks models for the answers that a task needs before its items can be planned."""
 
+from annotation.accounts.models import User
 from annotation.candidates import generate
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import EVERYTHING, Scope
+from annotation.studies.models import Study, TaskDefinition
 
 
 def request_answers(
-    study, task, *, scope: Scope = EVERYTHING, endpoint: str = "", limit: int | None = None, by=None
+    study: Study,
+    task: TaskDefinition,
+    *,
+    scope: Scope = EVERYTHING,
+    endpoint: str = "",
+    limit: int | None = None,
+    by: User | None = None,
 ) -> list[Candidate]:
     """Ask ``endpoint`` for the answers without which items of ``task`` cannot be planned.
 

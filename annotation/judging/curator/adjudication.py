@@ -3,20 +3,26 @@
 import functools
 import itertools
 import operator
+from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.curator import checks
 from annotation.judging.kinds import answers_of, kind_of, labels
+from annotation.judging.kinds.base import Label
 from annotation.judging.models import Adjudication, Item, Judgment
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study, TaskDefinition
 
 PAGE = 25
 REASON_LIMIT = 5_000
@@ -25,11 +31,11 @@ CLEAR = 2 / 3
 
 
 @require_safe
-def overview(request, slug):
+def overview(request: UserRequest, slug: str) -> HttpResponse:
     """Items to rule on, ties first, then the least agreed on; or those with a ruling."""
     study = study_for(request.user, slug, MANAGERS)
     tasks = {task.name: task for task in study.tasks.order_by("version")}
-    task = tasks.get(request.GET.get("task")) or next(iter(tasks.values()), None)
+    task = tasks.get(request.GET.get("task", "")) or next(iter(tasks.values()), None)
     ruled = "ruled" in request.GET
     items = (
         (_ruled(study, task) if ruled else disputed(study, task)) if task else Item.objects.none()
@@ -39,14 +45,14 @@ def overview(request, slug):
         "tasks": tasks,
         "task": task,
         "ruled": ruled,
-        "counted": bool(task) and kind_of(task.kind).COUNTED,
+        "counted": task is not None and kind_of(task.kind).COUNTED,
         "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "judging/adjudicate.html", context)
 
 
 @require_http_methods(["GET", "POST"])
-def item(request, slug, pk):
+def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """One item with its votes and earlier rulings, and the ruling on it."""
     study = study_for(request.user, slug, MANAGERS)
     items = Item.objects.work().shared().filter(study=study)
@@ -80,7 +86,7 @@ def item(request, slug, pk):
 
 
 @transaction.atomic
-def rule(item: Item, label, reason: str, *, by) -> Adjudication:
+def rule(item: Item, label: Label, reason: str, *, by: User) -> Adjudication:
     """Add a ruling; earlier ones and all votes stay. DomainError where the reason is missing."""
     reason = reason.replace("\x00", "").replace("\r\n", "\n").strip()
     if not reason:
@@ -92,7 +98,7 @@ def rule(item: Item, label, reason: str, *, by) -> Adjudication:
     return ruling
 
 
-def disputed(study, task):
+def disputed(study: Study, task: TaskDefinition) -> QuerySet[Item]:
     """Finished items of a task without a ruling on which annotators disagree, worst first.
 
     A kind with counters: no choice leads (``tied``), or the commonest has less than two thirds.
@@ -115,7 +121,7 @@ def disputed(study, task):
     return items.order_by("position")
 
 
-def _ruled(study, task):
+def _ruled(study: Study, task: TaskDefinition) -> QuerySet[Item]:
     return (
         _items(study, task)
         .filter(Exists(Adjudication.objects.filter(item=OuterRef("pk"))))
@@ -123,7 +129,7 @@ def _ruled(study, task):
     )
 
 
-def _items(study, task):
+def _items(study: Study, task: TaskDefinition) -> QuerySet[Item]:
     items = Item.objects.work().shared().filter(study=study)
     return items.filter(batch__task__name=task.name).select_related("query", "attribute")
 

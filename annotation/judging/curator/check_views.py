@@ -1,21 +1,27 @@
 """The curators' pages of training, gold items and repeats."""
 
 from collections import Counter
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
 from annotation.judging.curator import checks
 from annotation.judging.kinds import labels
+from annotation.judging.kinds.base import Field, Label
 from annotation.judging.models import Checks, Item
 from annotation.judging.work import hidden_checks
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 25
 
@@ -79,7 +85,7 @@ class RatesForm(forms.Form):
 
 
 @require_http_methods(["GET", "POST"])
-def overview(request, slug):
+def overview(request: UserRequest, slug: str) -> HttpResponse:
     """Rates, the checks there are, and the items that more can be made of."""
     study = study_for(request.user, slug, MANAGERS)
     rates = Checks.objects.filter(study=study).first() or Checks()
@@ -119,7 +125,7 @@ def _page(items, number):
 
 
 @require_http_methods(["GET", "POST"])
-def make(request, slug, pk):
+def make(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """Make a check of one of the study's items."""
     study = study_for(request.user, slug, MANAGERS)
     source = get_object_or_404(checks.ready(study), pk=pk)
@@ -142,7 +148,7 @@ def make(request, slug, pk):
 
 
 @require_http_methods(["GET", "POST"])
-def change(request, slug, pk):
+def change(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """Correct a check."""
     study = study_for(request.user, slug, MANAGERS)
     item = get_object_or_404(_of(study), pk=pk)
@@ -160,20 +166,27 @@ def change(request, slug, pk):
 
 
 @require_POST
-def retire(request, slug, pk):
+def retire(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     study = study_for(request.user, slug, MANAGERS)
     checks.retire(get_object_or_404(_of(study), pk=pk), by=request.user)
     messages.success(request, _("The check is handed out to nobody else."))
     return redirect("checks", slug)
 
 
-def _of(study):
+def _of(study: Study) -> QuerySet[Item]:
     """Training and gold items, without the copies for one person."""
     items = Item.objects.originals().filter(study=study, batch__purpose__in=checks.PURPOSES)
     return items.select_related("batch__task", "query", "attribute").prefetch_related("options")
 
 
-def _form(request, context, refusal, *, label, text=""):
+def _form(
+    request: UserRequest,
+    context: dict,
+    refusal: DomainError | None,
+    *,
+    label: Label | None,
+    text: str = "",
+) -> HttpResponse:
     item = context["item"]
     context |= {
         "fields": [
@@ -193,17 +206,17 @@ def _form(request, context, refusal, *, label, text=""):
     return render(request, "judging/checks_form.html", context, status=status)
 
 
-def _chosen(field, label) -> str:
+def _chosen(field: Field, label: Label | None) -> str:
     value = label.get(field.part) if isinstance(label, dict) else label
     return "" if value is None else str(value)
 
 
-def _votes_in_words(item) -> list[tuple]:
+def _votes_in_words(item: Item) -> list[tuple]:
     """[(label in words, judgments)], most first."""
     return [(labels.words(item, label), n) for label, n in checks.votes(item).most_common()]
 
 
-def _rows(study, purpose: str) -> list[dict]:
+def _rows(study: Study, purpose: str) -> list[dict]:
     """Each check with what is expected and how it was answered."""
     right, answered = Counter(), Counter()
     for outcome in hidden_checks.outcomes(study, purpose):

@@ -4,15 +4,17 @@ from collections import Counter
 from dataclasses import asdict
 
 from django.db import transaction
-from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, When
+from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Cast, Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import codes, kind_of
+from annotation.judging.kinds.base import Label
 from annotation.judging.models import (
     Adjudication,
     Batch,
@@ -31,7 +33,7 @@ PURPOSES = (Batch.Purpose.TRAINING, Batch.Purpose.GOLD)
 
 
 @transaction.atomic
-def set_rates(study, rates: hidden_checks.Rates, *, by) -> Checks:
+def set_rates(study: Study, rates: hidden_checks.Rates, *, by: User) -> Checks:
     """Store how the study checks its annotators; hidden checks get new places for everybody."""
     fields = asdict(rates)
     stored, _made = Checks.objects.update_or_create(study=study, defaults=fields)
@@ -40,7 +42,7 @@ def set_rates(study, rates: hidden_checks.Rates, *, by) -> Checks:
     return stored
 
 
-def ready(study):
+def ready(study: Study) -> QuerySet[Item]:
     """Items of the study's work that a check can be made of: finished ones, and adjudicated ones.
 
     With ``share``, that of the commonest choice (None where the kind has no counters); adjudicated
@@ -77,7 +79,7 @@ def finished() -> Q:
     return Q(done__gt=0) & over
 
 
-def truth(item: Item):
+def truth(item: Item) -> Label | None:
     """The right label: the last ruling, or else that of most judgments.
 
     None where no label has the most; ``item`` comes with its batch's task.
@@ -106,7 +108,9 @@ def votes(item: Item) -> Counter:
 
 
 @transaction.atomic
-def make(study, source: Item, purpose: str, expected, explanation: str, *, by) -> Item:
+def make(
+    study: Study, source: Item, purpose: str, expected: Label, explanation: str, *, by: User
+) -> Item:
     """Make a training or gold item that shows what ``source`` shows.
 
     ``expected`` is a label of its kind; training needs an ``explanation``. Raises DomainError with
@@ -139,7 +143,7 @@ def make(study, source: Item, purpose: str, expected, explanation: str, *, by) -
 
 
 @transaction.atomic
-def edit(item: Item, expected, explanation: str, *, by) -> None:
+def edit(item: Item, expected: Label, explanation: str, *, by: User) -> None:
     """Correct the expected answer and the explanation; the audit log has the old ones."""
     explanation = _explanation(explanation, item.batch.purpose)
     old = {"expected": item.expected, "explanation": item.explanation}
@@ -148,7 +152,7 @@ def edit(item: Item, expected, explanation: str, *, by) -> None:
 
 
 @transaction.atomic
-def retire(item: Item, *, by) -> None:
+def retire(item: Item, *, by: User) -> None:
     """Hand the check out to nobody else; the answers to it stay."""
     Item.objects.filter(pk=item.pk, retired_at=None).update(retired_at=timezone.now())
     waiting = Slot.objects.filter(item=item, status=Slot.Status.OPEN)

@@ -4,7 +4,7 @@ So the real hand-out, page and submit run, and nothing of it is stored. Where th
 material for the task yet, an example stands in.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
@@ -12,7 +12,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
+from django.http import HttpResponse, QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
@@ -23,6 +24,7 @@ from annotation.judging.models import Batch, Item, ItemOption, Slot
 from annotation.judging.work import present, queue, submit
 from annotation.personas.models import Attribute, Evidence, Persona, PersonaVersion
 from annotation.queries.models import GoldClaim, GoldResponse, Query
+from annotation.studies.models import Study, TaskDefinition
 
 WORK = Batch.Purpose.WORK
 EXAMPLE = "preview-example"
@@ -46,15 +48,21 @@ class Tried:
 
 
 @contextmanager
-def _rolled_back():
+def _rolled_back() -> Iterator[None]:
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
 def try_task(
-    study, task, *, number: int = 0, batch: Batch | None = None, data=None, render: Callable
-):
+    study: Study,
+    task: TaskDefinition,
+    *,
+    number: int = 0,
+    batch: Batch | None = None,
+    data: QueryDict | None = None,
+    render: Callable,
+) -> HttpResponse:
     """Show item ``number`` of ``task``, or of ``batch``; with ``data`` submit it as its answer.
 
     Returns ``render(tried)``, called while everything is there. An item that was opened is shown
@@ -77,11 +85,11 @@ def try_task(
         return render(tried if data is None else _submit(study, tried, screen[0], person, data))
 
 
-def _together(task) -> bool:
+def _together(task: TaskDefinition) -> bool:
     return kind_of(task.kind).together(task.config)
 
 
-def _items(study, task, batch):
+def _items(study: Study, task: TaskDefinition, batch: Batch | None) -> QuerySet[Item]:
     """The opened items, one of each screen."""
     items = Item.objects.filter(study=study, batch__task__name=task.name, batch__purpose=WORK)
     if batch:
@@ -100,7 +108,7 @@ def _screen(item: Item) -> list[Item]:
     return [item, *others.exclude(pk=item.pk).order_by("position")[: queue.MOST_TOGETHER - 1]]
 
 
-def _hand_out(study, item: Item, person, lead: UUID | None = None) -> Slot:
+def _hand_out(study: Study, item: Item, person: User, lead: UUID | None = None) -> Slot:
     """A slot of the item for ``person``: of an ordinal that nobody has."""
     last = item.slots.aggregate(last=Max("ordinal"))["last"]
     return Slot.objects.create(
@@ -115,7 +123,7 @@ def _hand_out(study, item: Item, person, lead: UUID | None = None) -> Slot:
     )
 
 
-def _submit(study, tried: Tried, item: Item, person, data) -> Tried:
+def _submit(study: Study, tried: Tried, item: Item, person: User, data: QueryDict) -> Tried:
     shown = tried.shown
     try:
         # Complete items take one more here.
@@ -127,7 +135,7 @@ def _submit(study, tried: Tried, item: Item, person, data) -> Tried:
     return replace(tried, stored=tuple(labels.words(item, label, shown.order)))
 
 
-def _made(study, task) -> tuple[list[Item], bool]:
+def _made(study: Study, task: TaskDefinition) -> tuple[list[Item], bool]:
     """The items of the first screen of a batch of ``task``; True where they are an example."""
     planned = iter(kind_of(task.kind).plan(study, task))
     rows = list(islice(planned, 1))
@@ -167,7 +175,7 @@ def _item(batch: Batch, row: dict) -> Item:
 # --- The example ------------------------------------------------------------------------------
 
 
-def _example(study, task) -> list[dict]:
+def _example(study: Study, task: TaskDefinition) -> list[dict]:
     """The rows of a screen about an invented person, with whatever the task's kind asks for."""
     asks = kind_of(task.kind).ASKS
     persona = Persona.objects.create(study=study, external_id=EXAMPLE)
@@ -202,7 +210,7 @@ def _example(study, task) -> list[dict]:
     ]
 
 
-def _example_answers(query, number: int) -> list[UUID]:
+def _example_answers(query: Query, number: int) -> list[UUID]:
     texts = [
         _("Climb the tower for the view, then photograph the old houses."),
         _("Ask the museum for a tour by touch, and rest in a park that welcomes dogs."),
@@ -221,7 +229,7 @@ def _example_answers(query, number: int) -> list[UUID]:
     return [row.pk for row in Candidate.objects.bulk_create(rows)]
 
 
-def _example_attributes(persona) -> list[Attribute]:
+def _example_attributes(persona: Persona) -> list[Attribute]:
     texts = [
         _("Prefers places where things may be touched."),
         _("Travels with a dog."),
@@ -238,7 +246,7 @@ def _example_attributes(persona) -> list[Attribute]:
     return attributes
 
 
-def _example_gold(query) -> GoldResponse:
+def _example_gold(query: Query) -> GoldResponse:
     texts = [
         _("The museum offers tours by touch."),
         _("Guide dogs are allowed in the park."),

@@ -1,22 +1,24 @@
 """The page on which a curator tries a task as an annotator; nothing is stored."""
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import translation
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.requests import UserRequest
 from annotation.judging.curator import preview
 from annotation.judging.models import Batch
 from annotation.judging.work import present
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.forms import LANGUAGES
+from annotation.studies.models import Study, TaskDefinition
 
 # Longer numbers are no item's.
 DIGITS = 9
 
 
 @require_http_methods(["GET", "POST"])
-def try_task(request, slug, name):
+def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """Show an item of the newest version of a task, ``?item=`` from 0; POST tries an answer.
 
     ``?batch=`` keeps to one batch, ``?language=`` is the language of the page.
@@ -25,14 +27,14 @@ def try_task(request, slug, name):
     task = study.tasks.filter(name=name).order_by("-version").first()
     if task is None:
         raise Http404
-    batch = request.GET.get("batch")
-    if batch:
-        batch = get_object_or_404(Batch, study=study, task__name=name, pk=_number(batch))
+    batch = None
+    if key := request.GET.get("batch"):
+        batch = get_object_or_404(Batch, study=study, task__name=name, pk=_number(key))
     language = request.GET.get("language")
     if language not in dict(LANGUAGES):
         language = translation.get_language()
 
-    def page(tried: preview.Tried):
+    def page(tried: preview.Tried) -> HttpResponse:
         return _page(request, study, task, batch, tried)
 
     data = request.POST if request.method == "POST" else None
@@ -41,7 +43,13 @@ def try_task(request, slug, name):
         return preview.try_task(study, task, number=number, batch=batch, data=data, render=page)
 
 
-def _page(request, study, task, batch, tried):
+def _page(
+    request: UserRequest,
+    study: Study,
+    task: TaskDefinition,
+    batch: Batch | None,
+    tried: preview.Tried,
+) -> HttpResponse:
     typed = request.POST if tried.refusal else present.fields({})
     context = {
         "study": study,

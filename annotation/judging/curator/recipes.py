@@ -13,6 +13,7 @@ from pathlib import Path
 from django.db import transaction
 
 from annotation.accounts import consent
+from annotation.accounts.models import User
 from annotation.candidates.models import Retrieval
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Checks
@@ -58,7 +59,7 @@ def texts(name: str) -> dict[str, str]:
 
 
 @transaction.atomic
-def start_study(recipe: Recipe, fields: dict, consent_body: str, by) -> Study:
+def start_study(recipe: Recipe, fields: dict, consent_body: str, by: User) -> Study:
     """Create a study from ``fields`` of the model with all that ``recipe`` brings.
 
     Guidelines come in each of the study's languages that the recipe has. A consent text that was
@@ -78,7 +79,7 @@ def start_study(recipe: Recipe, fields: dict, consent_body: str, by) -> Study:
     return study
 
 
-def _add_task(study, task: dict, languages: list[str]) -> None:
+def _add_task(study: Study, task: dict, languages: list[str]) -> None:
     """The task in the first of the study's languages that it has, and in the others."""
     base = next((code for code in languages if code in LANGUAGES), "en")
     question = task.get("question", {})

@@ -5,6 +5,7 @@ stays, and so do their judgments.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -12,6 +13,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.judging.batches.open import close_batch
@@ -40,7 +42,7 @@ class Removal:
     sentences: list[str]
 
 
-def rows_of(study, what: str) -> QuerySet:
+def rows_of(study: Study, what: str) -> QuerySet:
     """The things of a kind that can be taken back in ``study``."""
     return {
         "query": Query.objects.filter(study=study, replaced_at=None),
@@ -52,7 +54,7 @@ def rows_of(study, what: str) -> QuerySet:
     }[what]
 
 
-def look(study, what: str, thing) -> Removal:
+def look(study: Study, what: str, thing: Any) -> Removal:
     """What ``remove`` would do now."""
     items = _items(study, what, thing)
     judgments = Judgment.objects.filter(slot__item__in=items).count()
@@ -63,7 +65,7 @@ def look(study, what: str, thing) -> Removal:
 
 
 @transaction.atomic
-def remove(study, what: str, thing, *, by) -> Removal:
+def remove(study: Study, what: str, thing: Any, *, by: User | None) -> Removal:
     """Delete ``thing``, or put it aside where people have judged it; one row in the audit log."""
     # A submit locks its slot: it is stored before this looks, or finds the slot gone.
     items = _items(study, what, thing)
@@ -95,7 +97,7 @@ def remove_withdrawn() -> int:
     return len(unused)
 
 
-def _items(study, what: str, thing) -> QuerySet:
+def _items(study: Study, what: str, thing: Any) -> QuerySet:
     items = Item.objects.filter(study=study)
     narrow = {
         "query": lambda: {"query__external_id": thing.external_id},
@@ -108,13 +110,13 @@ def _items(study, what: str, thing) -> QuerySet:
     return items.filter(**narrow())
 
 
-def _name(what: str, thing) -> str:
+def _name(what: str, thing: Any) -> str:
     if what == "task":
         return thing.name
     return str(getattr(thing, "external_id", "") or thing)
 
 
-def _goes(study, what: str, thing, items) -> list[str]:
+def _goes(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> list[str]:
     counts = [
         (items.count(), _items_words),
         (Slot.objects.filter(item__in=items, status=Slot.Status.HELD).count(), _held_words),
@@ -156,13 +158,13 @@ def _stays(what: str, judgments: int) -> list[str]:
     return [words % {"n": judgments}, aside[what]]
 
 
-def _candidates(study, what: str, thing) -> QuerySet:
+def _candidates(study: Study, what: str, thing: Any) -> QuerySet:
     """What was written for it, claims and rubrics too."""
     rows = Candidate.every.filter(study=study)
     return rows.filter(query__external_id=thing.external_id) if what == "query" else rows
 
 
-def _delete(study, what: str, thing, items) -> None:
+def _delete(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> None:
     items.delete()
     if what in ("task", "study"):
         batches = study.batches.all()
@@ -182,13 +184,13 @@ def _delete(study, what: str, thing, items) -> None:
         _resize(study)
 
 
-def _resize(study) -> None:
+def _resize(study: Study) -> None:
     for batch in study.batches.all():
         Batch.objects.filter(pk=batch.pk).update(size=batch.items.count())
     study.batches.filter(size=0).delete()
 
 
-def _put_aside(study, what: str, thing, items, by) -> None:
+def _put_aside(study: Study, what: str, thing: Any, items: QuerySet[Item], by: User | None) -> None:
     if what == "batch":
         close_batch(thing, by=by)
     elif what == "task":

@@ -2,11 +2,12 @@
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.requests import UserRequest
 from annotation.judging.curator import removal
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Role
@@ -22,7 +23,7 @@ BACK = {
 
 
 @require_http_methods(["GET", "POST"])
-def remove(request, slug, what, key):
+def remove(request: UserRequest, slug: str, what: str, key: str) -> HttpResponse:
     """Show what taking back ``what`` with the id ``key`` means; POST does it."""
     roles = (Role.ADMINISTRATOR,) if what == "study" else MANAGERS
     study = study_for(request.user, slug, roles)

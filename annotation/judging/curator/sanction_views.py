@@ -1,20 +1,26 @@
 """What curators do about a rater, from the rater's page (agreement.raterpages)."""
 
+from collections.abc import Callable
+
 from django.contrib import messages
 from django.db.models import Q
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.judging.curator import sanctions
 from annotation.studies.access import MANAGERS, study_for
-from annotation.studies.models import Role
+from annotation.studies.models import Role, Study
 
 
-def _acted(request, slug, user, act) -> object:
+def _acted(
+    request: UserRequest, slug: str, user: int, act: Callable[[Study, User], str]
+) -> HttpResponse:
     """Let ``act(study, person)`` do it, show a message, and redirect to the rater's page."""
     study = study_for(request.user, slug, MANAGERS)
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
@@ -25,10 +31,10 @@ def _acted(request, slug, user, act) -> object:
 
 
 @require_POST
-def pause(request, slug, user):
+def pause(request: UserRequest, slug: str, user: int) -> HttpResponse:
     """Give no more work; the sentence is what the annotator reads."""
 
-    def act(study, person):
+    def act(study: Study, person: User) -> str:
         sanctions.pause(study, person, request.POST.get("sentence", ""), by=request.user)
         return _("Paused: this person gets no more items and reads your sentence.")
 
@@ -36,10 +42,10 @@ def pause(request, slug, user):
 
 
 @require_POST
-def resume(request, slug, user):
+def resume(request: UserRequest, slug: str, user: int) -> HttpResponse:
     """Give work again."""
 
-    def act(study, person):
+    def act(study: Study, person: User) -> str:
         sanctions.resume(study, person, by=request.user)
         return _("This person gets items again.")
 
@@ -47,10 +53,10 @@ def resume(request, slug, user):
 
 
 @require_POST
-def exclude(request, slug, user):
+def exclude(request: UserRequest, slug: str, user: int) -> HttpResponse:
     """Take the person's judgments out and open them to others."""
 
-    def act(study, person):
+    def act(study: Study, person: User) -> str:
         n = sanctions.exclude(study, person, request.POST.get("reason", ""), by=request.user)
         words = ngettext(
             "Excluded. %(n)d judgment is taken out and open to others.",
@@ -63,10 +69,10 @@ def exclude(request, slug, user):
 
 
 @require_POST
-def requalify(request, slug, user):
+def requalify(request: UserRequest, slug: str, user: int) -> HttpResponse:
     """Let the person do the training once more."""
 
-    def act(study, person):
+    def act(study: Study, person: User) -> str:
         n = sanctions.retrain(study, person, by=request.user)
         words = ngettext(
             "The training begins anew with %(n)d item.",
@@ -79,10 +85,10 @@ def requalify(request, slug, user):
 
 
 @require_POST
-def bonus(request, slug, user):
+def bonus(request: UserRequest, slug: str, user: int) -> HttpResponse:
     """Note a bonus."""
 
-    def act(study, person):
+    def act(study: Study, person: User) -> str:
         sanctions.bonus(study, person, request.POST.get("text", ""), by=request.user)
         return _("The bonus is noted.")
 

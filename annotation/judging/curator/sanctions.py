@@ -1,20 +1,24 @@
 """What curators do about one annotator: pause, exclude, train once more, note a bonus."""
 
+from typing import Any
+
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
-from annotation.judging.models import Batch, BonusNote, Desk, Slot
+from annotation.judging.models import Batch, BonusNote, Desk, Item, Slot
 from annotation.judging.work import hidden_checks, queue
 from annotation.judging.work.voids import void
+from annotation.studies.models import Study
 
 TEXT_LIMIT = 2_000
 
 
 @transaction.atomic
-def pause(study, annotator, sentence: str, *, by) -> None:
+def pause(study: Study, annotator: User, sentence: str, *, by: User) -> None:
     """Give this person no more work; ``sentence`` is what they read. What they hold they keep."""
     sentence = _text(sentence, _("Write the sentence that this person reads."))
     desk = queue.lock_desk(study, annotator)
@@ -25,7 +29,7 @@ def pause(study, annotator, sentence: str, *, by) -> None:
 
 
 @transaction.atomic
-def resume(study, annotator, *, by) -> None:
+def resume(study: Study, annotator: User, *, by: User) -> None:
     """Give work again to whoever was paused or failed the training. Exclusion is for good."""
     desk = queue.lock_desk(study, annotator)
     if desk.excluded_at:
@@ -39,7 +43,7 @@ def resume(study, annotator, *, by) -> None:
 
 
 @transaction.atomic
-def exclude(study, annotator, reason: str, *, by) -> int:
+def exclude(study: Study, annotator: User, reason: str, *, by: User) -> int:
     """Take out what this person judged, and give them no more work; how many judgments that were.
 
     Their judgments are voided and open to others (voids.void); they stay a member and read that
@@ -58,7 +62,7 @@ def exclude(study, annotator, reason: str, *, by) -> int:
 
 
 @transaction.atomic
-def retrain(study, annotator, *, by) -> int:
+def retrain(study: Study, annotator: User, *, by: User) -> int:
     """Let this person do the training once more, with the same items; how many they are.
 
     Earlier answers stay, and count no more towards the pass mark.
@@ -77,7 +81,7 @@ def retrain(study, annotator, *, by) -> int:
     return len(items)
 
 
-def _slot(item, desk: Desk) -> Slot:
+def _slot(item: Item, desk: Desk) -> Slot:
     """An open slot of a copy of a training item, for the desk's person alone."""
     batch = hidden_checks.batch_of_copies(item.batch, Batch.Purpose.TRAINING)
     copy = hidden_checks.copy(item, desk, batch)
@@ -85,14 +89,14 @@ def _slot(item, desk: Desk) -> Slot:
         study_id=desk.study_id,
         item=copy,
         ordinal=0,
-        position=item.position,
+        position=item.position or 0,
         reserved_for_id=desk.annotator_id,
         returned=True,
     )
 
 
 @transaction.atomic
-def bonus(study, annotator, text: str, *, by) -> BonusNote:
+def bonus(study: Study, annotator: User, text: str, *, by: User) -> BonusNote:
     """Note that this person is to get a bonus, and for what."""
     text = _text(text, _("Write what the bonus is for, and how much it is."))
     note = BonusNote.objects.create(study=study, annotator=annotator, text=text, by=by)
@@ -100,7 +104,7 @@ def bonus(study, annotator, text: str, *, by) -> BonusNote:
     return note
 
 
-def _update(desk: Desk, **fields) -> None:
+def _update(desk: Desk, **fields: Any) -> None:
     Desk.objects.filter(pk=desk.pk).update(**fields)
 
 

@@ -1,19 +1,23 @@
 """Create a study: choose what kind, then name it."""
 
+from collections.abc import Iterable
+
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.requests import UserRequest
 from annotation.judging.curator import recipes
 from annotation.studies.access import may_create
 from annotation.studies.forms import NewStudyForm
 
 
 @require_http_methods(["GET", "POST"])
-def new(request):
+def new(request: UserRequest) -> HttpResponse:
     """The recipes to choose from; with ``?recipe=`` or a POST the form of that one."""
     if not may_create(request.user):
         raise PermissionDenied
@@ -42,7 +46,7 @@ def _language() -> str:
     return primary if primary in recipes.LANGUAGES else "en"
 
 
-def _worded(offered) -> list[dict]:
+def _worded(offered: Iterable[recipes.Recipe]) -> list[dict]:
     """Name, title, description and names of tasks of each recipe, in the page's language."""
     language = _language()
     return [

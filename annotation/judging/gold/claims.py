@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.candidates import generate, prompts
 from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, DomainError
@@ -26,7 +27,7 @@ CLAIMS, RUBRIC = Candidate.Purpose.CLAIMS, Candidate.Purpose.RUBRIC
 _BULLET = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,3}[.):])\s*")
 
 
-def scored(query, owner) -> list[dict]:
+def scored(query: Query, owner: User) -> list[dict]:
     """The owner's scored answers to ``query``, best mean first.
 
     Each is {"candidate", "mean", "scores": [(criterion, score, feedback)]}.
@@ -46,7 +47,9 @@ def scored(query, owner) -> list[dict]:
     return sorted(answers.values(), key=lambda answer: -answer["mean"])
 
 
-def request_claims(response: GoldResponse, *, endpoint: str = "", by=None) -> Candidate:
+def request_claims(
+    response: GoldResponse, *, endpoint: str = "", by: User | None = None
+) -> Candidate:
     """Ask a model to split a gold response into claims; the row of the job."""
     if response.claims.exists():
         raise Conflict(_("This version has its claims already."), code="claims")
@@ -56,7 +59,7 @@ def request_claims(response: GoldResponse, *, endpoint: str = "", by=None) -> Ca
     )
 
 
-def write_by_hand(response: GoldResponse, owner, text: str) -> GoldResponse:
+def write_by_hand(response: GoldResponse, owner: User, text: str) -> GoldResponse:
     """Take the lines of ``text`` as the claims of a response, and open them for their owner.
 
     A response that has claims already gets them as its next version. DomainError without a line.
@@ -77,7 +80,7 @@ def write_by_hand(response: GoldResponse, owner, text: str) -> GoldResponse:
     return response
 
 
-def split_again(response: GoldResponse, owner, *, endpoint: str = "") -> Candidate:
+def split_again(response: GoldResponse, owner: User, *, endpoint: str = "") -> Candidate:
     """Ask a model to split a response once more, as its next version; the row of the job.
 
     The claims that are there stay with their version, as does what their owner decided on them: it
@@ -90,7 +93,9 @@ def split_again(response: GoldResponse, owner, *, endpoint: str = "") -> Candida
         return request_claims(anew, endpoint=endpoint, by=owner)
 
 
-def request_rubric(query: Query, owner, *, endpoint: str = "", by=None) -> Candidate:
+def request_rubric(
+    query: Query, owner: User, *, endpoint: str = "", by: User | None = None
+) -> Candidate:
     """Ask a model for the rubric of the owner's judgments; the row of the job."""
     judged = scored(query, owner)
     if not judged:
@@ -112,7 +117,7 @@ def pull() -> int:
     return count
 
 
-def reviewed(query, owner) -> ClaimReview | None:
+def reviewed(query: Query, owner: User) -> ClaimReview | None:
     """The owner's review of the newest version whose claims they decided on."""
     reviews = ClaimReview.objects.standing().filter(slot__item__gold__query=query, annotator=owner)
     return reviews.order_by("-slot__item__gold__version", "-pk").first()

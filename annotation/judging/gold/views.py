@@ -2,10 +2,12 @@
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints
 from annotation.candidates.models import Candidate
 from annotation.core import refusals
@@ -13,11 +15,12 @@ from annotation.core.diff import words
 from annotation.core.errors import DomainError
 from annotation.judging.gold import claims as claims
 from annotation.queries import gold, owner_queries
+from annotation.queries.models import Query
 from annotation.studies.access import study_for
-from annotation.studies.models import Role
+from annotation.studies.models import Role, Study
 
 
-def _study_and_query(request, slug, key):
+def _study_and_query(request: UserRequest, slug: str, key: str) -> tuple[Study, Query]:
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not study.consented:
         raise PermissionDenied
@@ -25,7 +28,7 @@ def _study_and_query(request, slug, key):
 
 
 @require_http_methods(["GET", "POST"])
-def page(request, slug, key):
+def page(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """GET shows all of it; POST saves the gold response as its next version."""
     study, query = _study_and_query(request, slug, key)
     if request.htmx:
@@ -45,7 +48,7 @@ def page(request, slug, key):
 
 
 @require_POST
-def split(request, slug, key):
+def split(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """Ask the chosen model server to split the newest gold response into claims, or once more."""
     _study, query = _study_and_query(request, slug, key)
     response = gold.newest(query)
@@ -63,7 +66,7 @@ def split(request, slug, key):
 
 
 @require_POST
-def rubric(request, slug, key):
+def rubric(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """Save the rubric as edited, or ask a model server to write one from the owner's judgments."""
     _study, query = _study_and_query(request, slug, key)
     with refusals.as_message(request):
@@ -76,7 +79,9 @@ def rubric(request, slug, key):
     return redirect("gold", slug, key)
 
 
-def _page(request, study, query, refusal=None):
+def _page(
+    request: UserRequest, study: Study, query: Query, refusal: DomainError | None = None
+) -> HttpResponse:
     judged = claims.scored(query, request.user)
     versions = list(query.gold_responses.order_by("-version"))
     newest = versions[0] if versions else None
@@ -105,7 +110,7 @@ def _page(request, study, query, refusal=None):
     return render(request, "judging/gold.html", context, status=refusal.status if refusal else 200)
 
 
-def _jobs(query) -> dict:
+def _jobs(query: Query) -> dict:
     """What was asked of a model and has not come back, and whether it still may by itself."""
     waiting = Candidate.every.filter(query=query, taken_at=None).exclude(purpose="answer")
     jobs = list(waiting.order_by("created_at", "pk"))

@@ -4,12 +4,15 @@ A bundle with a fault leaves nothing behind, and the same bundle again changes n
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from annotation.accounts import consent
+from annotation.accounts.models import User
 from annotation.candidates import scores
 from annotation.candidates.models import Candidate
 from annotation.core import audit
@@ -22,7 +25,7 @@ from annotation.judging.models import Item, ItemOption
 from annotation.personas import attributes, curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries import author
-from annotation.studies.bundle import Bundle, BundleError, Report, read_bundle
+from annotation.studies.bundle import Bundle, BundleError, Report, Task, read_bundle
 from annotation.studies.models import RESERVED_SLUGS, Study, TaskDefinition
 
 CHUNK = 2_000
@@ -41,20 +44,20 @@ COMPARED = {
 }
 
 
-def read(path) -> Bundle:
+def read(path: Path | str) -> Bundle:
     """Read and check the bundle folder ``path``; BundleError names what is wrong, file and line."""
     return read_bundle(
         path, check_slug=check_slug, check_task=_check_task, check_item=item_rows.check
     )
 
 
-def import_study(path, by=None) -> dict:
+def import_study(path: Path | str, by: User | None = None) -> dict:
     """Import the bundle folder ``path``; the study's totals after it (see ``store``)."""
     return store(read(path), by)
 
 
 @transaction.atomic
-def store(bundle: Bundle, by=None, progress: Callable = silent) -> dict:
+def store(bundle: Bundle, by: User | None = None, progress: Callable = silent) -> dict:
     """Store a checked bundle in the study of its slug, made where missing.
 
     New rows are added. A changed profile, query, task, guideline or consent text becomes a new
@@ -86,7 +89,7 @@ def _check_task(kind: str, config: dict) -> dict:
     return kind_of(kind).check_config(config)
 
 
-def _store_study(bundle: Bundle, by) -> Study:
+def _store_study(bundle: Bundle, by: User | None) -> Study:
     about = {name: bundle.study[name] for name in ("title", "description", "languages")}
     study, made = Study.objects.get_or_create(slug=bundle.study["slug"], defaults=about)
     # Two imports into one study take turns; judging goes on meanwhile.
@@ -108,7 +111,7 @@ def _store_study(bundle: Bundle, by) -> Study:
     return study
 
 
-def store_task(study, task) -> None:
+def store_task(study: Study, task: Task) -> None:
     """Add ``task`` (bundle.Task), or a new version of it where it differs."""
     fields = {name: getattr(task, name) for name in ("kind", "overlap", "guideline", "config")}
     if task.translations:
@@ -126,17 +129,21 @@ def store_task(study, task) -> None:
         )
 
 
-def _stored(task: TaskDefinition, name: str):
+def _stored(task: TaskDefinition, name: str) -> Any:
     """A column of a task; of its settings, also those that came after it was stored."""
     return config_of_task(task) if name == "config" else getattr(task, name)
 
 
-def _store_personas(study, rows, report, by) -> None:
+def _store_personas(
+    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
+) -> None:
     for chunk in chunks(rows, CHUNK):
         curate.save_all(study, [row for _, row in chunk], by=by)
 
 
-def _store_memories(study, rows, report, by) -> None:
+def _store_memories(
+    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
+) -> None:
     personas = dict(study.personas.values_list("external_id", "pk"))
     for chunk in chunks(rows, CHUNK):
         wanted = {(personas[row["persona"]], row["text"]): None for _, row in chunk}
@@ -149,12 +156,16 @@ def _store_memories(study, rows, report, by) -> None:
         )
 
 
-def _store_queries(study, rows, report, by) -> None:
+def _store_queries(
+    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
+) -> None:
     for chunk in chunks(rows, CHUNK):
         author.save_all(study, [row for _, row in chunk], by=by)
 
 
-def _store_candidates(study, rows, report, by) -> None:
+def _store_candidates(
+    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
+) -> None:
     for chunk in chunks(rows, CHUNK):
         queries = dict(
             study.queries.filter(
@@ -186,13 +197,17 @@ def _store_candidates(study, rows, report, by) -> None:
         Candidate.objects.bulk_create(new)
 
 
-def _store_scores(study, rows, report, by) -> None:
+def _store_scores(
+    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
+) -> None:
     for chunk in chunks(rows, CHUNK):
         for line, reason in scores.store(study, chunk):
             report.fault(f"scores.jsonl, line {line}", reason)
 
 
-def _store_attributes(study, rows, report, by) -> None:
+def _store_attributes(
+    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
+) -> None:
     for chunk in chunks(rows, CHUNK):
         _added, clashes = attributes.save_all(study, [row for _, row in chunk], by=by)
         for line, row in chunk:
@@ -200,11 +215,13 @@ def _store_attributes(study, rows, report, by) -> None:
                 report.fault(f"attributes.jsonl, line {line}", attributes.clash(row["id"]))
 
 
-def _store_items(study, rows, report, by) -> None:
+def _store_items(
+    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
+) -> None:
     tasks = {task.name: task for task in study.tasks.order_by("version")}
     waiting = defaultdict(list)
 
-    def open_(batch):
+    def open_(batch: tuple[str, str]) -> None:
         task, purpose = batch
         try:
             add_items(study, tasks[task], waiting.pop(batch), purpose=purpose, by=by)
@@ -223,14 +240,19 @@ def _store_items(study, rows, report, by) -> None:
         open_(batch)
 
 
-def _unknown_items(study, chunk, tasks, report) -> Iterator[tuple[int, dict]]:
+def _unknown_items(
+    study: Study,
+    chunk: Sequence[tuple[int, dict]],
+    tasks: dict[str, TaskDefinition],
+    report: Report,
+) -> Iterator[tuple[int, dict]]:
     """Line and row of each item that the study does not have, its references read."""
     stored = _stored_items(study, [row["id"] for _, row in chunk])
     named = {name: {row[name] for _, row in chunk} for name in ("query", "attribute")}
-    queries = study.queries.filter(external_id__in=named["query"], replaced_at=None)
-    queries = {query.external_id: query for query in queries}
-    traits = Attribute.objects.filter(persona__study=study, external_id__in=named["attribute"])
-    traits = {trait.external_id: trait for trait in traits}
+    current = study.queries.filter(external_id__in=named["query"], replaced_at=None)
+    queries = {query.external_id: query for query in current}
+    attributes = Attribute.objects.filter(persona__study=study, external_id__in=named["attribute"])
+    traits = {attribute.external_id: attribute for attribute in attributes}
     candidates = {
         candidate.external_id: candidate
         for candidate in study.candidates.filter(
@@ -255,7 +277,7 @@ def _unknown_items(study, chunk, tasks, report) -> Iterator[tuple[int, dict]]:
             )
 
 
-def _row(line, row, task, report) -> dict | None:
+def _row(line: int, row: dict, task: TaskDefinition, report: Report) -> dict | None:
     """The row of ``add_items``; None after a fault."""
     options = row["options"]
     # A query that was changed has older answers to its older version.
@@ -274,7 +296,7 @@ def _row(line, row, task, report) -> dict | None:
     }
 
 
-def _stored_items(study, ids) -> dict[str, dict]:
+def _stored_items(study: Study, ids: list[str]) -> dict[str, dict]:
     there = Item.objects.filter(study=study, external_id__in=ids)
     stored = {
         row["external_id"]: {name: row[field] for name, field in COMPARED.items()}
@@ -287,7 +309,7 @@ def _stored_items(study, ids) -> dict[str, dict]:
     return stored
 
 
-def _same_item(there: dict, row: dict, task) -> bool:
+def _same_item(there: dict, row: dict, task: TaskDefinition) -> bool:
     fields = {name: row[name] for name in there}
     # An item that names no overlap took the task's of its time.
     overlap = row["overlap"] or there["overlap"]
@@ -305,7 +327,7 @@ STEPS = {
 }
 
 
-def _totals(study) -> dict:
+def _totals(study: Study) -> dict:
     return {
         "study": study.slug,
         "personas": study.personas.count(),

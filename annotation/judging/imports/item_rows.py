@@ -3,9 +3,10 @@
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.base import Label
+from annotation.studies.models import TaskDefinition
 
 
-def check(task, row: dict) -> None:
+def check(task: TaskDefinition, row: dict) -> None:
     """DomainError with a sentence where ``row`` (bundle.ITEM) is no item of ``task``.
 
     ``task`` has ``name``, ``kind`` and a checked ``config``.
@@ -31,7 +32,7 @@ def check(task, row: dict) -> None:
         raise DomainError("a training item needs an “explanation”: whoever trains reads it")
 
 
-def expected(task, row: dict) -> Label | None:
+def expected(task: TaskDefinition, row: dict) -> Label | None:
     """The right answer of a check as its kind's label; None of an item that is work.
 
     DomainError where it is no answer to this item.
@@ -41,7 +42,7 @@ def expected(task, row: dict) -> Label | None:
     return kind_of(task.kind).expected(row["expected"], row, task.config)
 
 
-def _check_candidates(task, row, named: str) -> None:
+def _check_candidates(task: TaskDefinition, row: dict, named: str) -> None:
     n = len(row["candidates"])
     least, most = kind_of(task.kind).options_range(task.config)
     if least <= n <= most:

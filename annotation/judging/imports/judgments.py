@@ -9,7 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
 from django.contrib.auth.hashers import make_password
 from django.db import connection
@@ -34,7 +35,7 @@ WORKER_LIMIT = User._meta.get_field("worker").max_length
 class Target:
     """An item that judgments are stored on: what its kind reads, and what happened to it."""
 
-    pk: object
+    pk: UUID
     position: int
     overlap: int
     kind: Kind
@@ -107,7 +108,7 @@ class Storing:
     gets a new one, its overlap grows; otherwise its judgment is a fault.
     """
 
-    def __init__(self, study: Study, fault: Callable[[Any, str], None], *, beyond: bool):
+    def __init__(self, study: Study, fault: Callable[[Any, str], None], *, beyond: bool) -> None:
         self.study, self.fault, self.beyond = study, fault, beyond
         # Of every judgment that is in the study now, its item's position and its worker in one
         # number: a million of them take 60 MB.
@@ -177,7 +178,7 @@ class Storing:
             self.scores += len(answer.label)
         self._pairs.add(key)
 
-    def _slot(self, target: Target, person: int):
+    def _slot(self, target: Target, person: int) -> UUID:
         """The slot of the next judgment: one that is open, else a new one."""
         if target.open:
             slot = target.open.pop()
@@ -249,7 +250,7 @@ def _targets(study: Study, names: Iterable[str]) -> dict[str, Target]:
         task = item.batch.task
         targets[item.external_id] = Target(
             item.pk,
-            item.position,
+            item.position or 0,
             item.overlap,
             kind_of(task.kind),
             _eased(config_of(task.kind, task.config)),
@@ -266,8 +267,8 @@ def _targets(study: Study, names: Iterable[str]) -> dict[str, Target]:
     slots = Slot.objects.select_for_update().filter(
         sql.among("item_id", by_pk), status=Slot.Status.OPEN
     )
-    for item, slot in slots.order_by("item", "-ordinal").values_list("item_id", "pk"):
-        by_pk[item].open.append(slot)
+    for item_id, slot in slots.order_by("item", "-ordinal").values_list("item_id", "pk"):
+        by_pk[item_id].open.append(slot)
     return targets
 
 
@@ -286,9 +287,9 @@ def _labels_there(targets: Iterable[Target], people: Iterable[int]) -> dict[tupl
         sql.among("annotator_id", people),
         replaced_by=None,
     ).values_list("pk", "slot__item_id", "annotator_id", "slot__item__batch__task__kind")
-    rows = list(rows)
-    answers = answers_of({pk: kind for pk, _item, _person, kind in rows})
-    return {(item, person): answers[pk].label for pk, item, person, _kind in rows}
+    judged = list(rows)
+    answers = answers_of({pk: kind for pk, _item, _person, kind in judged})
+    return {(item, person): answers[pk].label for pk, item, person, _kind in judged}
 
 
 def _people(study: Study, names: set[str]) -> dict[str, int]:
@@ -297,7 +298,7 @@ def _people(study: Study, names: set[str]) -> dict[str, int]:
     A name that is too long has none.
     """
     keys = {f"{study.slug}:{name}": name for name in names}
-    keys = {key: name for key, name in keys.items() if len(key) <= WORKER_LIMIT}
+    keys = {key: name for key, name in keys.items() if len(key) <= cast(int, WORKER_LIMIT)}
     accounts = User.objects.filter(worker__in=keys)
     missing = keys.keys() - set(accounts.values_list("worker", flat=True))
     if missing:
@@ -307,7 +308,7 @@ def _people(study: Study, names: set[str]) -> dict[str, int]:
             # Another import may have made the same person a moment ago.
             ignore_conflicts=True,
         )
-    return {keys[key]: pk for key, pk in accounts.all().values_list("worker", "pk")}
+    return {keys[key]: pk for key, pk in accounts.all().values_list("worker", "pk") if key}
 
 
 def _take_slots(taken: list[tuple]) -> None:

@@ -5,12 +5,14 @@ from dataclasses import asdict, dataclass
 
 from django.db import transaction
 
+from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.judging.imports import bundles, item_rows
 from annotation.judging.kinds import config_of
 from annotation.personas.models import Attribute
 from annotation.studies import bundle as format
 from annotation.studies.bundle import BundleError
+from annotation.studies.models import Study
 
 NAMES = tuple(bundles.STEPS)
 # What a row names of other files: the key, and the ids that the study has.
@@ -35,7 +37,7 @@ class FaultyRowsError(DomainError):
 
     code = "rows"
 
-    def __init__(self, faults: list[Fault]):
+    def __init__(self, faults: list[Fault]) -> None:
         super().__init__(f"{len(faults)} of the rows cannot be stored; nothing was.")
         self.faults = faults
         # What a program reads beside the sentence.
@@ -63,7 +65,9 @@ class RowReport(format.Report):
             raise FaultyRowsError(sorted(self.rows, key=lambda fault: fault.row))
 
 
-def add(study, name: str, values: list, *, skip_faulty: bool = False, by=None) -> list[Fault]:
+def add(
+    study: Study, name: str, values: list, *, skip_faulty: bool = False, by: User | None = None
+) -> list[Fault]:
     """Add ``values``, rows of the bundle's file ``name`` (NAMES), to ``study``.
 
     All of them are stored or, where one is faulty, none: FaultyRowsError. With ``skip_faulty`` the
@@ -85,7 +89,7 @@ def add(study, name: str, values: list, *, skip_faulty: bool = False, by=None) -
 
 
 @transaction.atomic
-def _add(study, name: str, values: dict[int, object], by) -> None:
+def _add(study: Study, name: str, values: dict[int, object], by: User | None) -> None:
     report = RowReport()
     rows = format.check_rows(name, values, report)
     _check_ids(rows, report)
@@ -108,7 +112,7 @@ def _check_ids(rows: list[tuple[int, dict]], report: RowReport) -> None:
             report.fault(f"row {number}", f"the id was used before, in row {earlier}")
 
 
-def _check_references(study, rows: list[tuple[int, dict]], report: RowReport) -> None:
+def _check_references(study: Study, rows: list[tuple[int, dict]], report: RowReport) -> None:
     for key, of in REFERENCES.items():
         named = {number: _named(row, key) for number, row in rows}
         ids = set().union(*named.values())
@@ -125,7 +129,7 @@ def _named(row: dict, key: str) -> set[str]:
     return {*several, *([row[key]] if row.get(key) else [])}
 
 
-def _check_items(study, rows: list[tuple[int, dict]], report: RowReport) -> None:
+def _check_items(study: Study, rows: list[tuple[int, dict]], report: RowReport) -> None:
     tasks = {task.name: task for task in study.tasks.order_by("version")}
     for number, row in rows:
         task = tasks.get(row["task"])

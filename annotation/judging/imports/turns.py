@@ -1,5 +1,7 @@
 """Imports into one study take turns; releases of other studies need not wait for them."""
 
+from typing import Any
+
 from django.db import connection, transaction
 
 from annotation.judging.tables import Judgment
@@ -34,7 +36,11 @@ def writers(study: Study) -> set[str]:
 
     All that write judgments, save imports into other studies.
     """
-    values = {"table": Judgment._meta.db_table, "imports": _IMPORTS, "study": _key(study)}
+    values: dict[str, Any] = {
+        "table": Judgment._meta.db_table,
+        "imports": _IMPORTS,
+        "study": _key(study),
+    }
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_WRITERS, values)
         return {row[0] for row in cursor.fetchall()}

@@ -7,6 +7,7 @@ an import ended early.
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from django.db import transaction
 
@@ -16,11 +17,12 @@ from annotation.judging.imports import judgments, turns, votes_file
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds.imported import ImportedJudgment
 from annotation.judging.kinds.selection.form import SPECIAL
+from annotation.studies.models import Study
 
 CHUNK = 2_000
 
 
-def import_votes(study, path, progress: Callable = silent) -> dict:
+def import_votes(study: Study, path: Path | str, progress: Callable = silent) -> dict:
     """Store the votes of the file ``path`` (CSV or JSON lines) in ``study``.
 
     Each vote takes an open slot of its item. Workers become accounts that nobody can log in to.

@@ -35,7 +35,7 @@ class Vote:
     reason: str
 
 
-def rows(path) -> Iterator[tuple[int, Vote | str]]:
+def rows(path: Path | str) -> Iterator[tuple[int, Vote | str]]:
     """Line number and vote of each row, or the reason why the row is none.
 
     Raises VotesFileError where the file cannot be read, is empty or lacks a column.
@@ -74,7 +74,7 @@ def _vote(record: dict) -> Vote | str:
         return error.sentence
 
 
-def _text(value, name: str) -> str:
+def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise DomainError(f"{name} must be text")
     if "\x00" in value:
@@ -86,7 +86,7 @@ def _text(value, name: str) -> str:
     return value.strip()
 
 
-def name(value, column: str) -> str:
+def name(value: object, column: str) -> str:
     """A name or an id; DomainError, which names the column, where there is none."""
     # JSON may spell an id or a worker as a number.
     value = _text(str(value) if type(value) is int else value or "", column)
@@ -95,7 +95,7 @@ def name(value, column: str) -> str:
     return value
 
 
-def moment(value) -> datetime:
+def moment(value: object) -> datetime:
     """A time in ISO 8601, without a zone in UTC; now for nothing. DomainError for no such time."""
     now = timezone.now()
     if value in (None, ""):
@@ -110,7 +110,7 @@ def moment(value) -> datetime:
     return at
 
 
-def reason(value) -> str:
+def reason(value: object) -> str:
     """A text of at most REASON_LIMIT characters, nothing included; DomainError."""
     text = _text("" if value is None else value, "reason")
     if len(text) > REASON_LIMIT:

@@ -4,8 +4,9 @@ Everything is derived from rows: nobody ticks a step off.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 from django.urls import reverse
@@ -13,6 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.histories import browse, consent
 from annotation.judging.models import ClaimReview, Slot
@@ -120,12 +122,12 @@ class _Rule:
     skipped: Callable[[Progress], bool] = lambda progress: False
 
 
-def checklist(user, study: Study) -> Checklist:
+def checklist(user: User, study: Study) -> Checklist:
     """The checklist of ``user`` in ``study``."""
     return checklists(user, [study])[study.pk]
 
 
-def checklists(user, studies: list[Study]) -> dict[int, Checklist]:
+def checklists(user: User, studies: list[Study]) -> dict[int, Checklist]:
     """{study's id: checklist} in a number of statements that does not grow with ``studies``."""
     if not studies:
         return {}
@@ -136,21 +138,21 @@ def checklists(user, studies: list[Study]) -> dict[int, Checklist]:
     }
 
 
-def _progress(user, studies: list[Study]) -> dict[int, Progress]:
+def _progress(user: User, studies: list[Study]) -> dict[int, Progress]:
     ids = [study.pk for study in studies]
     history, reading = browse.tally(user), browse.is_being_read(user)
     allowed = consent.allowed_purposes(user)
     counts = defaultdict(dict)
     for rows in (_queries(user, ids), _answers(user, ids), _slots(user, ids)):
         for row in rows:
-            counts[row.pop("study")] |= row
+            counts[row["study"]] |= {name: n for name, n in row.items() if name != "study"}
     retests = hidden_checks.retests_due(user.pk, ids)
     for pk in ids:
         counts[pk] |= {"allowed": allowed.get(pk, 0), "retests": retests.get(pk, 0)}
     return {pk: Progress(history, reading, **counts[pk]) for pk in ids}
 
 
-def _queries(user, studies: list[int]):
+def _queries(user: User, studies: list[int]) -> Iterable[Mapping[str, Any]]:
     judged = Slot.objects.filter(
         item__query=OuterRef("pk"), item__gold=None, reserved_for=user, status=Slot.Status.DONE
     )
@@ -163,7 +165,7 @@ def _queries(user, studies: list[int]):
         has_review=Exists(reviews),
         has_rubric=Exists(Rubric.objects.filter(query=OuterRef("pk"))),
     )
-    return queries.values("study").annotate(  # type: ignore[no-redef]
+    return queries.values("study").annotate(  # type: ignore[no-redef] # none of a query's own
         drafts=Count("pk", Q(ready=False)),
         ready=Count("pk", Q(ready=True)),
         judged_queries=Count("pk", Q(is_judged=True)),
@@ -173,7 +175,7 @@ def _queries(user, studies: list[int]):
     )
 
 
-def _answers(user, studies: list[int]):
+def _answers(user: User, studies: list[int]) -> Iterable[Mapping[str, Any]]:
     asked = Candidate.objects.filter(query__owner=user, study__in=studies)
     return asked.values("study").annotate(
         asked=Count("pk"),
@@ -182,7 +184,7 @@ def _answers(user, studies: list[int]):
     )
 
 
-def _slots(user, studies: list[int]):
+def _slots(user: User, studies: list[int]) -> Iterable[Mapping[str, Any]]:
     # By way of the owner's queries: slots have no index of whom they are reserved for.
     reserved = Slot.objects.filter(
         item__query__owner=user, item__study__in=studies, reserved_for=user

@@ -25,7 +25,7 @@ from annotation.studies.models import Message
 log = logging.getLogger(__name__)
 
 
-def announce(batch: Batch, by=None) -> int:
+def announce(batch: Batch, by: User | None = None) -> int:
     """Write a message to each owner whose items ``batch`` opened; how many messages.
 
     Part of the transaction that opens the batch. ``by`` opened it; where a worker did, the message

@@ -12,6 +12,7 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Left, Now
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit, text
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging.models import ItemComment, Slot
@@ -22,7 +23,7 @@ BEGINNING = 80
 _IS_ANSWER = ~Q(author=F("slot__annotator"))
 
 
-def write(study, slot_id, author, body: str) -> ItemComment:
+def write(study: Study, slot_id: UUID, author: User, body: str) -> ItemComment:
     """Store a comment for the curators on an item that ``author`` has judged.
 
     Raises NotFound where they have not, DomainError for an empty or too long text.
@@ -34,7 +35,7 @@ def write(study, slot_id, author, body: str) -> ItemComment:
     return ItemComment.objects.create(slot=slot, author=author, text=words)
 
 
-def answer(study, slot_id, curator, body: str) -> ItemComment:
+def answer(study: Study, slot_id: UUID, curator: User, body: str) -> ItemComment:
     """Store what ``curator`` writes to the annotator of a judged slot about its item.
 
     Raises NotFound where nobody has judged it, DomainError for an empty or too long text.
@@ -48,7 +49,7 @@ def answer(study, slot_id, curator, body: str) -> ItemComment:
     return stored
 
 
-def judged(study) -> QuerySet[Slot]:
+def judged(study: Study) -> QuerySet[Slot]:
     """The study's slots that a thread can belong to, also those whose judgment was taken out."""
     return Slot.objects.filter(study=study, status__in=(Slot.Status.DONE, Slot.Status.VOID))
 
@@ -62,7 +63,7 @@ def threads(slots: Iterable[UUID]) -> dict[UUID, list[ItemComment]]:
     return of_slot
 
 
-def commented(study) -> QuerySet[Slot]:
+def commented(study: Study) -> QuerySet[Slot]:
     """Slots with a thread: those that wait for an answer (``waits``) first, then the newest."""
     newest = ItemComment.objects.filter(slot=OuterRef("pk")).order_by("-pk")
     rows = judged(study).annotate(
@@ -72,7 +73,7 @@ def commented(study) -> QuerySet[Slot]:
     return rows.filter(last__isnull=False).order_by("-waits", "-last")
 
 
-def unread(user, studies: list[Study]) -> dict[int, list[tuple[UUID, str]]]:
+def unread(user: User, studies: list[Study]) -> dict[int, list[tuple[UUID, str]]]:
     """{study's id: (slot of ``user`` with unread answers, its question)}, in one statement."""
     rows = ItemComment.objects.filter(
         _IS_ANSWER, slot__annotator=user, slot__study__in=studies, read_at=None
@@ -86,7 +87,7 @@ def unread(user, studies: list[Study]) -> dict[int, list[tuple[UUID, str]]]:
     return dict(of_study)
 
 
-def mark_read(user, slots: Iterable[UUID]) -> None:
+def mark_read(user: User, slots: Iterable[UUID]) -> None:
     """Note that ``user`` has seen the curators' answers in these slots of theirs."""
     rows = ItemComment.objects.filter(_IS_ANSWER, slot__in=list(slots), slot__annotator=user)
     ItemComment.objects.filter(pk__in=rows.filter(read_at=None).values("pk")).update(read_at=Now())

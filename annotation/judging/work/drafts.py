@@ -2,14 +2,17 @@
 
 import json
 from datetime import timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging.models import Draft, Slot
+from annotation.studies.models import Study
 
 SIZE_LIMIT = 400_000
 # Locked, so that a draft cannot come between a submit's rows. By its id alone (reason: see
@@ -30,7 +33,7 @@ _KEEP = """
 
 
 @transaction.atomic
-def save(study, slot_id, annotator, data: dict, *, change: bool = False) -> None:
+def save(study: Study, slot_id: UUID, annotator: User, data: dict, *, change: bool = False) -> None:
     """Keep ``data`` (field: list of text) as this person's draft of a slot, over the earlier one.
 
     Whoever types still works: a held slot's lease is renewed. ``change``: the draft is of
@@ -58,6 +61,6 @@ def _storable(text: str) -> str:
     return text.replace("\x00", "").encode(errors="replace").decode()
 
 
-def drop(slot_id, annotator) -> None:
+def drop(slot_id: UUID, annotator: User) -> None:
     """Forget this person's draft of a slot that they gave back."""
     Draft.objects.filter(slot=slot_id, annotator=annotator).delete()

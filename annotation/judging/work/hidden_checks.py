@@ -7,18 +7,22 @@ of its own: one is made for one person, in the transaction that hands it out.
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from uuid import uuid4
+from typing import Any, cast
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit, sql
 from annotation.judging.kinds import answers_of, config_of, kind_of
+from annotation.judging.kinds.base import Label
 from annotation.judging.models import Batch, Desk, Handback, Item, ItemOption, Judgment, Slot
+from annotation.studies.models import Study
 
 Purpose = Batch.Purpose
 # What a handed-back check waits for: the person it was made for.
@@ -97,7 +101,7 @@ class Outcome:
         return self.judgment.submitted_at
 
 
-def next_slot(desk: Desk, rates: Rates, done: int):
+def next_slot(desk: Desk, rates: Rates, done: int) -> UUID | None:
     """Hand out the check that is due for a desk's person after ``done`` judgments, or None.
 
     All training comes first, then each gold item and each repeat at a newly drawn place: one in
@@ -128,13 +132,13 @@ def _values(desk: Desk) -> dict:
     return {"me": desk.annotator_id, "study": desk.study_id, "lease": lease}
 
 
-def _hand_out(desk: Desk, item: Item):
+def _hand_out(desk: Desk, item: Item) -> UUID:
     # Two people's slots of one item must not take the same ordinal.
     Item.objects.select_for_update(no_key=True).get(pk=item.pk)
-    return sql.first(_MAKE, _values(desk) | {"item": item.pk})[0]
+    return cast(tuple, sql.first(_MAKE, _values(desk) | {"item": item.pk}))[0]
 
 
-def _fresh(desk: Desk, purpose: str):
+def _fresh(desk: Desk, purpose: str) -> QuerySet[Item]:
     """The study's checks that this person has neither answered nor handed back, in their order."""
     of_annotator = {"item": OuterRef("pk"), "annotator": desk.annotator_id}
     items = active(desk.study_id, purpose).filter(
@@ -144,7 +148,7 @@ def _fresh(desk: Desk, purpose: str):
     return items.order_by("position")
 
 
-def active(study, purpose: str):
+def active(study: Study | int, purpose: str) -> QuerySet[Item]:
     """The study's checks of one purpose that are handed out to everybody."""
     of = Item.objects.filter(batch__study=study, batch__purpose=purpose)
     return of.filter(batch__closed_at=None, retired_at=None)
@@ -225,12 +229,12 @@ def copy(old: Item, desk: Desk, batch: Batch) -> Item:
     )
 
 
-def _copies(desk: Desk):
+def _copies(desk: Desk) -> QuerySet[Item]:
     """Items that were made for this person alone."""
     return Item.objects.filter(study=desk.study_id, made_for=desk.annotator_id)
 
 
-def copied(old: Item, batch: Batch, **fields) -> Item:
+def copied(old: Item, batch: Batch, **fields: Any) -> Item:
     """A new item that shows what ``old`` shows, with the same numbers of its options."""
     item = Item.objects.create(
         study_id=old.study_id,
@@ -262,7 +266,7 @@ def _due(desk: Desk, name: str, every: int, done: int) -> bool:
     return place is not None
 
 
-def _drawn(desk: Desk, *parts) -> random.Random:
+def _drawn(desk: Desk, *parts: Any) -> random.Random:
     # With the secret, so that the rule alone does not give the places.
     return random.Random(f"{settings.SECRET_KEY}/{desk.pk}/{parts}")  # noqa: S311 - reproducible
 
@@ -288,7 +292,7 @@ def _qualified(desk: Desk, pass_mark: float) -> bool:
     return False
 
 
-def training_record(study, annotator) -> tuple[int, int] | None:
+def training_record(study: Study, annotator: User) -> tuple[int, int] | None:
     """What ``trained`` gives once this person's training in ``study`` is over; before it, None."""
     desk = Desk.objects.filter(study=study, annotator=annotator).first()
     if desk is None or _fresh(desk, Purpose.TRAINING).exists():
@@ -317,7 +321,7 @@ def trained(desk: Desk) -> tuple[int, int]:
     return sum(outcome.right for outcome in answered), len(answered) + skipped.count()
 
 
-def outcomes(study, purpose: str, **only) -> list[Outcome]:
+def outcomes(study: Study | int, purpose: str, **only: Any) -> list[Outcome]:
     """First answers to the study's checks of one purpose, in order of time.
 
     ``only`` narrows the judgments. A repeat is held against the person's first answer to the item.
@@ -334,7 +338,7 @@ def outcomes(study, purpose: str, **only) -> list[Outcome]:
     return outcomes
 
 
-def _labels(study, purpose: str, **only) -> list[tuple]:
+def _labels(study: Study | int, purpose: str, **only: Any) -> list[tuple]:
     """(judgment, its label) of the study's judgments, in order of time."""
     # By name: PostgreSQL then begins with their items, which are few, and not with all judgments.
     batches = list(Batch.objects.filter(study=study, purpose=purpose).values_list("pk", flat=True))
@@ -346,7 +350,7 @@ def _labels(study, purpose: str, **only) -> list[tuple]:
     return [(row, answers[row.pk].label) for row in rows]
 
 
-def _former(study, repeats: list[tuple]) -> dict:
+def _former(study: Study | int, repeats: list[tuple]) -> dict:
     """{(annotator, item): label of the first answer} of the items that were shown again."""
     items = {judgment.slot.item.repeats_id for judgment, _label in repeats}
     people = {judgment.annotator_id for judgment, _label in repeats}
@@ -354,7 +358,7 @@ def _former(study, repeats: list[tuple]) -> dict:
     return {(row.annotator_id, row.slot.item_id): label for row, label in rows}
 
 
-def agrees(item: Item, label, expected) -> bool:
+def agrees(item: Item, label: Label, expected: Any) -> bool:
     """Whether a label counts as the expected one; ``item`` comes with its batch's task."""
     task = item.batch.task
     return kind_of(task.kind).agrees(label, expected, config_of(task.kind, task.config))

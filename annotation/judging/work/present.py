@@ -1,22 +1,28 @@
 """What an annotator may see of a slot: the one place where a page or the API gets it from."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import common, config_of, kind_of
+from annotation.judging.kinds.base import Kind
+from annotation.judging.models import Judgment
 from annotation.judging.work import queue
 from annotation.personas import schema
 from annotation.queries import owner_queries
+from annotation.studies.models import Study
 from annotation.studies.texts import localized
 
 # Whose slot it is, is looked at afterwards: as a condition it leads PostgreSQL, as long as its
@@ -143,20 +149,20 @@ class Shown:
     extra: dict = field(default_factory=dict)
 
     @property
-    def kind(self):
+    def kind(self) -> Kind:
         return kind_of(self.kind_name)
 
     @property
     def question(self) -> str:
         """What is asked: in the task's own words where it has some, else in the kind's."""
         asked = SimpleNamespace(translations=self.translations, config=self.config)
-        return localized(asked, "question") or self.kind.QUESTION
+        return localized(asked, "question") or str(self.kind.QUESTION)
 
     @property
     def needs(self) -> list[tuple[str, str]]:
         """(name, text) of each part of the need; the name of what is wanted is empty."""
         parts = [
-            (owner_queries.NAMES.get(name, ""), self.guide.get(name))
+            (str(owner_queries.NAMES.get(name, "")), self.guide.get(name, ""))
             for name in owner_queries.PARTS
         ]
         return [part for part in parts if part[1]] or [("", self.need)] * bool(self.need)
@@ -171,7 +177,7 @@ class Shown:
         return tuple(range(1, len(self.answers) + 1))
 
 
-def show(slot_id, annotator) -> Shown:
+def show(slot_id: UUID, annotator: User) -> Shown:
     """Return what this person sees of a slot that they hold or have judged; NotFound otherwise."""
     row = sql.first(_STORED, {"slot": slot_id, "me": annotator.pk})
     if row is None or row[0] != annotator.pk:
@@ -179,7 +185,7 @@ def show(slot_id, annotator) -> Shown:
     return of_row(row)
 
 
-def of_row(row) -> Shown:
+def of_row(row: Sequence[Any]) -> Shown:
     """What is seen of the slot of a row of TAKEN."""
     _holder, slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
     translations, purpose, query_id, owner, query, need, guide, profile, card_first, *rest = rest
@@ -219,7 +225,7 @@ def of_row(row) -> Shown:
     )
 
 
-def with_companions(shown: Shown, study, annotator) -> Shown:
+def with_companions(shown: Shown, study: Study, annotator: User) -> Shown:
     """``shown`` with all items that are judged on its screen, in an order of this slot's own."""
     if shown.judged or not shown.kind.together(shown.config):
         return shown
@@ -227,10 +233,10 @@ def with_companions(shown: Shown, study, annotator) -> Shown:
     return with_held(shown, annotator)
 
 
-def with_held(shown: Shown, annotator) -> Shown:
+def with_held(shown: Shown, annotator: User) -> Shown:
     """``shown`` with the items that ``annotator`` holds together with it."""
     held = queue.companions(shown.slot, annotator).select_related("item__attribute")
-    texts = {slot.pk: slot.item.attribute.text for slot in held}
+    texts = {slot.pk: slot.item.attribute.text if slot.item.attribute else "" for slot in held}
     texts[shown.slot] = shown.attribute
     order = ordering.mixed(sorted(texts), str(shown.slot))
     return replace(shown, rows=[(slot, texts[slot]) for slot in order])
@@ -258,7 +264,7 @@ def fields(data: dict) -> QueryDict:
     return typed
 
 
-def answered(shown: Shown, judgment) -> QueryDict:
+def answered(shown: Shown, judgment: Judgment) -> QueryDict:
     """The form's fields that would give a stored judgment again."""
     answer = shown.kind.answer_of(judgment)
     fields_of_all = {

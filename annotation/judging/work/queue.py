@@ -7,17 +7,21 @@ requests of one person take turns; different people never wait for each other (S
 import json
 from dataclasses import fields
 from datetime import timedelta
+from typing import Any, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import Conflict, NotFound
 from annotation.judging.models import Batch, Desk, Handback, Item, Slot
 from annotation.judging.work import hidden_checks
+from annotation.studies.models import Study
 
 
 def may_take(reads: str = "%(reads)s::text[]") -> str:
@@ -123,17 +127,17 @@ _FIELDS = (
 _COLUMNS = len(_FIELDS) + len(fields(hidden_checks.Rates))
 
 
-def lock_desk(study, annotator) -> Desk:
+def lock_desk(study: Study, annotator: User) -> Desk:
     """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing."""
     whose = {"study": study.pk, "me": annotator.pk}
     row = sql.first(_DESK, whose)
     if row is None:
         Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
         row = sql.first(_DESK, whose)
-    return desk_of(study, annotator, row)[0]
+    return desk_of(study, annotator, cast(tuple, row))[0]
 
 
-def desk_of(study, annotator, row) -> tuple[Desk, tuple]:
+def desk_of(study: Study, annotator: User, row: tuple) -> tuple[Desk, tuple]:
     """The desk of a row that begins with DESK, and the columns that follow.
 
     ``rates`` on it are those of the study's checks, None where it has none; ``exhausted`` means
@@ -151,7 +155,7 @@ def desk_of(study, annotator, row) -> tuple[Desk, tuple]:
     return desk, following
 
 
-def take(desk: Desk, finished: int = 0):
+def take(desk: Desk, finished: int = 0) -> UUID | None:
     """Hand the next open slot to the desk's person and add ``finished`` to what they have done.
 
     The caller holds the desk's lock. Returns the slot's id, or None where nothing is left or this
@@ -163,7 +167,7 @@ def take(desk: Desk, finished: int = 0):
     if check or desk.stopped_at:
         Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished)
         return check
-    return sql.first(_TAKE, taking(desk, finished))[0]
+    return cast(tuple, sql.first(_TAKE, taking(desk, finished)))[0]
 
 
 def taking(desk: Desk, finished: int) -> dict:
@@ -186,38 +190,43 @@ def taking(desk: Desk, finished: int) -> dict:
 
 
 @transaction.atomic
-def claim(study, annotator):
+def claim(study: Study, annotator: User) -> UUID | None:
     """Return the id of the slot this person holds, its lease renewed, or of a new one, or None."""
     desk = lock_desk(study, annotator)
     return renew(desk) or take(desk)
 
 
 @transaction.atomic
-def gather(study, slot_id, annotator) -> None:
+def gather(study: Study, slot_id: UUID, annotator: User) -> None:
     """Let this person hold, with the slot they hold, one of each other item of its query and batch.
 
     For tasks whose items of one query are judged together. An item that they may not take, or of
     which no slot is open, is left out.
     """
     desk = lock_desk(study, annotator)
-    values = {"lead": slot_id, "me": annotator.pk, "most": MOST_TOGETHER, "reads": desk.reads}
+    values: dict[str, Any] = {
+        "lead": slot_id,
+        "me": annotator.pk,
+        "most": MOST_TOGETHER,
+        "reads": desk.reads,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_GATHER, values)
 
 
-def companions(slot_id, annotator):
+def companions(slot_id: UUID, annotator: User) -> QuerySet[Slot]:
     """The slots that this person holds together with ``slot_id``, in the order of their items."""
     held = Slot.objects.filter(lead=slot_id, annotator=annotator, status=Slot.Status.HELD)
     return held.order_by("position")
 
 
-def in_hand(study, annotator):
+def in_hand(study: Study, annotator: User) -> UUID | None:
     """The id of the slot this person holds, or None; nothing is handed out."""
     held = Slot.objects.filter(study=study, annotator=annotator, status="held", lead=None)
     return held.values_list("pk", flat=True).first()
 
 
-def renew(desk: Desk):
+def renew(desk: Desk) -> UUID | None:
     """Extend the lease of the slot that the desk's person holds; its id, or None."""
     held = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, status="held")
     held = held.filter(lead=None)
@@ -232,7 +241,7 @@ def renew(desk: Desk):
 
 
 @transaction.atomic
-def hand_back(slot_id, annotator, cause: str, reason: str = "") -> None:
+def hand_back(slot_id: UUID, annotator: User, cause: str, reason: str = "") -> None:
     """Give a held slot back: ``released`` may be offered to the same person again, ``skipped`` not.
 
     Raises NotFound where the slot is not this person's, Conflict where it has been judged.
@@ -272,7 +281,7 @@ def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
         Handback(
             slot=slot,
             item_id=slot.item_id,
-            annotator_id=slot.annotator_id,
+            annotator_id=cast(int, slot.annotator_id),
             cause=cause,
             reason=reason,
         )

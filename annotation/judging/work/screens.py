@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from django.http import QueryDict
@@ -17,7 +18,7 @@ def slots_named(names: Iterable[str]) -> set[UUID]:
     return {UUID(match[2]) for match in list(matches)[:LIMIT]}
 
 
-def part_of(data, slot: UUID, *, whole: bool):
+def part_of(data: Any, slot: UUID, *, whole: bool) -> Any:
     """The fields of ``slot`` under their own names; ``whole``: with those of no slot.
 
     A body of the API, and a form of one item, is returned as it is.

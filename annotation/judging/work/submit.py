@@ -3,8 +3,11 @@
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, cast
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Min
@@ -12,13 +15,17 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import Kind, common, config_of, kind_of
+from annotation.judging.kinds.base import Label
 from annotation.judging.kinds.body import common_columns
+from annotation.judging.kinds.slots import Data
 from annotation.judging.models import Batch, Desk, Handback, Item, Judgment, Slot
 from annotation.judging.work import present, queue, screens
+from annotation.studies.models import Study
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
@@ -66,7 +73,7 @@ class Submitted:
 
     judgment: Judgment
     repeated: bool
-    next_slot: object = None
+    next_slot: UUID | None = None
     training: bool = False
     shown: present.Shown | None = None
 
@@ -89,8 +96,8 @@ class Held:
     numbers in the order shown.
     """
 
-    slot: object
-    item: object
+    slot: UUID
+    item: UUID
     ordinal: int
     done: bool
     lapsed: bool
@@ -104,7 +111,15 @@ class Held:
 
 
 def submit(
-    study, slot_id, annotator, data, *, key: str, body=None, seconds=None, claim_next=False
+    study: Study,
+    slot_id: UUID,
+    annotator: User,
+    data: Data,
+    *,
+    key: str,
+    body: object = None,
+    seconds: object = None,
+    claim_next: bool = False,
 ) -> Submitted:
     """Store the annotator's answer to a slot of ``study``, once, and take the next if asked to.
 
@@ -136,7 +151,7 @@ def submit(
                 taking = queue.taking(desk, finished=1) if at_once else None
                 judgment, shown = _store(held, annotator, data, key, digest, seconds, taking=taking)
             if at_once and not held.done:
-                next_slot = shown and shown.slot
+                next_slot = shown.slot if shown else None
             else:
                 next_slot = _advance(desk, held, claim_next, others)
     except IntegrityError as error:
@@ -144,7 +159,16 @@ def submit(
     return Submitted(judgment, held.done, next_slot, held.training, shown)
 
 
-def revise(study, slot_id, annotator, data, *, key: str, body=None, seconds=None) -> Submitted:
+def revise(
+    study: Study,
+    slot_id: UUID,
+    annotator: User,
+    data: Data,
+    *,
+    key: str,
+    body: object = None,
+    seconds: object = None,
+) -> Submitted:
     """Store a new answer in place of the annotator's own to ``slot_id``; the old one stays stored.
 
     Arguments and idempotency as of ``submit``. Raises NotFound where this person has not judged the
@@ -168,7 +192,7 @@ def revise(study, slot_id, annotator, data, *, key: str, body=None, seconds=None
     return Submitted(stored or judgment, stored is not None)
 
 
-def own_judgment(study, slot_id, annotator) -> Judgment:
+def own_judgment(study: Study, slot_id: UUID, annotator: User) -> Judgment:
     """The standing judgment of this person on a slot, of its kind's class; NotFound for none."""
     judgments = Judgment.objects.filter(
         slot=slot_id, slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
@@ -180,7 +204,7 @@ def own_judgment(study, slot_id, annotator) -> Judgment:
     return kind.MODEL.objects.select_related("slot__item__batch__task").get(pk=newest.pk)
 
 
-def last_answered(study, annotator):
+def last_answered(study: Study, annotator: User) -> UUID | None:
     """The slot of this person's last judgment in ``study`` while it may be changed, or None."""
     judgments = Judgment.objects.filter(
         slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
@@ -189,7 +213,7 @@ def last_answered(study, annotator):
     return newest.slot_id if newest and editable(study, newest) else None
 
 
-def editable(study, judgment) -> bool:
+def editable(study: Study, judgment: Judgment) -> bool:
     """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer.
 
     Hidden checks like work, so that it does not reveal them; their first answer counts.
@@ -200,12 +224,12 @@ def editable(study, judgment) -> bool:
     return timezone.now() < first + timedelta(hours=study.edit_hours)
 
 
-def read_seconds(value) -> float | None:
+def read_seconds(value: object) -> float | None:
     """Seconds of active time from a form or an API body; DomainError where it is no such number."""
     if value in (None, ""):
         return None
     try:
-        seconds = math.nan if isinstance(value, bool) else float(value)
+        seconds = math.nan if isinstance(value, bool) else float(cast(Any, value))
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not 0 <= seconds <= SECONDS_LIMIT:
@@ -214,7 +238,8 @@ def read_seconds(value) -> float | None:
 
 
 def _key_taken(error: IntegrityError) -> Exception:
-    if error.__cause__.diag.constraint_name != "one_judgment_a_key":
+    cause = cast(Any, error.__cause__)  # the one of psycopg
+    if cause.diag.constraint_name != "one_judgment_a_key":
         return error
     return Conflict(_("This key was used for another item."), code="key_reused")
 
@@ -226,12 +251,12 @@ def _check_key(key: str) -> None:
         )
 
 
-def _digest(slot_id, body) -> str:
+def _digest(slot_id: UUID, body: object) -> str:
     text = json.dumps([str(slot_id), body], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _both_locked(study, slot_id, annotator) -> tuple[Desk, Held]:
+def _both_locked(study: Study, slot_id: UUID, annotator: User) -> tuple[Desk, Held]:
     """This person's desk and the slot as ``_locked`` has it, both locked in one statement."""
     values = {"slot": slot_id, "study": study.pk, "me": annotator.pk}
     row = sql.first(_LOCK_BOTH, values)
@@ -241,7 +266,7 @@ def _both_locked(study, slot_id, annotator) -> tuple[Desk, Held]:
     return desk, _held(row, annotator)
 
 
-def _locked(study, slot_id, annotator) -> Held:
+def _locked(study: Study, slot_id: UUID, annotator: User) -> Held:
     """The slot, locked and held (or done) by this person; a lost lease is renewed where free."""
     row = sql.first(_LOCK, {"slot": slot_id, "study": study.pk})
     if row is None:
@@ -249,7 +274,7 @@ def _locked(study, slot_id, annotator) -> Held:
     return _held(row, annotator)
 
 
-def _held(row, annotator) -> Held:
+def _held(row: Sequence[Any], annotator: User) -> Held:
     slot, item, ordinal, status, holder, kind, config, purpose, gold, options = row
     if holder != annotator.pk:
         _check_lapsed(slot, item, status, annotator)
@@ -270,7 +295,7 @@ def _held(row, annotator) -> Held:
     )
 
 
-def _check_lapsed(slot_id, item_id, status, annotator) -> None:
+def _check_lapsed(slot_id: UUID, item_id: UUID, status: str, annotator: User) -> None:
     """Refuse unless this person's lease on the slot ran out and nobody has it since."""
     lapsed = Handback.objects.filter(slot=slot_id, annotator=annotator, cause="expired")
     if not lapsed.exists():
@@ -288,7 +313,14 @@ def _check_lapsed(slot_id, item_id, status, annotator) -> None:
 
 
 def _store(
-    held, annotator, data, key, digest, seconds, replaces=None, taking=None
+    held: Held,
+    annotator: User,
+    data: Data,
+    key: str,
+    digest: str,
+    seconds: float | None,
+    replaces: Judgment | None = None,
+    taking: dict | None = None,
 ) -> tuple[Judgment, present.Shown | None]:
     """Store one answer, close its slot and count it; with ``taking`` hand out the next slot too.
 
@@ -317,7 +349,7 @@ def _store(
     return judgment, present.of_row(row) if any(row) else None
 
 
-def _after(held, annotator, label, taking: dict | None) -> sql.After:
+def _after(held: Held, annotator: User, label: Label, taking: dict | None) -> sql.After:
     """What is done in the statement that stores an answer with this label."""
     parts = _FINISH_AND_COUNT[_counter(held, label) if held.counts else None]
     values = {"slot": held.slot, "me": annotator.pk}
@@ -327,12 +359,20 @@ def _after(held, annotator, label, taking: dict | None) -> sql.After:
     return sql.After(values | taking, parts + _AND_TAKE, present.TAKEN)
 
 
-def _counter(held, label) -> str:
+def _counter(held: Held, label: Label) -> str:
     """The item's column that counts a label, or "" where only their number is counted."""
-    return Item.COUNTERS[label] if held.kind.COUNTED else ""
+    return Item.COUNTERS[cast(str, label)] if held.kind.COUNTED else ""
 
 
-def _store_screen(study, lead, annotator, data, key, digest, seconds) -> tuple[Judgment, int]:
+def _store_screen(
+    study: Study,
+    lead: Held,
+    annotator: User,
+    data: Data,
+    key: str,
+    digest: str,
+    seconds: float | None,
+) -> tuple[Judgment, int]:
     """Store the answers to all items of a screen; that of ``lead``, and how many there are beside.
 
     A slot that lapsed and that somebody else has by now is left out: its item has its votes. What
@@ -342,8 +382,8 @@ def _store_screen(study, lead, annotator, data, key, digest, seconds) -> tuple[J
     if named:  # every item of the screen has to be answered
         named |= set(queue.companions(lead.slot, annotator).values_list("pk", flat=True))
     named -= {lead.slot}
-    companions = [_companion(study, slot, annotator) for slot in sorted(named)]
-    companions = [other for other in companions if other and not other.done]
+    beside = [_companion(study, slot, annotator) for slot in sorted(named)]
+    companions = [other for other in beside if other and not other.done]
     # Two people who judge the same items lock them in one order.
     items = sorted([lead.item, *(other.item for other in companions)])
     list(Item.objects.select_for_update(no_key=True).filter(pk__in=items).order_by("pk"))
@@ -357,7 +397,7 @@ def _store_screen(study, lead, annotator, data, key, digest, seconds) -> tuple[J
     return judgment, len(companions)
 
 
-def _companion(study, slot, annotator) -> Held | None:
+def _companion(study: Study, slot: UUID, annotator: User) -> Held | None:
     """A slot that is judged beside another, locked; None where it is not this person's any more."""
     try:
         return _locked(study, slot, annotator)
@@ -365,7 +405,7 @@ def _companion(study, slot, annotator) -> Held | None:
         return None
 
 
-def _repeat(held, key, digest) -> Judgment | None:
+def _repeat(held: Held, key: str, digest: str) -> Judgment | None:
     """The judgment that this submit stored before, or None; Conflict where its body differed."""
     judgment = held.kind.MODEL.objects.filter(slot=held.slot, key=key).first()
     if judgment and judgment.digest != digest:
@@ -376,7 +416,7 @@ def _repeat(held, key, digest) -> Judgment | None:
     return judgment
 
 
-def _advance(desk, held, claim_next: bool, others: int = 0):
+def _advance(desk: Desk, held: Held, claim_next: bool, others: int = 0) -> UUID | None:
     """Count what was done, and where asked to, hand out the next slot.
 
     ``others`` is how many judgments were stored beside the one of ``held``.

@@ -5,6 +5,7 @@ from collections import defaultdict
 from django.db import transaction
 from django.db.models import F
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.judging.kinds import answers_of, codes
 from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
@@ -13,7 +14,7 @@ from annotation.studies.models import Study
 
 
 @transaction.atomic
-def void(study, annotator, *, cause: str, by=None) -> int:
+def void(study: Study, annotator: User, *, cause: str, by: User | None = None) -> int:
     """Void what ``annotator`` has judged of the study's work; how many judgments that were.
 
     The rows stay. Items count without them, and for each a new slot of the same ordinal is open to
@@ -66,7 +67,7 @@ def _uncount(gone: list[Slot]) -> None:
         Item.objects.filter(pk__in=ids).update(**{counter: F(counter) - 1})
 
 
-def _open_anew(study, gone: list[Slot], annotator) -> None:
+def _open_anew(study: Study, gone: list[Slot], annotator: User) -> None:
     # Closing a batch takes the same lock: the new slots come before it or after it.
     batches = Batch.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
     closed = {batch.pk for batch in batches if batch.closed_at}

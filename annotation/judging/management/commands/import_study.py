@@ -1,6 +1,9 @@
 """`manage.py import_study DIR`"""
 
 import json
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
@@ -15,12 +18,12 @@ class Command(RefusingCommand):
         "added, changed ones become new versions; nothing is stored when anything is wrong."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """DIR and --json."""
         parser.add_argument("folder", metavar="DIR", help="the bundle's folder")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, folder, **options):
+    def handle(self, *args: Any, folder: str, **options: Any) -> None:
         """Check, store, print the study's totals."""
         bundle = bundles.read(folder)
         for warning in bundle.warnings:

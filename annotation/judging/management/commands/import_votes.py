@@ -3,6 +3,7 @@
 from annotation.core.rows import bar
 from annotation.judging.imports.vote_rows import import_votes
 from annotation.studies.commands import ImportCommand
+from annotation.studies.models import Study
 
 
 class Command(ImportCommand):
@@ -14,10 +15,10 @@ class Command(ImportCommand):
     )
     rows = "votes"
 
-    def store(self, study, file):
+    def store(self, study: Study, file: str) -> dict:
         return import_votes(study, file, progress=bar)
 
-    def summary(self, result):
+    def summary(self, result: dict) -> str:
         return (
             f"{result['votes']:,} votes by {result['workers']:,} workers on "
             f"{result['items']:,} items; {len(result['rejected']):,} rejected"

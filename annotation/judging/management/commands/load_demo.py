@@ -1,6 +1,7 @@
 """`manage.py load_demo`"""
 
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         "became of it stays."
     )
 
-    def handle(self, *args, **options):
+    def handle(self, *args: Any, **options: Any) -> None:
         """Import what is missing."""
         there = set(Study.objects.filter(slug__in=STUDIES).values_list("slug", flat=True))
         for slug, name in STUDIES.items():

@@ -1,14 +1,15 @@
 """`manage.py request_answers STUDY --task NAME`"""
 
 import json
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from annotation.candidates import spending
 from annotation.core.commands import RefusingCommand
 from annotation.judging.batches.answers import request_answers
-from annotation.studies.models import Study
+from annotation.studies.models import TaskDefinition
 
 
 class Command(RefusingCommand):
@@ -20,7 +21,7 @@ class Command(RefusingCommand):
         "`generate STUDY --wait` waits for them."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, --task, --endpoint, --limit, --dry-run and --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
@@ -33,18 +34,28 @@ class Command(RefusingCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, study, task, endpoint, limit, dry_run, **options):
+    def handle(
+        self,
+        *,
+        study: str,
+        task: str,
+        endpoint: str,
+        limit: int | None,
+        dry_run: bool,
+        **options: Any,
+    ) -> None:
         """Request, and print how many answers are new and what they are expected to take."""
-        target = Study.objects.filter(slug=study).first()
-        newest = target and target.tasks.filter(name=task).order_by("-version").first()
+        named = TaskDefinition.objects.filter(study__slug=study, name=task)
+        newest = named.select_related("study").order_by("-version").first()
         if newest is None:
             raise CommandError(f"There is no study “{study}” with a task “{task}”.")
         if limit is not None and limit < 1:
             raise CommandError("--limit is a number from 1 on.", returncode=2)
         with transaction.atomic():
-            rows = request_answers(target, newest, endpoint=endpoint, limit=limit)
+            rows = request_answers(newest.study, newest, endpoint=endpoint, limit=limit)
             transaction.set_rollback(dry_run)
-        planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
+        run = rows[0].run if rows else None
+        planned = run.planned if run else spending.estimate(None, 0).as_json()
         words = "{answers:,} answers: {calls:,} calls, about {tokens:,} tokens, cost {cost:.4f}"
         result = {"answers": len(rows), **planned}
         self.stdout.write(json.dumps(result) if options["json"] else words.format(**result))
