@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain, islice
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Max
@@ -11,6 +12,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
@@ -34,21 +36,21 @@ ORDERS = {
 }
 
 
-def open_batch(study, task: TaskDefinition, **wanted) -> Batch | None:
+def open_batch(study: Study, task: TaskDefinition, **wanted: Any) -> Batch | None:
     """``open_batches`` of one task: its batch, or None where nothing was new."""
     return next(iter(open_batches(study, [task], **wanted)), None)
 
 
 @transaction.atomic
 def open_batches(
-    study,
+    study: Study,
     tasks: list[TaskDefinition],
     *,
     order: str = "task",
     overlap: int | None = None,
     scope: Scope = EVERYTHING,
     seen: str = "",
-    by=None,
+    by: User | None = None,
 ) -> list[Batch]:
     """Plan items of what ``tasks`` ask about and do not have yet, and open their slots.
 
@@ -77,7 +79,7 @@ def open_batches(
     return batches
 
 
-def _refuse_lacking(study, tasks: list[TaskDefinition], scope: Scope) -> None:
+def _refuse_lacking(study: Study, tasks: list[TaskDefinition], scope: Scope) -> None:
     """DomainError where answers or judgments are wanting: then something could be planned."""
     if scope.control:
         raise DomainError(
@@ -118,7 +120,7 @@ def in_order(plans: list[list[dict]], places: list[list[int]]) -> list[dict]:
     return [row for _place, row in sorted(placed, key=lambda entry: entry[0])]
 
 
-def tasks_of(study, names: Iterable[str]) -> list[TaskDefinition]:
+def tasks_of(study: Study, names: Iterable[str]) -> list[TaskDefinition]:
     """The newest versions of the tasks of these names, each once; DomainError where one is not."""
     newest = {task.name: task for task in study.tasks.order_by("version")}
     for name in names:
@@ -131,7 +133,7 @@ def tasks_of(study, names: Iterable[str]) -> list[TaskDefinition]:
     return [newest[name] for name in dict.fromkeys(names)]
 
 
-def planned(study, task: TaskDefinition, scope: Scope = EVERYTHING) -> list[dict]:
+def planned(study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> list[dict]:
     """The rows of the items that a batch of ``task`` would hold."""
     kind = kind_of(task.kind)
     if scope.control and not kind.takes_control(task.config):
@@ -149,13 +151,13 @@ def digest(rows: list[dict]) -> str:
 
 
 def add_items(
-    study,
+    study: Study,
     task: TaskDefinition,
     rows: list[dict],
     *,
     positions: Iterable[int] | None = None,
-    purpose=Batch.Purpose.WORK,
-    by=None,
+    purpose: str = Batch.Purpose.WORK,
+    by: User | None = None,
 ) -> Batch:
     """Store items and open their slots, in the order given; part of the caller's transaction.
 
@@ -212,7 +214,9 @@ def add_items(
     return batch
 
 
-def _items(study, batch, rows, bound: bool, positions: Iterable[int] | None) -> list[Item]:
+def _items(
+    study: Study, batch: Batch, rows: list[dict], bound: bool, positions: Iterable[int] | None
+) -> list[Item]:
     if positions is None:
         last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
         positions = range(last + 1, last + 1 + len(rows))
@@ -237,7 +241,7 @@ def _items(study, batch, rows, bound: bool, positions: Iterable[int] | None) -> 
 
 
 @transaction.atomic
-def close_batch(batch: Batch, *, by=None) -> None:
+def close_batch(batch: Batch, *, by: User | None = None) -> None:
     """Hand out nothing more of this batch; what people hold may still be submitted."""
     Batch.objects.filter(pk=batch.pk, closed_at=None).update(closed_at=Now())
     Slot.objects.filter(item__batch=batch, status=Slot.Status.OPEN).update(
@@ -246,7 +250,7 @@ def close_batch(batch: Batch, *, by=None) -> None:
     audit.record(by, "batch.close", batch)
 
 
-def _versions(study, rows: list[dict]) -> list:
+def _versions(study: Study, rows: list[dict]) -> list:
     """The persona version of each row: the one its answers were written for, else the newest."""
     personas = {_persona(row) for row in rows}
     versions = PersonaVersion.objects.filter(persona__in=personas).order_by("version")

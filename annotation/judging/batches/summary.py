@@ -47,7 +47,7 @@ class Summary:
 
 
 def summary_of(
-    study,
+    study: Study,
     tasks: list[TaskDefinition],
     *,
     order: str = "task",
@@ -86,21 +86,21 @@ def summary_of(
     )
 
 
-def _seconds(study, task) -> tuple[float, bool]:
+def _seconds(study: Study, task: TaskDefinition) -> tuple[float, bool]:
     made = Judgment.objects.filter(slot__study=study, slot__item__batch__task__name=task.name)
     made = made.filter(seconds__gt=0, seconds__lt=LONGEST)
     mean = made.aggregate(mean=Avg("seconds"))["mean"]
     return (mean, True) if mean else (SECONDS, False)
 
 
-def _cost(study, judgments: int, hours: float) -> float | None:
+def _cost(study: Study, judgments: int, hours: float) -> float | None:
     hourly, each = study.pay_per_hour, study.pay_per_judgment
     if hourly is None and each is None:
         return None
     return float(hourly or 0) * hours + float(each or 0) * judgments
 
 
-def _waiting(study) -> int:
+def _waiting(study: Study) -> int:
     work = Item.objects.work().filter(study=study)
     wanted = work.filter(batch__closed_at=None).aggregate(n=Sum("overlap") - Sum("done"))
     return wanted["n"] or 0

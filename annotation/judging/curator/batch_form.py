@@ -4,6 +4,8 @@ import re
 from typing import Any, cast
 
 from django import forms
+from django.db.models import QuerySet
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -11,6 +13,7 @@ from annotation.judging.batches.open import NO_CONTROL, ORDERS, tasks_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
+from annotation.studies.models import Study, TaskDefinition
 
 IDS_LIMIT = 20_000
 NAMED = 5
@@ -21,11 +24,11 @@ class Ids(forms.CharField):
 
     widget = forms.Textarea(attrs={"rows": 2})
 
-    def to_python(self, value) -> list[str]:  # type: ignore[override]
+    def to_python(self, value: object) -> list[str]:  # type: ignore[override]
         words = re.split(r"[\s,;]+", super().to_python(value) or "")
         return list(dict.fromkeys(word for word in words if word))
 
-    def prepare_value(self, value):
+    def prepare_value(self, value: object) -> object:
         return " ".join(value) if isinstance(value, list) else value
 
 
@@ -77,7 +80,7 @@ class BatchForm(forms.Form):
         required=False,
     )
 
-    def __init__(self, data, *, study, task):
+    def __init__(self, data: QueryDict | None, *, study: Study, task: TaskDefinition) -> None:
         super().__init__(data)
         self.study = study
         self._offer("strategies", study.candidates.values_list("strategy", flat=True))
@@ -92,7 +95,7 @@ class BatchForm(forms.Form):
         if task.config.get("owner_only"):
             del self.fields["overlap"]
 
-    def _offer(self, name: str, values, fewest: int = 2) -> None:
+    def _offer(self, name: str, values: QuerySet, fewest: int = 2) -> None:
         """Offer the values that there are; nothing is asked where there is no choice."""
         there = [value for value in values.order_by().distinct() if value]
         field = cast(forms.MultipleChoiceField, self.fields[name])
@@ -100,10 +103,10 @@ class BatchForm(forms.Form):
         if len(there) < fewest:
             del self.fields[name]
 
-    def clean_queries(self):
+    def clean_queries(self) -> list[str]:
         return self._existing("queries", self.study.queries.filter(replaced_at=None))
 
-    def clean_personas(self):
+    def clean_personas(self) -> list[str]:
         return self._existing("personas", self.study.personas.filter(dropped_at=None))
 
     def clean(self) -> dict:
@@ -114,7 +117,7 @@ class BatchForm(forms.Form):
                     self.add_error("also", NO_CONTROL)
         return data
 
-    def _existing(self, name: str, rows) -> list[str]:
+    def _existing(self, name: str, rows: QuerySet) -> list[str]:
         ids = self.cleaned_data[name]
         there = set(rows.filter(external_id__in=ids).values_list("external_id", flat=True))
         if missing := [value for value in ids if value not in there]:

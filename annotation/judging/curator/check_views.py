@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -116,9 +116,9 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
     return render(request, "judging/checks.html", context, status=400 if form.errors else 200)
 
 
-def _page(items, number):
+def _page(items: QuerySet[Item], number: str | None) -> Page:
     """A page of items, of which the database sorts the keys alone: rows are wide."""
-    page = Paginator(items.values_list("pk", flat=True), PAGE).get_page(number)
+    page: Page = Paginator(items.values_list("pk", flat=True), PAGE).get_page(number)
     rows = items.in_bulk(list(page))
     page.object_list = [rows[pk] for pk in page if pk in rows]
     return page

@@ -1,13 +1,16 @@
 """The curators' page of tasks and batches."""
 
+from typing import Any
+
 from django.contrib import messages
-from django.db.models import Sum
-from django.http import Http404
+from django.db.models import QuerySet, Sum
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints
 from annotation.core.errors import DomainError
 from annotation.judging.batches.answers import request_answers
@@ -15,8 +18,10 @@ from annotation.judging.batches.open import close_batch, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.curator.batch_form import BatchForm
 from annotation.judging.kinds import KINDS
+from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study, TaskDefinition
 
 # Why there may be nothing to open.
 MISSING = {
@@ -27,7 +32,7 @@ MISSING = {
 
 
 @require_http_methods(["GET", "POST"])
-def tasks(request, slug):
+def tasks(request: UserRequest, slug: str) -> HttpResponse:
     """Tasks and batches, and the form of one kind: ``?kind=`` for a new task, ``?task=`` to edit.
 
     POST names its kind itself.
@@ -35,7 +40,7 @@ def tasks(request, slug):
     study = study_for(request.user, slug, MANAGERS)
     newest = study.tasks.order_by("name", "-version").distinct("name")
     edited = newest.filter(name=request.GET.get("task", "")).first()
-    name = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind"))
+    name = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind", ""))
     kind = KINDS.get(name) or next(iter(KINDS.values()))
     form = kind.form(request.POST if request.method == "POST" else None, study=study, task=edited)
     if request.method == "POST" and form.is_valid():
@@ -54,7 +59,7 @@ def tasks(request, slug):
 
 
 @require_http_methods(["GET", "POST"])
-def open_(request, slug, name):
+def open_(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """Show what a batch of this task would hold and cost; POST opens it as it was shown."""
     study = study_for(request.user, slug, MANAGERS)
     task = study.tasks.filter(name=name).order_by("-version").first()
@@ -88,7 +93,9 @@ def open_(request, slug, name):
     return render(request, "judging/batch.html", context, status=status)
 
 
-def _answers_asked(request, study, task, scope):
+def _answers_asked(
+    request: UserRequest, study: Study, task: TaskDefinition, scope: Scope
+) -> HttpResponse:
     """Ask an endpoint for the answers that the plan lacks."""
     try:
         rows = request_answers(
@@ -102,7 +109,7 @@ def _answers_asked(request, study, task, scope):
     return redirect("candidates", study.slug)
 
 
-def _servers(request) -> list:
+def _servers(request: UserRequest) -> list:
     try:
         return endpoints.all()
     except endpoints.EndpointsWrong as wrong:
@@ -110,7 +117,7 @@ def _servers(request) -> list:
         return []
 
 
-def _opened(request, study, tasks, **wanted) -> str:
+def _opened(request: UserRequest, study: Study, tasks: list[TaskDefinition], **wanted: Any) -> str:
     """Open a batch of each task and show a message; the page to go on with.
 
     "" where the batch is another than the one that was shown.
@@ -129,20 +136,20 @@ def _opened(request, study, tasks, **wanted) -> str:
     return "tasks"
 
 
-def _missing(task) -> str:
+def _missing(task: TaskDefinition) -> str:
     asks = KINDS[task.kind].ASKS
     return next(str(words) for what, words in MISSING.items() if what in asks)
 
 
 @require_POST
-def close(request, slug, batch):
+def close(request: UserRequest, slug: str, batch: int) -> HttpResponse:
     study = study_for(request.user, slug, MANAGERS)
     close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
     messages.success(request, _("The batch is closed; items in hand may still be submitted."))
     return redirect("tasks", slug)
 
 
-def _batches(study):
+def _batches(study: Study) -> QuerySet[Batch]:
     return (
         study.batches.filter(purpose=Batch.Purpose.WORK)
         .select_related("task")

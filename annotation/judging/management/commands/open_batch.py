@@ -3,10 +3,13 @@
 import argparse
 import json
 from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.judging.batches.open import ORDERS, open_batches, tasks_of
-from annotation.judging.batches.summary import summary_of
+from annotation.judging.batches.summary import Summary, summary_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Slot
@@ -26,7 +29,7 @@ class Command(RefusingCommand):
 
     help = "Plan items for the queries that have none in the task yet, and open their slots."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, --task, --overlap and --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
@@ -68,7 +71,7 @@ class Command(RefusingCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, study, task, also, **options):
+    def handle(self, *args: Any, study: str, task: str, also: list[str], **options: Any) -> None:
         """Open, and print how many items and slots are new."""
         target = study_of(study)
         tasks = tasks_of(target, [task, *also])
@@ -99,7 +102,7 @@ class Command(RefusingCommand):
                 "Nothing is new: every query with enough answers has its items in this task."
             )
 
-    def _dry_run(self, summary, as_json: bool) -> None:
+    def _dry_run(self, summary: Summary, as_json: bool) -> None:
         if as_json:
             self.stdout.write(json.dumps(asdict(summary), ensure_ascii=False))
             return
