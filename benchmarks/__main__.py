@@ -36,6 +36,7 @@ NAMES = (
         "history_events",
         "history_search",
         "import_data",
+        "bulk_api",
         "export",
         "evaluate",
         "train",

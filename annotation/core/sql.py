@@ -181,3 +181,20 @@ def analyze(*tables: type[models.Model]) -> None:
     names = ", ".join(connection.ops.quote_name(table._meta.db_table) for table in tables)
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {names}")
+
+
+# Statistics of a table that grew by a third at most do for plans; autovacuum renews them later.
+GROWTH = 3
+_ROWS = "SELECT relname, reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
+
+
+def analyze_grown(rows: int, *tables: type[models.Model]) -> None:
+    """``analyze`` those of the tables in which ``rows`` new ones are more than a third."""
+    quoted = [connection.ops.quote_name(table._meta.db_table) for table in tables]
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, [quoted])
+        known = dict(cursor.fetchall())
+    # Without statistics the number is -1.
+    grown = [table for table in tables if known[table._meta.db_table] < rows * GROWTH]
+    if grown:
+        analyze(*grown)

@@ -108,11 +108,9 @@ class _Spool:
         with pa.OSFile(self._file.name) as source:
             yield from pa.ipc.open_stream(source, options=options)
 
-    def columns(self, *names: str) -> dict[str, pa.Array]:
-        """Columns of all votes."""
-        schema = pa.schema([_SCHEMA.field(name) for name in _SCHEMA.names if name in names])
-        table = pa.Table.from_batches(self._read(names), schema)
-        return {name: table[name].combine_chunks() for name in names}
+    def parts(self, *names: str) -> Iterator[pa.RecordBatch]:
+        """Those columns of all votes, some votes at a time."""
+        return self._read(names)
 
     def until(self, last: int) -> dict[str, pa.Array]:
         """The next votes, up to those on the item at the position ``last``."""
@@ -160,21 +158,28 @@ class FrozenVotes:
         for kind, spool in self._spools.items():
             if kind.SHAPE != "label":
                 continue
-            columns = spool.columns("position", "batch", "annotator", "label")
-            labels = columns.pop("label")
-            position, batch, worker = (column.to_numpy() for column in columns.values())
-            counts = np.isin(position, positions) & ~np.isin(worker, list(self.withdrawn))
-            for task, batches in self._batches(kind).items():
-                # A label that the task does not offer is refused where the item is read.
-                label = pc.fill_null(pc.index_in(labels, pa.array(task.labels)), -1).to_numpy()
-                rows = counts & np.isin(batch, batches) & (label >= 0)
-                yield records.LabelVotes(
-                    (task.name, task.version),
-                    task.labels,
-                    position[rows],
-                    worker[rows],
-                    label[rows],
-                )
+            tasks = self._batches(kind)
+            parts: dict[Task, list[tuple]] = {task: [] for task in tasks}
+            # Part by part, in small numbers: all columns of a million votes are too much at once.
+            for part in spool.parts("position", "batch", "annotator", "label"):
+                for task, batches in tasks.items():
+                    parts[task].append(self._labels(part, task, batches, positions))
+            for task, read in parts.items():
+                if read:
+                    columns = map(np.concatenate, zip(*read, strict=True))
+                    yield records.LabelVotes((task.name, task.version), task.labels, *columns)
+
+    def _labels(
+        self, part: pa.RecordBatch, task: Task, batches: list[int], positions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Position, person and label of the votes of ``part`` on the task that count."""
+        position, who = part["position"].to_numpy(), part["annotator"].to_numpy()
+        # A label that the task does not offer is refused where the item is read.
+        label = pc.fill_null(pc.index_in(part["label"], pa.array(task.labels)), -1).to_numpy()
+        counts = np.isin(position, positions) & ~np.isin(who, list(self.withdrawn))
+        rows = counts & np.isin(part["batch"].to_numpy(), batches) & (label >= 0)
+        worker = np.searchsorted(self._ids, who[rows])
+        return position[rows].astype(np.int32), worker.astype(np.int32), label[rows]
 
     def of(self, positions: list[int], ids: list[dict]) -> tuple[records.VoteColumns, list[int]]:
         """The votes on the next items, and how many of anybody each has.
@@ -263,7 +268,8 @@ class FrozenVotes:
         return {
             person
             for spool in spools
-            for person in pc.unique(spool.columns("annotator")["annotator"]).to_pylist()
+            for part in spool.parts("annotator")
+            for person in pc.unique(part["annotator"]).to_pylist()
         }
 
     @cached_property

@@ -128,7 +128,8 @@ class Votes(Sequence[Vote]):
 class LabelVotes(NamedTuple):
     """The votes on one version of a task, in the items' order, whose answer is one label.
 
-    Equally long arrays: the item's position, who, and the label's place in ``offered``.
+    Equally long arrays: the item's position, a number of the person, and the label's place in
+    ``offered``.
     """
 
     task: tuple[str, int]

@@ -255,11 +255,9 @@ def _versions(study: Study, rows: list[dict]) -> list:
     personas = {_persona(row) for row in rows}
     versions = PersonaVersion.objects.filter(persona__in=personas).order_by("version")
     newest = dict(versions.values_list("persona_id", "pk"))
-    written = dict(
-        Candidate.objects.filter(study=study)
-        .exclude(persona_version=None)
-        .values_list("pk", "persona_version_id")
-    )
+    shown = {candidate for row in rows for candidate in row.get("candidates", ())}
+    answers = Candidate.objects.filter(sql.among("pk", shown)).exclude(persona_version=None)
+    written = dict(answers.values_list("pk", "persona_version_id"))
     chosen = []
     for row in rows:
         written_for = {written[pk] for pk in row.get("candidates", ()) if pk in written}
@@ -288,7 +286,8 @@ def insert_slots(batch: Batch, bound: bool = False) -> None:
                WHERE i.batch_id = %(batch)s""",
             {"batch": batch.pk, "bound": bound},
         )
+        slots = cursor.rowcount
     # The hand-out reads these tables at once; the planner must not take them for empty. After the
     # commit: until its transaction ends, ANALYZE keeps that of every other import waiting.
     tables = (Slot, Item, ItemOption, Batch, Candidate, TaskDefinition, Study, Membership)
-    transaction.on_commit(partial(sql.analyze, *tables), robust=True)
+    transaction.on_commit(partial(sql.analyze_grown, slots, *tables), robust=True)
