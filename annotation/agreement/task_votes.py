@@ -20,7 +20,7 @@ from annotation.accounts.models import User
 from annotation.agreement import reading
 from annotation.agreement.models import AgreementResult, StoredVotes
 from annotation.agreement.votes.arrow import to_numpy
-from annotation.core import copied
+from annotation.core import copied, sql
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import ItemOption
 
@@ -246,13 +246,12 @@ class TaskVotes:
 
         The codes are (items, options), items as in ``rows``; -1 where an item has no such answer.
         """
-        options = ItemOption.objects.filter(item__in=self.items)
-        if self.last is not None:
-            options = options.filter(item__position__lte=self.last)
+        read = sql.among("item__position", self.rows.items)
+        options = ItemOption.objects.filter(read, item__study=self.study)
         fields = ("item__position", "number", "candidate__strategy")
         rows = options.values_list(*fields, "candidate__endpoint", "candidate__model")
         place = {position: n for n, position in enumerate(self.rows.items)}
-        shown = [row for row in rows.iterator(20_000) if row[0] in place]
+        shown = list(rows.iterator(20_000))
         at = [place[row[0]] for row in shown], [row[1] - 1 for row in shown]
         texts = {
             "strategies": [row[2] or _("not named") for row in shown],
