@@ -169,12 +169,13 @@ def dots(
         return left + wide * (x - low) / (high - low)
 
     height = len(rows) * tall
-    parts = [names]
+    parts = []
     for tick in ticks(low, high):
         parts.append(_segment("grid", across(tick), 0, across(tick), height))
         parts.append(_text(across(tick), height + 16, f"{tick:g}", "middle"))
     if reference is not None:
         parts.append(_segment("reference", across(reference), 0, across(reference), height))
+    parts.append(names)
     middle = tall - ROW / 2
     parts += [_dot(row, place * tall + middle, across) for place, row in enumerate(rows)]
     return _svg(key, title, desc, height + 24, parts, axes)
