@@ -5,6 +5,7 @@ import logging
 import os
 import platform
 import time
+from typing import Any
 
 from celery import Celery
 from celery.signals import heartbeat_sent, worker_init
@@ -21,14 +22,14 @@ _signed_at = 0.0
 
 
 @worker_init.connect
-def share_memory(**kwargs) -> None:
+def share_memory(**kwargs: Any) -> None:
     """Keep what is imported by now out of the collector, whose marks would unshare its pages."""
     gc.collect()
     gc.freeze()
 
 
 @heartbeat_sent.connect
-def sign_of_life(**kwargs) -> None:
+def sign_of_life(**kwargs: Any) -> None:
     """Note now and then that this worker lives, in the database and as a file for its container.
 
     It runs in the worker's own process, so a worker is told apart from beat, which sends the tasks.

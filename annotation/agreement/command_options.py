@@ -3,10 +3,12 @@
 import os
 import sys
 from abc import ABC, abstractmethod
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.agreement.votes.table import VotesError, read_votes
+from annotation.studies.models import Study
 
 
 class VotesCommand(BaseCommand, ABC):
@@ -14,7 +16,7 @@ class VotesCommand(BaseCommand, ABC):
 
     requires_system_checks = []
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY or --votes FILE, and --json."""
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("study", nargs="?", metavar="STUDY", help="slug of a study")
@@ -28,7 +30,7 @@ class VotesCommand(BaseCommand, ABC):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, **options):
+    def handle(self, *args: Any, **options: Any) -> None:
         """Read, compute, print; votes that are wrong end in exit status 1 with their sentence."""
         try:
             votes, study = self.votes(options)
@@ -59,7 +61,7 @@ class VotesCommand(BaseCommand, ABC):
         return study.votes, study
 
     @abstractmethod
-    def answer(self, votes, study, options):
+    def answer(self, votes, study: Study, options):
         """The text to print, in pieces."""
 
 

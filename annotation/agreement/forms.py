@@ -1,5 +1,6 @@
 import re
 from fractions import Fraction
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +25,7 @@ class FractionField(forms.Field):
         return Fraction(value)
 
 
-def _threshold(name, label):
+def _threshold(name: str, label):
     return FractionField(label=label, initial=str(getattr(DEFAULT, name)))
 
 
@@ -92,10 +93,12 @@ class PlanForm(forms.Form):
         label=_("Annotators"), required=False, min_value=1, max_value=100_000
     )
 
-    def __init__(self, *args, tasks, **kwargs):
+    def __init__(self, *args: Any, tasks, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         none = [("", _("none: use the assumptions"))]
-        self.fields["pilot"].choices = none + [(name, name) for name in tasks]
+        cast(forms.ChoiceField, self.fields["pilot"]).choices = none + [
+            (name, name) for name in tasks
+        ]
 
     def clean(self):
         data = super().clean()

@@ -1,12 +1,15 @@
 """One item with its votes, handbacks and comments in words, for every kind."""
 
 from collections import Counter
+from typing import cast
 
+from annotation.accounts.models import User
 from annotation.agreement import reading
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.models import Handback, Judgment
+from annotation.judging.models import Handback, Item, Judgment
 from annotation.judging.work import comments
+from annotation.studies.models import Study, TaskDefinition
 
 
 def find(board, pk):
@@ -19,7 +22,7 @@ def find(board, pk):
     return items.select_related(*beside).first()
 
 
-def votes(study, item) -> list[dict]:
+def votes(study: Study, item: Item) -> list[dict]:
     """The judgments that count, in order of time, in words."""
     rows = reading.judgments(study, Judgment).filter(slot__item=item)
     rows = list(rows.select_related("annotator", "slot").order_by("submitted_at", "pk"))
@@ -27,7 +30,7 @@ def votes(study, item) -> list[dict]:
     return [_vote(row, answers[row.pk], item.batch.task) for row in rows]
 
 
-def _vote(judgment, answer, task) -> dict:
+def _vote(judgment, answer, task: TaskDefinition) -> dict:
     kind, config = kind_of(task.kind), config_of_task(task)
     choice = kind.choice(answer.label, config) if kind.COUNTED else ""
     number = int(choice) if choice.isdigit() else None
@@ -43,14 +46,14 @@ def _vote(judgment, answer, task) -> dict:
     }
 
 
-def options(item, votes: list[dict]) -> list[dict]:
+def options(item: Item, votes: list[dict]) -> list[dict]:
     """The item's answers in canonical order, each with how many chose it."""
     counts = Counter(row["number"] for row in votes)
     options = item.options.select_related("candidate").order_by("number")
     return [{"option": row, "votes": counts[row.number]} for row in options]
 
 
-def handbacks(study, item) -> list[tuple]:
+def handbacks(study: Study, item) -> list[tuple]:
     """(annotator, the handback) of everybody who gave the item back, in order of time."""
     rows = Handback.objects.filter(item=item).exclude(cause=Handback.Cause.EXPIRED)
     rows = rows.exclude(annotator__in=reading.withdrawn_from(study))
@@ -60,12 +63,11 @@ def handbacks(study, item) -> list[tuple]:
     ]
 
 
-def threads(study, item) -> list[tuple]:
+def threads(study: Study, item) -> list[tuple]:
     """(annotator, slot, comments and answers) of each thread on the item, in order of time."""
     slots = comments.judged(study).filter(item=item)
     slots = slots.exclude(annotator__in=reading.withdrawn_from(study)).select_related("annotator")
-    workers = {
-        slot.pk: reading.worker_name(slot.annotator_id, slot.annotator.worker) for slot in slots
-    }
+    people = {slot.pk: cast(User, slot.annotator) for slot in slots}
+    workers = {slot: reading.worker_name(who.pk, who.worker) for slot, who in people.items()}
     by_slot = comments.threads(workers).items()
     return [(workers[slot], slot, thread) for slot, thread in by_slot]

@@ -14,7 +14,7 @@ from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.votes.table import VotesError, votes_from_columns
 from annotation.judging.kinds import codes, config_of_task, kind_of
 from annotation.judging.models import Judgment
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 
 # What is computed for each kind, of which labels; a change is a new version.
 RULE = {"name": "agreement-by-kind", "version": "1"}
@@ -37,9 +37,11 @@ def study_votes(slug: str, task: str = "") -> reading.StudyVotes:
     name, _, criterion = task.partition(":")
     name = name or _default(slug)
     study = Study.objects.filter(slug=slug, tasks__name=name).first() if name else None
-    definition = study and study.tasks.filter(name=name).order_by("-version").first()
-    kind = definition and kind_of(definition.kind)
-    if kind is None or kind.COUNTED or kind.LEVEL == "none":
+    definition = study.tasks.filter(name=name).order_by("-version").first() if study else None
+    if study is None or definition is None:
+        return reading.study_votes(slug, task)
+    kind = kind_of(definition.kind)
+    if kind.COUNTED or kind.LEVEL == "none":
         return reading.study_votes(slug, task)
     return read(study, definition, criterion)
 
@@ -52,7 +54,7 @@ def _default(slug: str) -> str:
     return next((definition.name for definition in newest(study)), "")
 
 
-def newest(study, task: str = "", withdrawn: list[int] | None = None) -> list:
+def newest(study: Study, task: str = "", withdrawn: list[int] | None = None) -> list:
     """The newest definition that has votes, of each task of these kinds (of ``task`` alone)."""
     counts = reading.counts(study, task, codes(COUNTED=False), withdrawn).filter(given__gt=0)
     judged = counts.order_by().values("batch__task").annotate(n=Sum("weight")).filter(n__gt=0)
@@ -60,14 +62,14 @@ def newest(study, task: str = "", withdrawn: list[int] | None = None) -> list:
     return list(tasks.order_by("name", "-version").distinct("name"))
 
 
-def basis(definition) -> list:
+def basis(definition: TaskDefinition) -> list:
     """The values that a task's report depends on, apart from its judgments."""
     config, kind = config_of_task(definition), kind_of(definition.kind)
     criteria = config["criteria"] if kind.SHAPE == "scores" else []
     return [RULE, CONTENTS, definition.kind, kind.labels(config), criteria]
 
 
-def report(study, definition) -> dict:
+def report(study: Study, definition: TaskDefinition) -> dict:
     """Agreement on a task of one of these kinds, for storing.
 
     ``items``, ``votes`` (judgments) and ``workers``; with "level" and "rule" and what
@@ -88,7 +90,7 @@ def report(study, definition) -> dict:
     return head | _counts(study, definition) | {"criteria": criteria}
 
 
-def scored(study, definition) -> list[str]:
+def scored(study: Study, definition) -> list[str]:
     """The criteria of a feedback task on which there are scores, in its order."""
     # By joins: PostgreSQL can walk all scores for each judgment of a subquery it takes for empty.
     rows = judgments(study, definition).values_list("feedback__scores__criterion", flat=True)
@@ -103,7 +105,7 @@ def _report(votes: KindVotes) -> dict:
     return report | {"cohen_kappa": {"mean": cohen["mean"], "pairs": len(cohen["pairs"])}}
 
 
-def _counts(study, definition) -> dict:
+def _counts(study: Study, definition) -> dict:
     return judgments(study, definition).aggregate(
         items=Count("slot__item", distinct=True),
         votes=Count("pk"),
@@ -111,7 +113,7 @@ def _counts(study, definition) -> dict:
     )
 
 
-def judgments(study, definition):
+def judgments(study: Study, definition: TaskDefinition):
     """The judgments of a task that count: of all its versions with the same scale."""
     counted = reading.judgments(study, Judgment).filter(
         slot__item__batch__task__name=definition.name,
@@ -124,7 +126,7 @@ def judgments(study, definition):
     return counted
 
 
-def read(study, definition, criterion: str = "") -> KindVotes:
+def read(study: Study, definition: TaskDefinition, criterion: str = "") -> KindVotes:
     """The votes of ``definition`` and its other versions; of scores, those on one criterion."""
     config, kind = config_of_task(definition), kind_of(definition.kind)
     if kind.SHAPE == "ranks":
@@ -154,14 +156,14 @@ def read(study, definition, criterion: str = "") -> KindVotes:
     )
 
 
-def _labels(study, definition):
+def _labels(study: Study, definition: TaskDefinition):
     rows = judgments(study, definition).annotate(label=kind_of(definition.kind).label_column())
     return rows.order_by("slot__item__external_id", "submitted_at", "pk").values_list(
         "slot__item__external_id", "annotator_id", "annotator__worker", "label"
     )
 
 
-def _scores(study, definition, criterion: str):
+def _scores(study: Study, definition, criterion: str):
     scores = judgments(study, definition).filter(feedback__scores__criterion=criterion)
     number = Cast(F("feedback__scores__option__number"), TextField())
     item = F("feedback__scores__option__item__external_id")

@@ -26,7 +26,7 @@ class AgreementResult(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "task"], name="one_result_a_task")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.study.slug} {self.task}: {self.votes} votes"
 
     @property
@@ -72,7 +72,7 @@ class StoredVotes(models.Model):
     rows = models.BinaryField()
     progress = models.JSONField()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"votes of {self.result}"
 
 
@@ -98,7 +98,7 @@ class VoteCount(models.Model):
     items = models.BigIntegerField()
     changes = models.BigIntegerField()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.batch_id}: {self.items} items with {self.done} votes"
 
 
@@ -108,7 +108,7 @@ class TopUp(models.Model):
     item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="top_up")
     at = models.DateTimeField(auto_now_add=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.item}: topped up"
 
 
@@ -126,7 +126,7 @@ class EarlyStop(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "task"], name="one_stop_a_task")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.study.slug} {self.task}: {self.below}"
 
 
@@ -137,7 +137,7 @@ class StoppedItem(models.Model):
     at = models.DateTimeField(auto_now_add=True)
     saved = models.PositiveSmallIntegerField()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.item}: {self.saved} votes saved"
 
 
@@ -151,5 +151,5 @@ class ItemTier(models.Model):
     share = models.FloatField(null=True)
     votes = models.PositiveSmallIntegerField()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.item}: {self.tier}"

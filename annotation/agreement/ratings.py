@@ -46,7 +46,7 @@ class Rating:
         return {"items": self.items, "pairs": self.pairs, "equal": self.equal, **coefficients}
 
 
-def rate(item, difference, resamples=1000, seed=0):
+def rate(item, difference, resamples: int = 1000, seed: int = 0):
     """Rating of pairs: codes of their ``item`` from 0, and ``difference`` chosen minus other score.
 
     Intervals are percentiles over ``resamples`` draws of items; pairs of one item stay together.

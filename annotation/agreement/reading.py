@@ -17,7 +17,7 @@ from annotation.core import copied
 from annotation.core.sql import among
 from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Batch, Item, Judgment, Selection
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 
 # Kinds whose items get tiers, and every label they can have.
 TIERED = tuple(codes(COUNTED=True))
@@ -51,7 +51,7 @@ class StudyState:
     One is made for each run of the recomputation: nothing in it is read again.
     """
 
-    def __init__(self, study):
+    def __init__(self, study: Study) -> None:
         self.study = study
 
     @cached_property
@@ -80,7 +80,7 @@ class StudyState:
         return {name: labels(definition) for name, definition in self.definitions.items()}
 
 
-def items(study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
+def items(study: Study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
     """The items that people work on (checks are none), with the counts of the votes that count.
 
     ``given`` is how many, ``given_1`` … ``given_none`` how many for each of LABELS: the item's own
@@ -100,7 +100,7 @@ def items(study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = Non
     )
 
 
-def counts(study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
+def counts(study: Study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
     """Rows with the columns of ``items``, each for ``weight`` of them.
 
     Only sums over the rows mean something. They are few: of each batch one for each split of the
@@ -119,7 +119,7 @@ def _of_task(rows, task: str, kinds):
     return rows.filter(batch__task__kind__in=kinds) if kinds else rows
 
 
-def _leave_votes(study, gone: list[int]) -> bool:
+def _leave_votes(study: Study, gone: list[int]) -> bool:
     """Whether votes of these people, who left, are counted on items of the study still."""
     if not gone:
         return False
@@ -159,12 +159,12 @@ def shown_characters(items) -> Counter:
     return characters
 
 
-def progress(study) -> dict[str, int]:
+def progress(study: Study) -> dict[str, int]:
     """``totals`` over the study's tasks of every kind."""
     return totals(counts(study, kinds=None))
 
 
-def voted_tasks(study, kinds=TIERED, withdrawn: list[int] | None = None) -> dict[str, int]:
+def voted_tasks(study: Study, kinds=TIERED, withdrawn: list[int] | None = None) -> dict[str, int]:
     """Names of the study's tasks of some ``kinds`` that have votes, with their number, by name.
 
     Votes of people who left do not count. ``kinds`` None stands for tasks of every kind.
@@ -174,7 +174,7 @@ def voted_tasks(study, kinds=TIERED, withdrawn: list[int] | None = None) -> dict
     return {name: n for name, n in rows.order_by("batch__task__name") if n}
 
 
-def withdrawn_from(study) -> list[int]:
+def withdrawn_from(study: Study) -> list[int]:
     """Ids of everybody who took their consent to the study back and has not given it again."""
     if study.consent_text is None:
         return []
@@ -184,7 +184,7 @@ def withdrawn_from(study) -> list[int]:
     return sorted(left.values_list("user", flat=True).distinct())
 
 
-def closed_batches(study) -> list[int]:
+def closed_batches(study: Study) -> list[int]:
     """Ids of the batches that take no new judgments: all of them once the study is closed."""
     batches = study.batches.order_by("pk")
     if study.status != Study.Status.CLOSED:
@@ -220,13 +220,13 @@ def study_votes(slug: str, task: str = "") -> StudyVotes:
     return read(study, chosen)
 
 
-def newest(study, names) -> list:
+def newest(study: Study, names) -> list:
     """The newest definition of each task with tiers of these names, in order of name."""
     tasks = study.tasks.filter(name__in=names, kind__in=TIERED).order_by("name", "-version")
     return list(tasks.distinct("name"))
 
 
-def judgments(study, model=Selection, withdrawn: list[int] | None = None):
+def judgments(study: Study, model=Selection, withdrawn: list[int] | None = None):
     """The judgments of one kind (rows of ``model``) that count, of all tasks of a study.
 
     That is the newest of each slot of work, unless it was voided or its author left (is among
@@ -239,13 +239,15 @@ def judgments(study, model=Selection, withdrawn: list[int] | None = None):
     return standing.exclude(annotator__in=gone)
 
 
-def selections(study, task: str, last: int | None = None, withdrawn: list[int] | None = None):
+def selections(
+    study: Study, task: str, last: int | None = None, withdrawn: list[int] | None = None
+):
     """The votes of a task, of all its versions; only of items placed up to ``last``."""
     votes = judgments(study, Selection, withdrawn).filter(slot__item__batch__task__name=task)
     return votes if last is None else votes.filter(slot__item__position__lte=last)
 
 
-def last_position(study, task: str, most: int, kinds=TIERED) -> int | None:
+def last_position(study: Study, task: str, most: int, kinds=TIERED) -> int | None:
     """Place of the last item whose votes, with those of all before it, are ``most`` or fewer.
 
     None where all the task's votes are: whole items are read or left out, so that what is left
@@ -271,7 +273,9 @@ def worker_name(user: int, worker: str | None) -> str:
     return f"{name} (user-{user})" if name.startswith("user-") else name or f"user-{user}"
 
 
-def read(study, definition, last: int | None = None, state=None) -> StudyVotes:
+def read(
+    study: Study, definition: TaskDefinition, last: int | None = None, state=None
+) -> StudyVotes:
     """Read the votes of the task ``definition`` and of its other versions.
 
     ``last`` leaves out the items placed after it. ``state`` is a StudyState that was read before.
@@ -307,9 +311,10 @@ def _named(ids: np.ndarray, names: dict[int, str]) -> pa.Array:
     return from_text([names[each] for each in different.tolist()]).take(from_numpy(code))
 
 
-def _item_names(study, positions: np.ndarray) -> dict[int, str]:
+def _item_names(study: Study, positions: np.ndarray) -> dict[int, str]:
     wanted = among("position", np.unique(positions).tolist())
-    return dict(study.items.filter(wanted).values_list("position", "external_id"))
+    rows = study.items.filter(wanted).values_list("position", "external_id")
+    return {position: name for position, name in rows if position is not None}
 
 
 def _worker_keys(users: np.ndarray) -> dict[int, str]:
@@ -318,7 +323,7 @@ def _worker_keys(users: np.ndarray) -> dict[int, str]:
     return {user: f"{worker_name(user, worker)}\t{user}" for user, worker in people}
 
 
-def labels(definition) -> list[str]:
+def labels(definition: TaskDefinition) -> list[str]:
     """All labels that could be given in some version of the task that has been opened.
 
     A tie that an older version allowed stays a label: its votes are votes.

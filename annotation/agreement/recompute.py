@@ -87,7 +87,7 @@ class _State(reading.StudyState):
         return {name: changed.get(name, DEFAULT) for name in self.definitions}
 
 
-def digests(study, state: _State | None = None) -> dict[str, str]:
+def digests(study: Study, state: _State | None = None) -> dict[str, str]:
     """{task: digest of all that its result depends on} of the tasks that have votes.
 
     That is the votes, the labels that could be given, the rule, what is closed or topped up, and
@@ -108,7 +108,7 @@ def digests(study, state: _State | None = None) -> dict[str, str]:
 
 
 @transaction.atomic
-def recompute(study, task: str) -> AgreementResult | None:
+def recompute(study: Study, task: str) -> AgreementResult | None:
     """Compute agreement of ``task``, and tiers of a selection, from all its votes and store them.
 
     None while another process recomputes the task. Where no votes are left the result is deleted.
@@ -154,7 +154,7 @@ def _recompute_tiers(state: _State, task: str, digest: str, collecting) -> Agree
     return result
 
 
-def _store(study, task, digest, votes, collecting, agreement, tiers) -> AgreementResult:
+def _store(study: Study, task, digest, votes, collecting, agreement, tiers) -> AgreementResult:
     result, _ = AgreementResult.objects.update_or_create(
         study=study,
         task=task,
@@ -169,7 +169,7 @@ def _store(study, task, digest, votes, collecting, agreement, tiers) -> Agreemen
     return result
 
 
-def _alone(study, task: str) -> bool:
+def _alone(study: Study, task: str) -> bool:
     """Take the task's lock until the transaction ends; False where another process has it."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -179,7 +179,7 @@ def _alone(study, task: str) -> bool:
         return cursor.fetchone()[0]
 
 
-def _store_tiers(study, task: str, judged: list[dict]) -> None:
+def _store_tiers(study: Study, task: str, judged: list[dict]) -> None:
     """Write the tiers that are new or have changed, mostly a few of very many; drop the others'."""
     stored = {
         name: (pk, tuple(tier))

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,9 @@ RESAMPLES = 1000
 CONTENTS = 2
 
 
-def agreement_report(votes, level="nominal", declared=None, resamples=RESAMPLES, seed=0):
+def agreement_report(
+    votes, level: str = "nominal", declared=None, resamples=RESAMPLES, seed: int = 0
+):
     """Every coefficient of section 3 of the contract for ``votes``.
 
     ``level`` is the scale of the labels, ``declared`` all possible labels, ``resamples`` the
@@ -64,7 +67,7 @@ def counts_report(patterns, workers, labels):
     }
 
 
-def coefficients(patterns, level="nominal", values=None, resamples=RESAMPLES, seed=0):
+def coefficients(patterns, level: str = "nominal", values=None, resamples=RESAMPLES, seed: int = 0):
     """Percent agreement, the kappas and alpha from vote patterns alone.
 
     ``values`` are the categories' numbers from ordinal level on. With ``resamples`` the kappas
@@ -79,7 +82,9 @@ def coefficients(patterns, level="nominal", values=None, resamples=RESAMPLES, se
     }
     levels = kappas.LEVELS[: kappas.LEVELS.index(level) + 1]
     drawn = _drawn(patterns, levels, values, resamples, seed)
-    out = {name: coefficient.as_json() for name, coefficient in coefficients.items()}
+    out: dict[str, dict[str, Any]] = {
+        name: coefficient.as_json() for name, coefficient in coefficients.items()
+    }
     for name, coefficient in coefficients.items():
         if drawn and coefficient.value is not None:
             limits = with_resamples(coefficient.value, drawn[name])
@@ -144,7 +149,7 @@ class PairRows:
 
     FIELDS = ("a", "b", "n", "value", "se", "linear", "quadratic")
 
-    def __init__(self, columns, workers):
+    def __init__(self, columns, workers) -> None:
         self.columns, self.workers = columns, workers
 
     def __len__(self):

@@ -15,6 +15,7 @@ from annotation.agreement.tiers.rules import TIERS
 from annotation.candidates.models import AspectScore
 from annotation.judging.kinds import codes
 from annotation.judging.models import Feedback, ItemOption, Score
+from annotation.studies.models import Study
 
 # Points of a scale that names none.
 POINTS = 5
@@ -23,12 +24,12 @@ CHOICE = "choice"
 CACHED_SECONDS = 3600
 
 
-def people_scores(study):
+def people_scores(study: Study):
     """What people gave in the study's feedback tasks: rows of Score that count."""
     return Score.objects.filter(feedback__in=reading.judgments(study, Feedback))
 
 
-def scores(study) -> dict[tuple[str, str], dict]:
+def scores(study: Study) -> dict[tuple[str, str], dict]:
     """{(source, aspect): {candidate's id: score}} of every score an answer of the study has.
 
     Imported scores have the source they were imported with; people's are the mean of those who
@@ -70,7 +71,7 @@ class Pairs:
         return places.astype(int), difference
 
 
-def decided_pairs(study, task: str) -> Pairs:
+def decided_pairs(study: Study, task: str) -> Pairs:
     """Pairs of every item with a winner, as last recomputed: the winner with each other answer."""
     won = ItemTier.objects.filter(item__in=reading.items(study, task)).exclude(winner=None)
     tiers = {
@@ -87,10 +88,9 @@ def decided_pairs(study, task: str) -> Pairs:
         for number, candidate in shown.items()
         if number != tiers[item][1]
     ]
-    item, tier, chosen, other = (
-        zip(*rows_of_pairs, strict=True) if rows_of_pairs else ((), (), (), ())
-    )
-    return Pairs(np.array(item, dtype=int), np.array(tier, dtype=str), list(chosen), list(other))
+    columns = list(zip(*rows_of_pairs, strict=True)) or [(), (), (), ()]
+    items, names = np.array(columns[0], dtype=int), np.array(columns[1], dtype=str)
+    return Pairs(items, names, list(columns[2]), list(columns[3]))
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Rated:
         }
 
 
-def rated(study, task: str) -> Rated:
+def rated(study: Study, task: str) -> Rated:
     """How the scores of the study's answers go with the choices of a task.
 
     Computed once for each recomputation and each change of the scores.
@@ -174,7 +174,7 @@ def _matrix(table, differences) -> dict:
     return matrix
 
 
-def spread(study, task: str) -> dict[str, list[int]]:
+def spread(study: Study, task: str) -> dict[str, list[int]]:
     """{criterion: how often it got 1, 2, … up to the last point}, in the task's order."""
     scores = people_scores(study).filter(feedback__slot__item__batch__task__name=task)
     rows = scores.values_list("criterion", "score").annotate(n=Count("pk")).order_by("criterion")
@@ -193,7 +193,7 @@ def spread(study, task: str) -> dict[str, list[int]]:
     return {name: counts[name] for name in (*order, *sorted(counts.keys() - set(order)))}
 
 
-def any_scores(study) -> bool:
+def any_scores(study: Study) -> bool:
     """Whether an answer of the study has a score of some source."""
     imported = AspectScore.objects.filter(candidate__study=study)
     return imported.exists() or people_scores(study).exists()

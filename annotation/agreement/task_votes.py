@@ -8,6 +8,7 @@ than all that is computed from them, so the recomputation stores them.
 import io
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from annotation.agreement.votes.arrow import to_numpy
 from annotation.core import copied, sql
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import ItemOption
+from annotation.studies.models import Study, TaskDefinition
 
 CAP = 100_000
 # So few are read when a page asks, and the page is up to date.
@@ -88,7 +90,9 @@ class TaskVotes:
     tasks of the same run.
     """
 
-    def __init__(self, study, definition, *, afresh=False, state=None):
+    def __init__(
+        self, study: Study, definition: TaskDefinition, *, afresh: bool = False, state=None
+    ) -> None:
         self.study, self.definition, self.afresh = study, definition, afresh
         self.state = state or reading.StudyState(study)
         self.task, self.kind = definition.name, kind_of(definition.kind)
@@ -188,7 +192,7 @@ class TaskVotes:
     @cached_property
     def rows(self) -> Rows:
         """The single votes, as numbers only: making objects of them would take most of the time."""
-        return Rows.unpack(self.stored.rows) if self.stored else self._read_rows()
+        return Rows.unpack(bytes(self.stored.rows)) if self.stored else self._read_rows()
 
     def _read_rows(self) -> Rows:
         choices = self._choices().annotate(
@@ -198,8 +202,8 @@ class TaskVotes:
             at=copied.instant("submitted_at"),
         )
         fields = ("slot__item__position", "annotator_id", "number", "first", "second", "at", "pk")
-        columns = [*((name, pa.int64()) for name in fields), ("time", pa.float64())]
-        table = copied.whole(choices.order_by().values_list(*fields, "time"), pa.schema(columns))
+        schema = pa.schema([*((name, pa.int64()) for name in fields), ("time", pa.float64())])
+        table = copied.whole(choices.order_by().values_list(*fields, "time"), schema)
         columns = [to_numpy(column.combine_chunks()) for column in table.columns]
         order = np.lexsort((columns[fields.index("pk")], columns[fields.index("at")]))
         position, user, number, first, second, _at, _pk, time = (
@@ -284,7 +288,7 @@ class TaskVotes:
         shown[shown == 0] = np.nan
         return 1000 * self.rows.seconds / shown[self.rows.item]
 
-    def of_rows(self, **figures) -> dict:
+    def of_rows(self, **figures: Any) -> dict:
         """``figures`` with the votes and items that single votes were read of."""
         return {"votes": len(self.rows), "items": len(self.rows.items), **figures}
 

@@ -23,7 +23,7 @@ RESTING = "agreement:resting"
 
 
 @app.task
-def recompute_due():
+def recompute_due() -> None:
     """Bring every result up to date with the votes; what stops one does not stop the others.
 
     While no row that results depend on changes, a turn costs one short statement.

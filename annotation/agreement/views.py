@@ -1,5 +1,7 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
+from uuid import UUID
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, JsonResponse
@@ -10,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.accounts.requests import UserRequest
 from annotation.agreement import formulas, item_views, kind_votes, reading, scoring
 from annotation.agreement.figures import planning, summary
 from annotation.agreement.figures.dashboard import FIGURES, Board, tier_rows
@@ -25,12 +28,13 @@ from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Slot
 from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 25
 
 
 @require_safe
-def study(request, slug):
+def study(request: UserRequest, slug: str) -> HttpResponse:
     """The overview; htmx fetches its live part alone."""
     study = study_for(request.user, slug, READERS)
     context = {
@@ -51,7 +55,7 @@ def study(request, slug):
 
 
 @require_safe
-def results(request, slug, task):
+def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """Every figure of one task, and its disputed items; one figure as CSV on request.
 
     htmx asks with the number of votes and the recomputation that the page shows, and gets the
@@ -98,7 +102,7 @@ def results(request, slug, task):
 
 
 @require_safe
-def figure(request, slug, task, name, ending):
+def figure(request: UserRequest, slug: str, task: str, name: str, ending: str) -> HttpResponse:
     """One figure as a file for a paper, with a caption that states method and n."""
     study = study_for(request.user, slug, READERS)
     board = _board(study, task)
@@ -113,7 +117,7 @@ def figure(request, slug, task, name, ending):
     return downloads.picture(f"{slug}-{task}-{name}.{ending}", drawn.svg, caption)
 
 
-def _figure_of(study, board, name):
+def _figure_of(study: Study, board, name: str):
     """A figure of the task's page or of its scores; None where there is none of this name."""
     if name in board.makers:
         return board.figure(name)
@@ -124,7 +128,7 @@ def _figure_of(study, board, name):
 
 
 @require_POST
-def top_up(request, slug, task):
+def top_up(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """Ask more people about every borderline item of the task."""
     study = study_for(request.user, slug, MANAGERS)
     _definition(study, task)
@@ -138,7 +142,7 @@ def top_up(request, slug, task):
 
 
 @require_POST
-def stop_early(request, slug, task):
+def stop_early(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """Choose whether items that can no longer reach a tier get no more votes."""
     study = study_for(request.user, slug, MANAGERS)
     _definition(study, task)
@@ -156,7 +160,7 @@ def _headline(board) -> list:
     return [group for group in (summary.progress(board) + agreement, tiers) if group]
 
 
-def _other_results(request, study, board):
+def _other_results(request: UserRequest, study: Study, board):
     """The page of a task of another kind than a selection."""
     compared = board.kind.LEVEL != "none"
     page = None
@@ -182,7 +186,7 @@ def _other_results(request, study, board):
 
 
 @require_safe
-def ratings(request, slug, task):
+def ratings(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """Scores of answers against the choices of a task; one figure as CSV, or all as JSON."""
     study = study_for(request.user, slug, READERS)
     rated = scoring.rated(study, _definition(study, task).name)
@@ -202,7 +206,7 @@ def ratings(request, slug, task):
 
 
 @require_safe
-def audit(request, slug):
+def audit(request: UserRequest, slug: str) -> HttpResponse:
     """The audit of the easy tier: which pairs are drawn, their votes, and the verdict."""
     study = study_for(request.user, slug, READERS)
     seen = easy_audit.audit_of(study)
@@ -220,7 +224,7 @@ def audit(request, slug):
 
 
 @require_POST
-def open_audit(request, slug):
+def open_audit(request: UserRequest, slug: str) -> HttpResponse:
     """Draw the pairs that the audit still wants and open them."""
     study = study_for(request.user, slug, MANAGERS)
     with refusals.as_message(request):
@@ -231,7 +235,7 @@ def open_audit(request, slug):
 
 
 @require_safe
-def item(request, slug, task, pk):
+def item(request: UserRequest, slug: str, task: str, pk: UUID) -> HttpResponse:
     """One item with its votes, rulings, comments and handbacks."""
     study = study_for(request.user, slug, READERS)
     item = item_views.find(_board(study, task), pk)
@@ -254,7 +258,7 @@ def item(request, slug, task, pk):
 
 
 @require_safe
-def rule(request, slug, task):
+def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """What another tier rule would change; nothing is stored."""
     study = study_for(request.user, slug, READERS)
     definition = _definition(study, task)
@@ -279,7 +283,7 @@ def rule(request, slug, task):
 
 
 @require_safe
-def planner(request, slug):
+def planner(request: UserRequest, slug: str) -> HttpResponse:
     """How many items, judgments and hours an interval of a wanted width takes."""
     study = study_for(request.user, slug, READERS)
     # A link names the pilot alone: the rest is still to be filled in.
@@ -298,7 +302,7 @@ def planner(request, slug):
     return render(request, "agreement/planner.html", context, status=status)
 
 
-def _board(study, task) -> Board:
+def _board(study: Study, task) -> Board:
     """The figures of a task of any kind; 404 where there is none of this name."""
     newest = study.tasks.filter(name=task).select_related("study").order_by("-version").first()
     if newest is None:
@@ -310,7 +314,7 @@ def _board(study, task) -> Board:
     return KindBoard(study, judged[0] if judged else newest)
 
 
-def _definition(study, task):
+def _definition(study: Study, task):
     # The figures below are of choices; another kind of answer has its own.
     tasks = study.tasks.filter(name=task, kind__in=codes(COUNTED=True)).select_related("study")
     definition = tasks.order_by("-version").first()
@@ -319,7 +323,7 @@ def _definition(study, task):
     return definition
 
 
-def _download(figure, study, task, *, caption=False) -> HttpResponse:
+def _download(figure, study: Study, task, *, caption: bool = False) -> HttpResponse:
     if figure is None:
         raise Http404
     head = [[f"# {figure.caption} {study.title}, {task}."]] if caption else []

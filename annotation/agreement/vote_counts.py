@@ -9,6 +9,7 @@ from django.db.models import F, QuerySet, Sum
 
 from annotation.agreement.models import VoteCount
 from annotation.judging.models import Batch, Item
+from annotation.studies.models import Study
 
 _VOTES = ("overlap", "done", *Item.COUNTERS.values())
 _COUNTED = ", ".join(("batch_id", *_VOTES))
@@ -34,7 +35,7 @@ _MEND = f"""
     GROUP BY {_COUNTED} HAVING sum(items) <> 0"""  # noqa: S608 - constants only
 
 
-def of(study) -> QuerySet:
+def of(study: Study) -> QuerySet:
     """The rows of the study's work: ``given`` votes an item and ``given_1`` … as of reading.items.
 
     Each row stands for ``weight`` items, which may be fewer than none: only sums mean something.
@@ -44,7 +45,7 @@ def of(study) -> QuerySet:
     return rows.annotate(given=F("done"), weight=F("items"), **counted)
 
 
-def changes(study) -> dict[str, int]:
+def changes(study: Study) -> dict[str, int]:
     """{task: how often one of its items was added or changed its votes or their wanted number}.
 
     No number ever falls, and each vote, revision and voided judgment adds to it.
@@ -59,7 +60,7 @@ def fold() -> None:
         cursor.execute(_FOLD, {"many": _MANY})
 
 
-def mend(study, task: str) -> int:
+def mend(study: Study, task: str) -> int:
     """Compare the rows of a task with its items, add what is missing; how many sums differed.
 
     Two at once would add the same rows: the caller has a lock on the task.

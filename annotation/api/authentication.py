@@ -5,6 +5,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
 
 from annotation.accounts.models import ApiToken
 from annotation.core.errors import DomainError
@@ -16,7 +17,7 @@ ANY_STUDY = {"api-root", "api-schema"}
 class TokenAuthentication(BaseAuthentication):
     """``Authorization: Bearer KEY`` (or ``Token KEY``) with a key from the tokens page."""
 
-    def authenticate(self, request):
+    def authenticate(self, request: Request):
         scheme, _, key = get_authorization_header(request).decode("latin-1").partition(" ")
         if scheme.lower() not in {"bearer", "token"}:
             return None
@@ -32,17 +33,17 @@ class TokenAuthentication(BaseAuthentication):
         self._note_use(token)
         return token.user, token
 
-    def authenticate_header(self, request):
+    def authenticate_header(self, request: Request):
         return "Bearer"
 
-    def _note_use(self, token):
+    def _note_use(self, token) -> None:
         # To the minute: not every call of a busy script needs a write.
         now = timezone.now()
         if token.last_used_at is None or (now - token.last_used_at).total_seconds() > 60:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
 
 
-def _check_limits(token: ApiToken, request) -> None:
+def _check_limits(token: ApiToken, request: Request) -> None:
     """DomainError where the call is outside the token's scopes or study.
 
     A call that changes something is of its view's ``scope``, "curate" where it names none.

@@ -1,13 +1,16 @@
 """Shared code of the API's views of a study: allowed parameters, rows in bulk, lists by key."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.accounts.models import User
 from annotation.api.models import IdempotentCall
 from annotation.core.errors import Conflict, DomainError
 
@@ -29,7 +32,7 @@ class StudyView(APIView):
     permission_classes = [IsAuthenticated]
     parameters: tuple[str, ...] = ()
 
-    def initial(self, request, *args, **kwargs) -> None:
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse unknown query parameters, after the caller is authenticated."""
         super().initial(request, *args, **kwargs)
         unknown = sorted(set(request.query_params) - set(self.parameters))
@@ -39,7 +42,7 @@ class StudyView(APIView):
             raise DomainError(sentence, code="unknown_parameter")
 
 
-def once(request, act: Callable[[], tuple[int, dict]]) -> Response:
+def once(request: Request, act: Callable[[], tuple[int, dict]]) -> Response:
     """Carry out ``act`` (status and answer, in one transaction) once for the caller's key.
 
     Without the header it is simply carried out. The same key with the same body gets the first
@@ -67,7 +70,7 @@ def once(request, act: Callable[[], tuple[int, dict]]) -> Response:
     return Response(answer, status=status)
 
 
-def _earlier(user, key: str, digest: str) -> Response | None:
+def _earlier(user: User, key: str, digest: str) -> Response | None:
     call = IdempotentCall.objects.filter(user=user, key=key).first()
     if call is None:
         return None

@@ -1,9 +1,12 @@
 """Curation over HTTP: rounds 1 and 2 of personas, their split, and how annotators are checked."""
 
+from typing import Any
+
 from django.db import transaction
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.base import StudyView
@@ -17,6 +20,7 @@ from annotation.personas import board, curate, splitting
 from annotation.personas.balance import Tally
 from annotation.personas.models import Persona
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 MOST = 1000
 PAIRS, VALUES = 100, 50
@@ -24,7 +28,7 @@ SIDES = (*Persona.Split.values, "")
 
 
 class PersonaId(serializers.CharField):
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(max_length=100, **options)
 
 
@@ -73,7 +77,7 @@ class ChecksBody(serializers.ModelSerializer):
 
 class PersonaReviews(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="persona_reviews")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The reasons of both rounds, and how many personas were dropped for each."""
         study = study_for(request.user, slug, MANAGERS)
         return Response({"kept": len(board.versions(study)), "dropped": curate.dropped(study)})
@@ -81,7 +85,7 @@ class PersonaReviews(StudyView):
     @extend_schema(
         request=PersonaReviewBody, responses=OpenApiTypes.OBJECT, operation_id="review_personas"
     )
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Drop personas for a reason of round 1 or 2, or take them back: all of them or none."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = _read(PersonaReviewBody, request.data)
@@ -101,7 +105,7 @@ class PersonaBoard(StudyView):
     @extend_schema(
         parameters=[BoardBody], responses=OpenApiTypes.OBJECT, operation_id="persona_board"
     )
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """Of whom the personas consist, and the pairs that are alike and wait for a decision."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = _read(BoardBody, request.query_params)
@@ -125,7 +129,7 @@ class PersonaBoard(StudyView):
 
 class PersonaPairs(StudyView):
     @extend_schema(request=PairBody, responses=OpenApiTypes.OBJECT, operation_id="decide_pair")
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Keep both personas of a pair, or drop one of them; a pair is decided once."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = _read(PairBody, request.data)
@@ -139,7 +143,7 @@ class PersonaPairs(StudyView):
         return Response(_decision(decision), status=201)
 
     @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="undo_pair")
-    def delete(self, request, slug):
+    def delete(self, request: Request, slug: str):
         """Take your last decision back, and a drop with it."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_decision(board.undo(study, by=request.user)))
@@ -151,7 +155,7 @@ class PersonaSplit(StudyView):
     @extend_schema(
         parameters=[SplitBody], responses=OpenApiTypes.OBJECT, operation_id="preview_split"
     )
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """How many personas are on each side; with ``benchmark`` who would be, by dimension."""
         study = study_for(request.user, slug, MANAGERS)
         people = study.personas.filter(dropped_at=None)
@@ -162,7 +166,7 @@ class PersonaSplit(StudyView):
         return Response({"sides": sides, "proposal": _proposal(proposal)})
 
     @extend_schema(request=SplitBody, responses=OpenApiTypes.OBJECT, operation_id="split_personas")
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Divide the personas as the same call with GET proposes. Sides are for good."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = _read(SplitBody, request.data)
@@ -171,13 +175,13 @@ class PersonaSplit(StudyView):
 
 class ChecksOfStudy(StudyView):
     @extend_schema(responses=ChecksBody, operation_id="checks")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """How often the study trains, checks, and lets owners judge their own items again."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(ChecksBody(Checks.objects.filter(study=study).first() or Checks()).data)
 
     @extend_schema(request=ChecksBody, responses=ChecksBody, operation_id="checks_save")
-    def put(self, request, slug):
+    def put(self, request: Request, slug: str):
         """Set it; hidden checks get new places for everybody."""
         study = study_for(request.user, slug, MANAGERS)
         rates = Rates(**_read(ChecksBody, request.data))
@@ -190,7 +194,7 @@ def _read(body: type[serializers.BaseSerializer], data) -> dict:
     return dict(read.validated_data)
 
 
-def _personas(study, ids: list[str]) -> list[Persona]:
+def _personas(study: Study, ids: list[str]) -> list[Persona]:
     """The personas of these ids, in their order; DomainError names one that is missing."""
     people = {person.external_id: person for person in study.personas.filter(external_id__in=ids)}
     if missing := [key for key in ids if key not in people]:
@@ -198,7 +202,7 @@ def _personas(study, ids: list[str]) -> list[Persona]:
     return [people[key] for key in dict.fromkeys(ids)]
 
 
-def _two(study, ids: list[str]) -> list[Persona]:
+def _two(study: Study, ids: list[str]) -> list[Persona]:
     """The personas of a pair in the order in which decisions are stored."""
     people = _personas(study, ids)
     if len(people) < 2:

@@ -5,6 +5,7 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -51,7 +52,7 @@ class EvaluationsOfRelease(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses=EvaluationStatus(many=True), operation_id="evaluation_list")
-    def get(self, request, pk):
+    def get(self, request: Request, pk):
         """The newest runs of models on the release, newest first."""
         release = release_for(request.user, pk)
         rows = Run.objects.filter(benchmark__release=release).order_by("-created_at", "-pk")
@@ -63,7 +64,7 @@ class EvaluationsOfRelease(APIView):
         responses={202: EvaluationStatus},
         operation_id="evaluation_request",
     )
-    def post(self, request, pk):
+    def post(self, request: Request, pk):
         """Ask a configured endpoint about all of the release; workers carry it out."""
         release = release_for(request.user, pk)
         study_for(request.user, release.study.slug, MANAGERS)
@@ -82,12 +83,13 @@ class EvaluationDetail(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses=EvaluationStatus, operation_id="evaluation_status")
-    def get(self, request, pk):
+    def get(self, request: Request, pk):
         """How a run stands; with its result when it is done, and the reason when it stopped."""
         visible = Study.objects.visible_to(request.user)
         rows = Run.objects.select_related("benchmark__release__study")
         run = get_object_or_404(rows.filter(benchmark__release__study__in=visible), public_id=pk)
-        study_for(request.user, run.benchmark.release.study.slug, READERS)
+        study = runs.study_of(run)
+        study_for(request.user, study.slug if study else "", READERS)
         return Response(EvaluationStatus(run, context={"request": request}).data)
 
 
@@ -116,7 +118,7 @@ class ModelRaters(StudyView):
     """Models that judge the items of a study; their verdicts are no votes."""
 
     @extend_schema(responses=RatingStatus(many=True), operation_id="model_rater_list")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The newest runs, newest first: verdicts, replies that name no label, contradictions."""
         study = study_for(request.user, slug, READERS)
         return Response(RatingStatus(rating.runs_of(study), many=True).data)
@@ -124,7 +126,7 @@ class ModelRaters(StudyView):
     @extend_schema(
         request=RatingRequest, responses={202: RatingStatus}, operation_id="model_rater_request"
     )
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Let a model judge the items of a task; with ``dry_run`` only what it would take.
 
         Where an item has several answers it is asked in both orders. Workers carry it out.

@@ -7,8 +7,10 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.accounts.models import User
 from annotation.api.base import KEY, StudyView, once
 from annotation.candidates import generate, proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
@@ -17,6 +19,7 @@ from annotation.candidates.strategies import STRATEGIES
 from annotation.core import audit
 from annotation.core.errors import DomainError, NotFound
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 ANSWERS = review.ANSWER
 PAGE = 100
@@ -53,7 +56,7 @@ class DecisionBody(serializers.Serializer):
 
 class Generation(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_list")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The newest runs with what became of them, what was spent, and how many owners' queries
         have too few answers for a release: five examples and one to test on."""
         study = study_for(request.user, slug, MANAGERS)
@@ -64,7 +67,7 @@ class Generation(StudyView):
         return Response({"runs": runs, "spent": spent, "queries_with_few_answers": few})
 
     @extend_schema(parameters=[KEY], request=GenerationBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Ask a model for proposals or answers; with ``dry_run`` only for the plan of it."""
         study = study_for(request.user, slug, MANAGERS)
         body = GenerationBody(data=request.data)
@@ -77,13 +80,13 @@ class Generation(StudyView):
 
 class OneRun(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_run")
-    def get(self, request, slug, run):
+    def get(self, request: Request, slug: str, run):
         """One run: calls, tokens, cost and seconds as ``planned`` and as they came (``actual``)."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_run(get_object_or_404(Run, study=study, pk=run)))
 
     @extend_schema(request=RunBody, responses=OpenApiTypes.OBJECT, operation_id="change_run")
-    def post(self, request, slug, run):
+    def post(self, request: Request, slug: str, run):
         """Cancel what is not written yet, or ask again for what was cancelled or failed."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(Run, study=study, pk=run)
@@ -108,13 +111,13 @@ class RetrievalBody(serializers.ModelSerializer):
 
 class StudyRetrieval(StudyView):
     @extend_schema(responses=RetrievalBody)
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The sources and strategies of the study's search-augmented answers."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(RetrievalBody(_retrieval(study)).data)
 
     @extend_schema(request=RetrievalBody, responses=RetrievalBody)
-    def put(self, request, slug):
+    def put(self, request: Request, slug: str):
         """Set them; ``oracle`` makes the study an experiment that may show the need to models."""
         study = study_for(request.user, slug, MANAGERS)
         body = RetrievalBody(_retrieval(study), data=request.data)
@@ -125,7 +128,7 @@ class StudyRetrieval(StudyView):
         return Response(body.data)
 
 
-def _retrieval(study) -> Retrieval:
+def _retrieval(study: Study) -> Retrieval:
     return Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
 
 
@@ -136,7 +139,7 @@ class PromptBody(serializers.Serializer):
 
 class Prompts(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompts_list")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The study's wording of every prompt, with the places that its texts may name."""
         study = study_for(request.user, slug, MANAGERS)
         return Response({"prompts": [_prompt(study, name) for name in wording.EDITABLE]})
@@ -144,13 +147,13 @@ class Prompts(StudyView):
 
 class OnePrompt(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompt")
-    def get(self, request, slug, name):
+    def get(self, request: Request, slug: str, name: str):
         """The study's wording of one prompt."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_prompt(study, _prompt_name(name)))
 
     @extend_schema(request=PromptBody, responses=OpenApiTypes.OBJECT, operation_id="prompt_save")
-    def put(self, request, slug, name):
+    def put(self, request: Request, slug: str, name: str):
         """Make the next version; runs that were started keep theirs."""
         study = study_for(request.user, slug, MANAGERS)
         body = PromptBody(data=request.data)
@@ -165,7 +168,7 @@ def _prompt_name(name: str) -> str:
     return name
 
 
-def _prompt(study, name: str) -> dict:
+def _prompt(study: Study, name: str) -> dict:
     current, places = wording.of(study, name), wording.EDITABLE[name]
     return {
         "name": name,
@@ -181,7 +184,7 @@ class Review(StudyView):
     parameters = ("kind",)
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="review_list")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """What waits for you: ``?kind=`` a step, or answer; without it the counts of each."""
         study = study_for(request.user, slug, MANAGERS)
         kind = request.query_params.get("kind")
@@ -190,12 +193,12 @@ class Review(StudyView):
             return Response({"kinds": rows})
         if kind not in (*FIELDS, ANSWERS):
             raise NotFound(f"There is no kind “{kind[:40]}” to review.")
-        rows = review.waiting(study, kind, request.user)[:PAGE]
-        shown = [{"id": row.pk, "text": row.text, "flags": row.flags} for row in rows]
+        waiting = review.waiting(study, kind, request.user)[:PAGE]
+        shown = [{"id": row.pk, "text": row.text, "flags": row.flags} for row in waiting]
         return Response({"rows": shown, "reasons": list(review.reasons_of(kind))})
 
     @extend_schema(request=DecisionBody, responses=OpenApiTypes.OBJECT, operation_id="review")
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Accept or reject rows that wait for you."""
         study = study_for(request.user, slug, MANAGERS)
         body = DecisionBody(data=request.data)
@@ -205,7 +208,7 @@ class Review(StudyView):
         return Response({"decided": review.decide(study, kind, ids, by=request.user, **wanted)})
 
 
-def _planned(study, wanted: dict) -> dict:
+def _planned(study: Study, wanted: dict) -> dict:
     with transaction.atomic():
         planned = dict(_request(study, wanted, None).planned)
         planned["queries_with_few_answers"] = generate.with_few_answers(study)
@@ -213,7 +216,7 @@ def _planned(study, wanted: dict) -> dict:
     return planned
 
 
-def _request(study, wanted: dict, by) -> Run:
+def _request(study: Study, wanted: dict, by: User | None) -> Run:
     options, endpoint = wanted["options"], wanted["endpoint"]
     rest = {"endpoint": endpoint, "limit": wanted.get("limit"), "by": by}
     if wanted["step"] != ANSWERS:

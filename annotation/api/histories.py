@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -82,7 +83,7 @@ class Histories(APIView):
         responses={202: Begun},
         operation_id="history_upload",
     )
-    def post(self, request):
+    def post(self, request: Request):
         """Send one's own history as a file; or announce its size, and send it in pieces."""
         if request.content_type.startswith("multipart/"):
             upload = self._whole(request)
@@ -93,7 +94,7 @@ class Histories(APIView):
         body = Begun(upload, context={"request": request}).data
         return Response(body, status=202, headers={"Location": body["status_url"]})
 
-    def _whole(self, request) -> Upload:
+    def _whole(self, request: Request) -> Upload:
         sent = request.FILES.get("file")
         if refusal := getattr(request._request, "upload_refused", None):
             raise refusal
@@ -110,7 +111,7 @@ class History(APIView):
     parser_classes = [PieceParser]
 
     @extend_schema(responses=UploadStatus, operation_id="history_status")
-    def get(self, request, pk):
+    def get(self, request: Request, pk):
         """The state of an upload, and its contents."""
         upload = get_object_or_404(Upload, owner=request.user, pk=pk)
         return Response(UploadStatus(upload).data)
@@ -121,7 +122,7 @@ class History(APIView):
         responses=UploadStatus,
         operation_id="history_piece",
     )
-    def patch(self, request, pk):
+    def patch(self, request: Request, pk):
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
         upload = get_object_or_404(Upload, owner=request.user, pk=pk)
         data = request.data

@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.base import StudyView
@@ -16,6 +17,7 @@ from annotation.imports import bring, files, receive, run, tables, tasks
 from annotation.imports.models import DataImport
 from annotation.imports.recipes import RECIPES
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 FAULTS = 100
 LISTED = 100
@@ -89,7 +91,7 @@ class ImportDetail(ImportStatus):
         return ImportLine(row.faults.all()[:FAULTS], many=True).data
 
 
-def _answer(request, study, row, kind=ImportStatus, status: int = 200) -> Response:
+def _answer(request: Request, study: Study, row, kind=ImportStatus, status: int = 200) -> Response:
     context = {"request": request, "slug": study.slug}
     return Response(kind(row, context=context).data, status=status)
 
@@ -99,7 +101,7 @@ class Imports(StudyView):
     scope = "curate"
 
     @extend_schema(responses=ImportStatus(many=True), operation_id="imports")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The last 100 imports of the study, newest first."""
         study = study_for(request.user, slug, MANAGERS)
         rows = study.imports.order_by("-created_at")[:LISTED]
@@ -111,7 +113,7 @@ class Imports(StudyView):
         responses={202: ImportStatus},
         operation_id="import_upload",
     )
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Send a table as a file; or announce its size, and send it in pieces."""
         study = study_for(request.user, slug, MANAGERS)
         if request.content_type.startswith("multipart/"):
@@ -131,7 +133,7 @@ class Import(StudyView):
     scope = "curate"
 
     @extend_schema(responses=ImportDetail, operation_id="import_status")
-    def get(self, request, slug, pk):
+    def get(self, request: Request, slug: str, pk):
         """How an import stands, what came in, and the first 100 faulty lines."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)
@@ -143,7 +145,7 @@ class Import(StudyView):
         responses=ImportStatus,
         operation_id="import_piece",
     )
-    def patch(self, request, slug, pk):
+    def patch(self, request: Request, slug: str, pk):
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)
@@ -155,7 +157,7 @@ class Import(StudyView):
         return _answer(request, study, row)
 
     @extend_schema(responses={204: None}, operation_id="import_cancel")
-    def delete(self, request, slug, pk):
+    def delete(self, request: Request, slug: str, pk):
         """Cancel an import that is not done; nothing of it is stored."""
         study = study_for(request.user, slug, MANAGERS)
         receive.cancel(study, pk, request.user)
@@ -167,7 +169,7 @@ class StartImport(StudyView):
     scope = "curate"
 
     @extend_schema(request=ImportStart, responses={202: ImportStatus}, operation_id="import_start")
-    def post(self, request, slug, pk):
+    def post(self, request: Request, slug: str, pk):
         """Import a file that has come whole, read by a recipe, a mapping, or its columns' names."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)

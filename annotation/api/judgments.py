@@ -9,6 +9,7 @@ from annotation.agreement.reading import withdrawn_from, worker_name
 from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
+from annotation.studies.models import Study
 
 OF_JUDGMENT = (
     *("pk", "shown", "reason", "flags", "chips", "marks", "seconds", "submitted_at", "imported"),
@@ -27,7 +28,7 @@ NAMED = {
 }
 
 
-def long_form(study, *, every: bool) -> QuerySet:
+def long_form(study: Study, *, every: bool) -> QuerySet:
     """The judgments of ``study`` that count, as dictionaries for ``with_answers``.
 
     ``every``: also what was revised, and what a curator took out. Checks are never among them, nor

@@ -19,7 +19,7 @@ class IdempotentCall(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_call_a_key")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.key} of {self.user_id}"
 
     @staticmethod

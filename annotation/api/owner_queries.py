@@ -7,8 +7,10 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.accounts.models import User
 from annotation.api.base import KEY, StudyView, once
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
@@ -73,14 +75,14 @@ class OwnQueries(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_queries_list")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """Your current queries, newest first."""
         study = _study(request, slug)
         queries = owner_queries.of(study, request.user).prefetch_related("grounds")
         return Response({"queries": [_query(query) for query in queries]})
 
     @extend_schema(parameters=[KEY], request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Write a new query; with ``finish`` it may be answered."""
         study, wanted = _study(request, slug), _wanted(request)
 
@@ -96,12 +98,12 @@ class OwnQuery(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_query")
-    def get(self, request, slug, key):
+    def get(self, request: Request, slug: str, key):
         """One of your queries."""
         return Response(_query(_owned(request, slug, key)))
 
     @extend_schema(request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
-    def put(self, request, slug, key):
+    def put(self, request: Request, slug: str, key):
         """Write your query anew; one that has answers gets a next version."""
         query, wanted = _owned(request, slug, key), _wanted(request)
         with transaction.atomic():
@@ -113,13 +115,13 @@ class OwnGold(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="gold_list")
-    def get(self, request, slug, key):
+    def get(self, request: Request, slug: str, key):
         """The versions of the gold response to your query, newest first."""
         versions = _owned(request, slug, key).gold_responses.order_by("-version")
         return Response({"versions": [_gold(response) for response in versions]})
 
     @extend_schema(request=GoldBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request, slug, key):
+    def post(self, request: Request, slug: str, key):
         """Save a gold response: the next version, where its text differs from the newest one."""
         query, body = _owned(request, slug, key), GoldBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -134,12 +136,12 @@ class OwnClaims(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="claims_list")
-    def get(self, request, slug, key):
+    def get(self, request: Request, slug: str, key):
         """The claims of your newest gold response, and what you accepted as gold information."""
         return Response(_claims(_owned(request, slug, key), request.user))
 
     @extend_schema(request=OwnClaimsBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request, slug, key):
+    def post(self, request: Request, slug: str, key):
         """Have the newest gold response split into claims by a model, or write them yourself."""
         query, body = _owned(request, slug, key), OwnClaimsBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -160,12 +162,12 @@ class OwnRubric(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="rubric")
-    def get(self, request, slug, key):
+    def get(self, request: Request, slug: str, key):
         """The newest rubric of your query."""
         return Response(_rubric(_owned(request, slug, key)))
 
     @extend_schema(request=OwnRubricBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request, slug, key):
+    def post(self, request: Request, slug: str, key):
         """Save a rubric, or have a model write one from your judgments."""
         query, body = _owned(request, slug, key), OwnRubricBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -177,7 +179,7 @@ class OwnRubric(StudyView):
         return Response(_rubric(query), status=202)
 
 
-def _study(request, slug):
+def _study(request: Request, slug: str):
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     if not owner_queries.asked_for(study):
         raise Http404
@@ -186,18 +188,18 @@ def _study(request, slug):
     return study
 
 
-def _owned(request, slug, key) -> Query:
+def _owned(request: Request, slug: str, key) -> Query:
     study = _study(request, slug)
     return get_object_or_404(owner_queries.of(study, request.user), external_id=key)
 
 
-def _wanted(request) -> dict:
+def _wanted(request: Request) -> dict:
     body = OwnQueryBody(data=request.data)
     body.is_valid(raise_exception=True)
     return dict(body.validated_data)
 
 
-def _written(query: Query, owner, wanted: dict) -> Query:
+def _written(query: Query, owner: User, wanted: dict) -> Query:
     finish = wanted.pop("finish")
     written = owner_queries.write(query, owner, **wanted)
     return owner_queries.finish(written, owner) if finish else written
@@ -216,7 +218,7 @@ def _query(query: Query) -> dict:
     }
 
 
-def _claims(query: Query, owner) -> dict:
+def _claims(query: Query, owner: User) -> dict:
     response = gold.newest(query)
     rows = response.claims.order_by("number") if response else ()
     return {

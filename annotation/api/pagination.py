@@ -6,6 +6,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
 
 from annotation.core.errors import DomainError
 
@@ -20,7 +21,7 @@ class Cursor(CursorPagination):
     page_size_query_param = "page_size"
     max_page_size = 1000
 
-    def decode_cursor(self, request):
+    def decode_cursor(self, request: Request):
         cursor = super().decode_cursor(request)
         # Positions are our own row numbers; a made-up one must not reach the database.
         if cursor and cursor.position is not None and not _NUMBER.fullmatch(cursor.position):
@@ -37,10 +38,10 @@ class Since:
 
     PARAMETERS = ("since", "page_size")
 
-    def __init__(self, fields: tuple[str, ...] = ("pk",)):
+    def __init__(self, fields: tuple[str, ...] = ("pk",)) -> None:
         self.fields = fields
 
-    def page(self, request, rows: QuerySet) -> tuple[list, dict]:
+    def page(self, request: Request, rows: QuerySet) -> tuple[list, dict]:
         """The rows of this page, and ``since`` and ``more`` for its answer."""
         size, since = self._size(request), request.query_params.get("since", "")
         if since:
@@ -49,7 +50,7 @@ class Since:
         more, page = len(page) > size, page[:size]
         return page, {"since": self._name(page[-1]) if page else since, "more": more}
 
-    def _size(self, request) -> int:
+    def _size(self, request: Request) -> int:
         text = request.query_params.get("page_size", "100")
         if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
             raise DomainError("page_size is a number from 1 to 1000.", code="page_size")

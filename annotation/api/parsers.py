@@ -27,7 +27,7 @@ def _refuse(constant):
     raise ValueError(constant)
 
 
-def _check(value, depth=0):
+def _check(value, depth: int = 0) -> None:
     if depth > DEPTH:
         raise ParseError("The JSON is nested too deeply.")
     if isinstance(value, str) and any(c == "\x00" or "\ud800" <= c <= "\udfff" for c in value):

@@ -4,6 +4,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.base import StudyView
@@ -41,7 +42,7 @@ class ConversationsOfStudy(StudyView):
     parameters = ("language", "conversations", "turns", "scripted", "people")
 
     @extend_schema(parameters=[FiltersBody], responses=OpenApiTypes.OBJECT, operation_id="funnel")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """How many people and conversations of the study's pool each filter leaves."""
         study = study_for(request.user, slug, MANAGERS)
         rows = conversations.funnel(study, _filters(request.query_params))
@@ -49,7 +50,7 @@ class ConversationsOfStudy(StudyView):
         return Response({"funnel": [dict(zip(names, row, strict=True)) for row in rows]})
 
     @extend_schema(request=FiltersBody, responses=OpenApiTypes.OBJECT, operation_id="take_people")
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Make personas of the people whom the filters leave."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(conversations.take(study, _filters(request.data), by=request.user))
@@ -61,7 +62,7 @@ class AttributesMade(StudyView):
     @extend_schema(
         parameters=[ThresholdsBody], responses=OpenApiTypes.OBJECT, operation_id="preview_clusters"
     )
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """What thresholds would make of the extracted statements."""
         study = study_for(request.user, slug, MANAGERS)
         preview = attributes.preview(study, _thresholds(request.query_params))
@@ -72,7 +73,7 @@ class AttributesMade(StudyView):
     @extend_schema(
         request=ThresholdsBody, responses=OpenApiTypes.OBJECT, operation_id="make_attributes"
     )
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Make attributes of the extracted statements; what people judge already stays."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(attributes.make(study, _thresholds(request.data), by=request.user))
@@ -82,7 +83,7 @@ class AttributesVerified(StudyView):
     parser_classes = [MultiPartParser]
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="unverified")
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """How many extracted statements nothing verified yet."""
         study = study_for(request.user, slug, MANAGERS)
         return Response({"statements": verifier.unverified(study).count()})
@@ -92,7 +93,7 @@ class AttributesVerified(StudyView):
         responses=OpenApiTypes.OBJECT,
         operation_id="verify_attributes",
     )
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Let a trained verifier decide on the extracted statements that nothing verified yet."""
         study = study_for(request.user, slug, MANAGERS)
         body = VerifierBody(data=request.data)

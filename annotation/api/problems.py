@@ -4,6 +4,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
@@ -39,7 +40,7 @@ def handle(error, context) -> Response | None:
     return problem(context["request"], status, code, detail, headers, members)
 
 
-def problem(request, status, code, detail, headers=None, members=None) -> Response:
+def problem(request: Request, status, code, detail, headers=None, members=None) -> Response:
     """A problem document; ``code`` is the machine's name for what happened.
 
     ``members`` are further ones of the document (RFC 9457, section 3.2).

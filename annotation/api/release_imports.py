@@ -5,6 +5,7 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.base import StudyView
@@ -36,7 +37,7 @@ class ReleaseImports(StudyView):
     parser_classes = [MultiPartParser]
 
     @extend_schema(request=ReleaseUpload, responses={202: ReleaseImportStatus})
-    def post(self, request):
+    def post(self, request: Request):
         """Keep a zipped release; a worker makes the study of it."""
         body = ReleaseUpload(data=request.data)
         body.is_valid(raise_exception=True)
@@ -53,7 +54,7 @@ class OneReleaseImport(StudyView):
     """One upload, for whoever sent it."""
 
     @extend_schema(responses=ReleaseImportStatus)
-    def get(self, request, pk):
+    def get(self, request: Request, pk):
         """How the import stands, with its report when it is done."""
         sent = ReleaseImport.objects.filter(by=request.user)
         return Response(ReleaseImportStatus(get_object_or_404(sent, public_id=pk)).data)

@@ -7,9 +7,11 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.accounts.models import User
 from annotation.agreement.forms import FractionField
 from annotation.core.errors import Conflict
 from annotation.datasets import freeze, remove, tasks
@@ -78,7 +80,7 @@ class ReleaseStatus(serializers.Serializer):
     def get_url(self, release) -> str:
         return self._address("api-release-status", release)
 
-    def get_download_url(self, release) -> str | None:
+    def get_download_url(self, release: Release) -> str | None:
         done = release.status == Release.Status.DONE
         return self._address("api-release-download", release) if done else None
 
@@ -92,7 +94,7 @@ class ReleasesOfStudy(APIView):
     @extend_schema(
         request=ReleaseRequest, responses={202: ReleaseStatus}, operation_id="release_request"
     )
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Freeze the study as its next release; it is written in the background."""
         study = study_for(request.user, slug, READERS)
         wanted = ReleaseRequest(data=request.data)
@@ -114,13 +116,13 @@ class ReleaseDetail(APIView):
     slug_of = staticmethod(slug_of_release)
 
     @extend_schema(responses=ReleaseStatus, operation_id="release_status")
-    def get(self, request, pk):
+    def get(self, request: Request, pk):
         """How a release stands, with its manifest when it is done and the reason when it failed."""
         release = release_for(request.user, pk)
         return Response(ReleaseStatus(release, context={"request": request}).data)
 
     @extend_schema(responses={204: None}, operation_id="release_delete")
-    def delete(self, request, pk):
+    def delete(self, request: Request, pk):
         """Delete a release that nobody has fetched; 409 where somebody has."""
         release = release_for(request.user, pk)
         study_for(request.user, release.study.slug, MANAGERS)
@@ -136,7 +138,7 @@ class ReleaseDownload(APIView):
         responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},
         operation_id="release_download",
     )
-    def get(self, request, pk):
+    def get(self, request: Request, pk):
         """The release as a zip; 409 while it is not done."""
         release = release_for(request.user, pk)
         if release.status != Release.Status.DONE:
@@ -144,7 +146,7 @@ class ReleaseDownload(APIView):
         return zip_response(release)
 
 
-def release_for(user, public_id) -> Release:
+def release_for(user: User, public_id) -> Release:
     """The release, for those who may read its study; Http404 or PermissionDenied otherwise."""
     visible = Study.objects.visible_to(user)
     releases = Release.objects.select_related("study").filter(study__in=visible)

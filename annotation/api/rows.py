@@ -7,13 +7,15 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.base import KEY, StudyView, once
 from annotation.api.pagination import Since
 from annotation.judging.imports import rows
 from annotation.judging.models import Item, ItemOption
-from annotation.personas.models import Attribute, Memory, PersonaVersion
+from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
+from annotation.queries.models import Query
 from annotation.studies.access import MANAGERS, READERS, study_for
 from annotation.studies.models import Study
 
@@ -58,7 +60,7 @@ class Resource:
     order: tuple[str, ...] = ("pk",)
 
 
-def _persona(persona) -> dict:
+def _persona(persona: Persona) -> dict:
     version = persona.versions.all()[0]
     return {
         "id": persona.external_id,
@@ -69,7 +71,7 @@ def _persona(persona) -> dict:
     }
 
 
-def _query(query) -> dict:
+def _query(query: Query) -> dict:
     names = ("text", "need", "type", "scenario", "language", "version")
     persona = query.persona and query.persona.external_id
     fields = {name: getattr(query, name) for name in names}
@@ -87,7 +89,7 @@ def _attribute(attribute) -> dict:
     return {"id": attribute.external_id, "persona": attribute.persona.external_id, **fields}
 
 
-def _item(item) -> dict:
+def _item(item: Item) -> dict:
     return {
         "id": item.external_id,
         "task": item.batch.task.name,
@@ -99,12 +101,12 @@ def _item(item) -> dict:
     }
 
 
-def _personas(study) -> QuerySet:
+def _personas(study: Study) -> QuerySet:
     newest = PersonaVersion.objects.order_by("-version")
     return study.personas.prefetch_related(Prefetch("versions", newest))
 
 
-def _items(study) -> QuerySet:
+def _items(study: Study) -> QuerySet:
     options = ItemOption.objects.select_related("candidate").order_by("number")
     work = Item.objects.work().filter(study=study)
     related = work.select_related("batch__task", "query", "attribute")
@@ -142,7 +144,7 @@ class RowsOfStudy(StudyView):
     resource = ""
 
     @extend_schema(parameters=PAGES, responses=RowsPage)
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The study's rows, oldest first. `since` of an answer leads to what came after it."""
         study = study_for(request.user, slug, READERS)
         resource = RESOURCES[self.resource]
@@ -150,7 +152,7 @@ class RowsOfStudy(StudyView):
         return Response({"results": [resource.fields(row) for row in page], **place})
 
     @extend_schema(parameters=[KEY], request=RowsBody, responses={201: Added})
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Add rows; one the study has already changes nothing, a faulty one is named."""
         study = study_for(request.user, slug, MANAGERS)
         body = RowsBody(data=request.data)

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -13,7 +14,7 @@ KIND_NAMES = list(KINDS)
 class Share(serializers.FloatField):
     """A number from 0 to 1. NaN is refused: it would pass every bound."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(**{"min_value": 0, "max_value": 1} | options)
 
     def to_internal_value(self, data) -> float:

@@ -4,8 +4,10 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.accounts.models import User
 from annotation.api.base import StudyView
 from annotation.api.pagination import Since
 from annotation.api.rows import PAGES, RowsPage
@@ -39,7 +41,7 @@ class Sessions(StudyView):
         parameters=[OpenApiParameter("state", str, enum=Session.State.values), *PAGES],
         responses=RowsPage,
     )
-    def get(self, request):
+    def get(self, request: Request):
         """Your sessions; ``marked`` says whether one was looked through and can be kept."""
         state = request.query_params.get("state", "")
         if state and state not in Session.State.values:
@@ -49,7 +51,7 @@ class Sessions(StudyView):
         return Response({"results": [_session(row) for row in page], **place})
 
     @extend_schema(request=SessionsBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request):
+    def post(self, request: Request):
         """Keep or drop sessions; those not yet looked through cannot be kept."""
         body = SessionsBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -62,12 +64,12 @@ class Uses(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="history_uses")
-    def get(self, request):
+    def get(self, request: Request):
         """What your kept sessions may be used for, study by study, in the words agreed to."""
         return Response({"uses": _uses(request.user)})
 
     @extend_schema(request=UseBody, responses=OpenApiTypes.OBJECT, operation_id="history_use")
-    def post(self, request):
+    def post(self, request: Request):
         """Allow one use of your kept sessions in a study, or take it back."""
         body = UseBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -84,7 +86,7 @@ def _session(row: Session) -> dict:
     return {name: getattr(row, name) for name in names} | {"marked": row.marked_at is not None}
 
 
-def _uses(user, study: Study | None = None) -> list[dict]:
+def _uses(user: User, study: Study | None = None) -> list[dict]:
     return [
         {
             "study": choice["study"].slug,

@@ -11,6 +11,7 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.base import KEY, StudyView, once
@@ -29,7 +30,7 @@ from annotation.studies import members
 from annotation.studies.access import MANAGERS, READERS, may_create, study_for
 from annotation.studies.bundle import Task
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
-from annotation.studies.models import Invitation, Role, Study
+from annotation.studies.models import Invitation, Role, Study, TaskDefinition
 
 ADMINISTRATORS = (Role.ADMINISTRATOR,)
 NAMES_LIMIT = 10_000
@@ -72,7 +73,7 @@ class Names(serializers.ListField):
 
     child = serializers.CharField(max_length=200)
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(default=list, max_length=NAMES_LIMIT, **options)
 
 
@@ -115,7 +116,7 @@ class BatchBody(serializers.Serializer):
         return Scope(**lists, number=data.get("number"), **plain)
 
 
-def create_study(request) -> Response:
+def create_study(request: Request) -> Response:
     """Make a study; whoever asks becomes its administrator."""
     if not may_create(request.user):
         raise PermissionDenied
@@ -134,14 +135,14 @@ def create_study(request) -> Response:
 
 class Tasks(StudyView):
     @extend_schema(responses=RowsPage)
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The newest version of each task."""
         study = study_for(request.user, slug, READERS)
         newest = {task.name: task for task in study.tasks.order_by("version")}
         return Response({"results": [_task(task) for task in newest.values()]})
 
     @extend_schema(parameters=[KEY], request=TaskBody, responses={201: dict})
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Define a task; one that differs from the newest of its name is a new version."""
         study = study_for(request.user, slug, MANAGERS)
         body = TaskBody(data=request.data)
@@ -159,7 +160,7 @@ class Tasks(StudyView):
         return once(request, define)
 
 
-def _task(task) -> dict:
+def _task(task: TaskDefinition) -> dict:
     names = ("name", "kind", "version", "overlap", "guideline")
     return {name: getattr(task, name) for name in names} | {"settings": task.config}
 
@@ -168,7 +169,7 @@ class Members(StudyView):
     parameters = Since.PARAMETERS
 
     @extend_schema(parameters=PAGES, responses=RowsPage)
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """Who is a member, with role; for administrators."""
         study = study_for(request.user, slug, ADMINISTRATORS)
         standing = study.memberships.filter(left_at=None).select_related("user")
@@ -184,7 +185,7 @@ class Invitations(StudyView):
     scope = "admin"
 
     @extend_schema(request=InvitationBody, responses={201: dict})
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Make a link that lets one person join; it is shown only once."""
         study = study_for(request.user, slug, ADMINISTRATORS)
         body = InvitationBody(data=request.data)
@@ -201,7 +202,7 @@ class Batches(StudyView):
     parameters = Since.PARAMETERS
 
     @extend_schema(parameters=PAGES, responses=RowsPage)
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         """The study's batches with their progress."""
         study = study_for(request.user, slug, READERS)
         work = _counted(Batch.objects.filter(study=study, purpose=Batch.Purpose.WORK))
@@ -209,7 +210,7 @@ class Batches(StudyView):
         return Response({"results": [_batch(batch) for batch in page], **place})
 
     @extend_schema(parameters=[KEY], request=BatchBody, responses={200: dict, 201: dict})
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         """Open a batch of what the task asks about and lacks, or say what it would be."""
         study = study_for(request.user, slug, MANAGERS)
         body = BatchBody(data=request.data)
@@ -235,7 +236,7 @@ class Batches(StudyView):
 
 class CloseBatch(StudyView):
     @extend_schema(request=None, responses={204: None})
-    def post(self, request, slug, batch):
+    def post(self, request: Request, slug: str, batch):
         """Hand out nothing more of a batch."""
         study = study_for(request.user, slug, MANAGERS)
         close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)

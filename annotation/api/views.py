@@ -1,6 +1,7 @@
 """The REST API. Every view begins with the same guard as the pages, ``study_for``."""
 
 import re
+from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
@@ -13,9 +14,11 @@ from drf_spectacular.utils import (
 )
 from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.accounts.models import User
 from annotation.api import base, judgments, serializers, studies
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.models import Slot
@@ -51,7 +54,7 @@ class Studies(generics.ListAPIView):
         return Study.objects.visible_to(self.request.user).with_standing(self.request.user)
 
     @extend_schema(parameters=[base.KEY], request=studies.StudyBody)
-    def post(self, request):
+    def post(self, request: Request):
         """Make a study; whoever asks becomes its administrator."""
         return studies.create_study(request)
 
@@ -60,7 +63,7 @@ class OneStudy(generics.GenericAPIView):
     permission_classes = [IsAuthenticated]
     serializer_class = serializers.StudySerializer
 
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         return Response(self.get_serializer(study_for(request.user, slug)).data)
 
 
@@ -77,7 +80,7 @@ class ClaimSlot(APIView):
             204: OpenApiResponse(description="Nothing left"),
         },
     )
-    def post(self, request, slug):
+    def post(self, request: Request, slug: str):
         study = study_for(request.user, slug, (Role.ANNOTATOR,))
         _may_judge(study)
         if study.status != Study.Status.OPEN:
@@ -101,7 +104,7 @@ class SubmitJudgment(APIView):
         request=BODY,
         responses={201: serializers.StoredSerializer, 200: serializers.StoredSerializer},
     )
-    def post(self, request, pk):
+    def post(self, request: Request, pk):
         study = _study_of(request.user, pk)
         _may_judge(study)
         key = request.headers.get("Idempotency-Key", "")
@@ -128,7 +131,7 @@ class HandBackSlot(APIView):
     slug_of = staticmethod(lambda pk: slug_of_slot(pk))
 
     @extend_schema(request=None, responses={204: None})
-    def post(self, request, pk):
+    def post(self, request: Request, pk):
         _study_of(request.user, pk)
         queue.hand_back(pk, request.user, "released")
         return Response(status=204)
@@ -145,7 +148,7 @@ class Judgments(generics.GenericAPIView):
         responses=serializers.JudgmentSerializer(many=True),
         operation_id="judgments_list",
     )
-    def get(self, request, slug):
+    def get(self, request: Request, slug: str):
         study = study_for(request.user, slug, READERS)
         every = request.query_params.get("all") == "1"
         rows = judgments.long_form(study, every=every).filter(pk__gt=_since(request))
@@ -154,7 +157,7 @@ class Judgments(generics.GenericAPIView):
         return self.get_paginated_response(rows.data)
 
 
-def _since(request) -> int:
+def _since(request: Request) -> int:
     text = request.query_params.get("since", "0")
     if not re.fullmatch(r"[0-9]{1,18}", text):
         raise DomainError("since is the id of a judgment.", code="since")
@@ -166,7 +169,7 @@ def slug_of_slot(pk) -> str | None:
     return Slot.objects.filter(pk=pk).values_list("study__slug", flat=True).first()
 
 
-def _study_of(user, slot_id) -> Study:
+def _study_of(user: User, slot_id: UUID) -> Study:
     """The study of a slot in which ``user`` is an annotator; 404 for any other slot."""
     slug = slug_of_slot(slot_id)
     if slug is None:
@@ -177,7 +180,7 @@ def _study_of(user, slot_id) -> Study:
         raise Http404 from None
 
 
-def _may_judge(study) -> None:
+def _may_judge(study: Study) -> None:
     if not study.consented:
         raise DomainError(
             "Agree to the study's consent text in the browser first.", code="consent", status=403
@@ -190,7 +193,7 @@ class Root(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: dict})
-    def get(self, request):
+    def get(self, request: Request):
         return Response(
             {
                 "studies": request.build_absolute_uri(reverse("api-studies")),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 from django.db import connection
-from django.db.models import BigIntegerField, F, Func, QuerySet, TextField
+from django.db.models import BigIntegerField, Expression, F, Func, QuerySet, TextField
 from django.db.models.functions import Cast
 
 # Signs that no value has: JSON escapes them. So no value is ever quoted.
@@ -64,7 +64,7 @@ def _table(lines: list, schema: pa.Schema) -> pa.Table:
     ).combine_chunks()
 
 
-def json_column(expression: str | F | Func) -> Func:
+def json_column(expression: str | F | Expression) -> Func:
     """A column of text as JSON text."""
     template = "to_json(%(expressions)s::text)::text"
     return Func(expression, template=template, output_field=TextField())

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections import defaultdict
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
@@ -29,7 +29,7 @@ _SPEAKER = re.compile(r"\n\n(User|Assistant): ")
 TASKS = {"score": "feedback", "claims": "claims"}
 
 
-def import_bespoke(folder: Path, slug: str, *, by=None) -> dict:
+def import_bespoke(folder: Path, slug: str, *, by: User | None = None) -> dict:
     """Make the study ``slug`` from a folder of the bespoke layout (Parquet or JSON lines).
 
     Its users become people who cannot log in. Returns counts of ``users``, ``queries``,
@@ -51,7 +51,7 @@ def import_bespoke(folder: Path, slug: str, *, by=None) -> dict:
 class _Import:
     """One import, table by table."""
 
-    def __init__(self, study: Study, release: bespoke_tables.BespokeRelease):
+    def __init__(self, study: Study, release: bespoke_tables.BespokeRelease) -> None:
         self.study, self.release = study, release
         self.tasks = {
             name: TaskDefinition.objects.create(
@@ -140,7 +140,7 @@ class _Import:
         gold.save_rubric(self.queries[key], text, author=self.queries[key].owner)
         return 1
 
-    def _item(self, task: str, name: str, **what) -> Slot:
+    def _item(self, task: str, name: str, **what: Any) -> Slot:
         """An item of ``task``, judged by its query's owner; its slot."""
         add_items(self.study, self.tasks[task], [{"external_id": name, "overlap": 1} | what])
         item = Item.objects.get(study=self.study, external_id=name)
@@ -164,7 +164,7 @@ class _Import:
         return len(self.release.sessions)
 
 
-def _store_session(owner, upload, kind: str, name: str, text: str) -> None:
+def _store_session(owner: User, upload, kind: str, name: str, text: str) -> None:
     session = Session.objects.create(
         owner=owner,
         upload=upload,

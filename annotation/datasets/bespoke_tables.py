@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
@@ -60,7 +61,7 @@ def read(folder: Path) -> BespokeRelease:
     return release
 
 
-def _each(folder: Path, name: str, release: BespokeRelease, take, *more) -> None:
+def _each(folder: Path, name: str, release: BespokeRelease, take, *more: Any) -> None:
     """Let ``take`` store each row; a row that it refuses is a fault, and the others go on."""
     for file, number, row in release_files.rows(folder, name, release.faults):
         try:
@@ -110,7 +111,8 @@ def _response(entry) -> tuple[str, list]:
 
 def _score(entry: dict, criterion: str) -> tuple[str, int, str]:
     rated = entry.get(criterion.lower().replace(" ", "_"))
-    score = rated.get("score") if isinstance(rated, dict) else None
+    rated = rated if isinstance(rated, dict) else {}
+    score = rated.get("score")
     if isinstance(score, float | str) and str(score).removesuffix(".0").isdecimal():
         score = int(str(score).removesuffix(".0"))
     if type(score) is not int or not LOWEST <= score <= HIGHEST:

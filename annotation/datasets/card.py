@@ -204,7 +204,7 @@ def _checking(layout):
     yield ""
 
 
-def _words(text) -> str:
+def _words(text: str) -> str:
     """Foreign text on one line, without any character that begins markup."""
     line = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;")
     return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", line)

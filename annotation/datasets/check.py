@@ -74,7 +74,10 @@ def _path(entry, number: int) -> str:
 def _fault(folder: Path, path: str, entry: dict) -> str:
     """What is wrong with one listed file, or ""."""
     here = folder / path
-    if any((folder / parent).is_symlink() for parent in (path, *PurePosixPath(path).parents)[:-1]):
+    if any(
+        (folder / parent).is_symlink()
+        for parent in [path, *map(str, PurePosixPath(path).parents)][:-1]
+    ):
         return "is a link"
     if not here.is_file():
         return "is missing"

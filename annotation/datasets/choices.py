@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from annotation.agreement.figures.wording import translated
 from annotation.core.errors import DomainError
@@ -38,7 +39,7 @@ class Choices:
     shard_rows: int = 0
 
     @classmethod
-    def of(cls, layout: str, format: str, **wanted) -> "Choices":
+    def of(cls, layout: str, format: str, **wanted: Any) -> "Choices":
         """The choices ``wanted``, default where None; DomainError for what cannot be."""
         choices = cls(**{name: value for name, value in wanted.items() if value not in (None, "")})
         choices.check(layout)
@@ -50,7 +51,7 @@ class Choices:
     def from_json(cls, frozen: dict) -> "Choices":
         """The choices of a release's ``frozen``; older releases name ``hard_fill`` alone."""
         named = dict(frozen.get("choices", {}))
-        shares = {
+        shares: dict[str, Any] = {
             "hard_fill": Fraction(frozen.get("hard_fill", 0)),
             "easy_share": Fraction(named.pop("easy_share", 0)),
         }

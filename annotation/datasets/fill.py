@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -44,7 +45,9 @@ class _Task:
             return
         place = {label: code for code, label in enumerate(item.labels)}
         used = zip(item.voters[: verdict.n], item.given_labels, strict=False)
-        self.votes += [(len(self.judged), worker, place[label]) for worker, label in used]
+        self.votes += [
+            (len(self.judged), worker, place[cast(str, label)]) for worker, label in used
+        ]
         counts = {str(code): count for code, count in enumerate(verdict.counts) if count}
         winner = None if verdict.winner is None else str(place[verdict.winner])
         share = Fraction(max(verdict.counts), verdict.n)
@@ -58,7 +61,7 @@ class _Task:
         shape = (len(self.judged), len(names), self.options)
         posterior = dawid_skene(np.array(item), code, np.array(category), shape).posterior
         sure = {
-            judged_item.task: float(posterior[row, int(judged_item.winner)])
+            judged_item.task: float(posterior[row, int(cast(str, judged_item.winner))])
             for row, judged_item in enumerate(self.judged)
             if judged_item.tier == "borderline"
         }

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.db import OperationalError, connection, transaction
 from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 
+from annotation.accounts.models import User
 from annotation.agreement.models import TopUp
 from annotation.agreement.reading import closed_batches, withdrawn_from
 from annotation.agreement.tiers import early_stop, easy_audit
@@ -54,15 +56,15 @@ LICENCE_LIMIT = 100
 
 
 def request(
-    study,
+    study: Study,
     layout: str,
     format: str,
-    by,
+    by: User | None,
     *,
-    safe_csv=False,
-    licence="",
-    start=False,
-    **wanted,
+    safe_csv: bool = False,
+    licence: str = "",
+    start: bool = False,
+    **wanted: Any,
 ) -> Release:
     """Freeze ``study`` as its next release; the row is the job of writing it.
 
@@ -87,12 +89,14 @@ def request(
     return release
 
 
-def _kinds(study) -> set[str]:
+def _kinds(study: Study) -> set[str]:
     work = study.batches.filter(purpose=Batch.Purpose.WORK)
     return set(work.values_list("task__kind", flat=True))
 
 
-def _create(study, judgment: int, by, fields: dict, choices: Choices) -> Release:
+def _create(
+    study: Study, judgment: int, by: User | None, fields: dict, choices: Choices
+) -> Release:
     # Numbers are given one at a time; votes go on meanwhile.
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     last = locked.releases.aggregate(last=Max("version"))["last"] or 0
@@ -126,7 +130,7 @@ def _patiently(act: Callable):
         time.sleep(FREEZE_PAUSE_SECONDS)
 
 
-def _frozen(study, judgment: int) -> dict:
+def _frozen(study: Study, judgment: int) -> dict:
     """Everything a release holds, by id, and the study's words as they are now."""
     consent = study.consent_text
     void = Judgment.objects.filter(slot__study=study, slot__status=Slot.Status.VOID)
@@ -157,7 +161,7 @@ def _frozen(study, judgment: int) -> dict:
     }
 
 
-def _persona_versions(study) -> list[int]:
+def _persona_versions(study: Study) -> list[int]:
     """One version a persona: the newest that an item shows, else the newest."""
     of_study = PersonaVersion.objects.filter(persona__study=study)
     versions = of_study.filter(Q(persona__dropped_at=None) | Q(items__isnull=False))
@@ -170,7 +174,7 @@ def _persona_versions(study) -> list[int]:
     return sorted(dict(rows).values())
 
 
-def _last_judgment(study) -> int:
+def _last_judgment(study: Study) -> int:
     """The last judgment's id, once every one of ``study`` up to it is stored or given up.
 
     Who stores a judgment has the table locked before it gets its id: after those who have it locked
@@ -319,7 +323,7 @@ class _Rows:
     joined the hard tier.
     """
 
-    def __init__(self, layout, reading: Reading, tally: Tally, choices: Choices):
+    def __init__(self, layout, reading: Reading, tally: Tally, choices: Choices) -> None:
         self.layout, self.reading, self.tally, self.choices = layout, reading, tally, choices
         self.dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
         self.tier_rule = choices.tier_rule
@@ -374,7 +378,7 @@ def _easy_share(release) -> dict:
     return {"least_share": str(share)} if share else {}
 
 
-def _manifest(release, reading: Reading, tally: Tally) -> dict:
+def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
     counts = tally.counts()
     return {
         "release": str(release.public_id),

@@ -5,6 +5,7 @@ listed, and it opens no empty split.
 """
 
 from collections.abc import Iterator
+from typing import cast
 
 import yaml
 
@@ -47,7 +48,7 @@ def _configs(tables: list[Table]) -> dict:
                 columns = [_feature(name, kind) for name, kind in table.columns.items()]
                 features.append({"config_name": table.config, "features": columns})
         files = {"split": table.split, "path": table.path}
-        configs[table.config]["data_files"].append(files)
+        cast(list, configs[table.config]["data_files"]).append(files)
     return {"configs": list(configs.values())} | ({"dataset_info": features} if features else {})
 
 

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,7 @@ class Reading:
     ``alive`` is called once a chunk.
     """
 
-    def __init__(self, release, alive: Callable[[], None]):
+    def __init__(self, release, alive: Callable[[], None]) -> None:
         self.release, self.alive = release, alive
         self.frozen = release.frozen
         self.withdrawn = frozenset(self.frozen["withdrawn"])
@@ -246,7 +247,7 @@ class Reading:
             conversations=list(conversations),
         )
 
-    def _item(self, item, shown, ids, collected, adjudicated, **fields) -> records.Item:
+    def _item(self, item: Any, shown, ids, collected, adjudicated, **fields: Any) -> records.Item:
         task = self._tasks[item.batch_id]
         return records.Item(
             id=item.external_id,
@@ -254,7 +255,7 @@ class Reading:
             task=task.name,
             task_version=task.version,
             kind=task.kind.CODE,
-            labels=tuple(task.kind.label_json(label, ids) for label in task.labels),
+            labels=tuple(str(task.kind.label_json(label, ids)) for label in task.labels),
             overlap=item.overlap,
             closed=is_closed(collected, item.overlap, item.batch_id in self.frozen["closed"]),
             stop_below=task.stop_below,

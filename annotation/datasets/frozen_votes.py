@@ -16,6 +16,7 @@ from annotation.datasets import records
 from annotation.datasets.columns import Columns, json_text, mapped, mapped_by_place
 from annotation.judging.kinds import Kind, config_of_task, kind_of
 from annotation.judging.models import Judgment
+from annotation.studies.models import TaskDefinition
 
 # Numbers of a vote as they are read.
 _NUMBERS = {
@@ -59,7 +60,7 @@ class Task:
     stop_below: str | None
 
     @classmethod
-    def of(cls, task, stop_below: dict) -> "Task":
+    def of(cls, task: TaskDefinition, stop_below: dict) -> "Task":
         """The task of the definition ``task``."""
         kind, config = kind_of(task.kind), config_of_task(task)
         scored = kind.SHAPE == "scores"
@@ -86,7 +87,7 @@ class _Spool:
     The database makes and sorts them once.
     """
 
-    def __init__(self, tables: Iterable[pa.Table]):
+    def __init__(self, tables: Iterable[pa.Table]) -> None:
         # Open, and so on the disk, for as long as the spool is.
         self._file = tempfile.NamedTemporaryFile(prefix="attune-votes-")  # noqa: SIM115
         options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -131,7 +132,7 @@ class FrozenVotes:
     ``tasks`` is {batch's id: its task}; ``alive`` is called on the way.
     """
 
-    def __init__(self, release, tasks: dict[int, Task], alive: Callable[[], None]):
+    def __init__(self, release, tasks: dict[int, Task], alive: Callable[[], None]) -> None:
         self.release, self.tasks, self.alive = release, tasks, alive
         self.withdrawn = frozenset(release.frozen["withdrawn"])
 

@@ -48,7 +48,7 @@ class Release(Job):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.study.slug} v{self.version}"
 
 
@@ -70,7 +70,7 @@ class ReleaseImport(Job):
     class Meta:
         indexes = [models.Index(fields=["slug", "digest"], name="release_import_of")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.slug} {self.created_at:%Y-%m-%d}"
 
 
@@ -84,5 +84,5 @@ class ImportedPair(models.Model):
     option = models.ForeignKey(ItemOption, on_delete=models.CASCADE, related_name="+")
     tier = models.CharField(max_length=20, blank=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.item_id}: {self.tier}"

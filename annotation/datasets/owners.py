@@ -6,21 +6,24 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
 from annotation.accounts.models import User
 from annotation.datasets import records
 from annotation.datasets.layouts.bespoke import SHOTS
+from annotation.datasets.models import Release
 from annotation.histories import browse, consent
 from annotation.histories.models import HistoryConsent, Session
 from annotation.judging.models import ClaimReview, Judgment, Score
 from annotation.queries.models import GoldResponse, Query, Rubric
+from annotation.studies.models import Study
 
 PUBLISH = HistoryConsent.Purpose.PUBLISH
 
 
-def frozen(study, withdrawn: list[int]) -> dict:
+def frozen(study: Study, withdrawn: list[int]) -> dict:
     """What of the owners a release of now holds, by id."""
     queries = Query.objects.filter(study=study, owner__isnull=False).exclude(owner__in=withdrawn)
     owners = sorted(set(queries.values_list("owner", flat=True)))
@@ -42,7 +45,7 @@ def frozen(study, withdrawn: list[int]) -> dict:
     }
 
 
-def _last(model, study) -> int:
+def _last(model, study: Study) -> int:
     last = model.objects.filter(query__study=study).order_by("-pk")
     return last.values_list("pk", flat=True).first() or 0
 
@@ -64,7 +67,7 @@ def owners(release, withdrawn: frozenset, alive) -> Iterator[records.Owner]:
         )
 
 
-def _sessions(release, owner, held: dict) -> tuple:
+def _sessions(release: Release, owner: User, held: dict) -> tuple:
     """The sessions that were to be published at the freeze, and still may be."""
     if not consent.allows(owner, release.study, PUBLISH):
         return ()
@@ -76,7 +79,7 @@ def _sessions(release, owner, held: dict) -> tuple:
     )
 
 
-def _queries(release, owner, held: dict, numbers: Iterator[int]) -> tuple:
+def _queries(release, owner: User, held: dict, numbers: Iterator[int]) -> tuple:
     """Their queries that were judged or may be, each with the judgments of its answers."""
     judged = Score.objects.filter(option__item__query=OuterRef("pk"), feedback__annotator=owner)
     asked = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
@@ -96,7 +99,7 @@ def _queries(release, owner, held: dict, numbers: Iterator[int]) -> tuple:
     )
 
 
-def _responses(release, owner) -> dict[int, list]:
+def _responses(release, owner: User) -> dict[int, list]:
     """{query's id: its scored answers, in the order of judging}."""
     standing = Judgment.objects.standing(release.frozen["judgment"]).filter(
         annotator=owner, slot__study=release.study_id, slot__item__batch__purpose="work"
@@ -121,7 +124,7 @@ def _split(salt: str, answers: dict, texts: dict, shots: int) -> list[records.Re
     ]
 
 
-def _information(query, owner, release) -> tuple[str, ...]:
+def _information(query, owner: User, release) -> tuple[str, ...]:
     """The claims accepted in the newest version that was reviewed by then."""
     standing = Judgment.objects.standing(release.frozen["judgment"])
     reviews = ClaimReview.objects.filter(
@@ -141,7 +144,7 @@ def _rubric(query, held: dict) -> str:
     return newest.text if newest else ""
 
 
-def _uuid(release, *parts) -> str:
+def _uuid(release, *parts: Any) -> str:
     """An id that is fresh in each release, and the same whenever this one is written."""
     digest = hmac.digest(bytes.fromhex(release.salt), repr(parts).encode(), hashlib.sha256)
     return str(uuid.UUID(bytes=digest[:16], version=4))

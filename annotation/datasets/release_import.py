@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 from django.db import transaction
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.rows import silent
@@ -67,7 +69,9 @@ def layout_of(folder: Path) -> str:
     )
 
 
-def import_release(folder: Path, slug: str, *, by=None, progress: Callable = silent) -> dict:
+def import_release(
+    folder: Path, slug: str, *, by: User | None = None, progress: Callable = silent
+) -> dict:
     """Make the study ``slug`` of a release's folder, or add to it what it lacks.
 
     Pairs keep the tier they came with, marked as imported; judgments of every kind come in where
@@ -83,7 +87,7 @@ def import_release(folder: Path, slug: str, *, by=None, progress: Callable = sil
         slug=slug, digest=digest, status=ReleaseImport.Status.DONE, study__isnull=False
     ).first()
     if earlier:
-        return earlier.report
+        return cast(dict, earlier.report)
     with transaction.atomic():
         if layout == "bespoke":
             report = _bespoke(folder, slug, by)
@@ -109,7 +113,7 @@ def _digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def _bespoke(folder: Path, slug: str, by) -> dict:
+def _bespoke(folder: Path, slug: str, by: User | None) -> dict:
     counts = import_bespoke(folder, slug, by=by)
     study = Study.objects.get(slug=slug)
     return _report("bespoke", study, counts["rejected"]) | counts | {"votes": counts["judgments"]}
@@ -133,7 +137,7 @@ def _report(layout: str, study: Study, rejected: list) -> dict:
 class _Import:
     """One import: rows of the layout become rows of a bundle, and those the study's."""
 
-    def __init__(self, folder: Path, layout: str, by):
+    def __init__(self, folder: Path, layout: str, by: User | None) -> None:
         self.faults, self.by = Faults(), by
         self.layout = release_rows.LAYOUTS[layout](folder, self.faults)
 
@@ -224,7 +228,7 @@ class _Import:
 class _Items:
     """The items of a study by their own ids."""
 
-    def __init__(self, study: Study):
+    def __init__(self, study: Study) -> None:
         rows = Item.objects.filter(study=study).values_list("external_id", "pk")
         self.ids = dict(rows.iterator(chunk_size=20_000))
         options = ItemOption.objects.filter(item__study=study)

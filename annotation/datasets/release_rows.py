@@ -75,7 +75,7 @@ class Layout(ABC):
     # Columns that are read, or repeat what is read.
     columns: frozenset[str] = frozenset()
 
-    def __init__(self, folder: Path, faults: Faults):
+    def __init__(self, folder: Path, faults: Faults) -> None:
         self.folder, self.faults = folder, faults
         self.unknown: dict[str, None] = {}
         self.pairs: dict[str, GivenPair] = {}
@@ -322,7 +322,7 @@ class Long(Layout):
             tasks[row["task"]] = kind.CODE, _merged(earlier, settings)
         self._add_answered(tasks)
         for stated in self._stated_tasks():
-            code, settings = tasks.get(stated.get("name"), ("", {}))
+            code, settings = tasks.get(str(stated.get("name")), ("", {}))
             if code == stated.get("kind") and isinstance(stated.get("config"), dict):
                 # Nobody owns what is imported.
                 config = _merged(stated["config"], settings) | {"owner_only": False}
@@ -332,7 +332,7 @@ class Long(Layout):
     def _add_answered(self, tasks: dict[str, tuple[str, dict]]) -> None:
         """Add the settings that judgments show, and collect the claims of gold responses."""
         for _place, row in self.judgments():
-            code, settings = tasks.get(row.get("task"), ("", {}))
+            code, settings = tasks.get(str(row.get("task")), ("", {}))
             if code != row.get("kind"):
                 continue
             kind = kind_of(code)
@@ -428,8 +428,8 @@ class Long(Layout):
                 continue
             overlap = _whole(row.get("overlap")) or OVERLAP
             self._count_lost(row)
-            names = (str(row.get(name) or "") for name in ("item_id", "task", "query_id"))
-            yield GoldItem(place, *names, overlap, str(row.get("gold") or ""), claims)
+            item, task, query = (str(row.get(key) or "") for key in ("item_id", "task", "query_id"))
+            yield GoldItem(place, item, task, query, overlap, str(row.get("gold") or ""), claims)
 
     def _count_lost(self, row: dict) -> None:
         if row.get("adjudicated"):
@@ -595,7 +595,7 @@ class PersonalBench(Layout):
         """One item a row of every stage."""
         for table, task in self.TASKS.items():
             for place, row in self.read(table, None):
-                made = self.convert([(place, row)], self._item)
+                made = self.convert(iter([(place, row)]), self._item)
                 yield from ((where, item | {"task": task}) for where, item in made)
 
     def _item_id(self, row: dict) -> str:

@@ -5,6 +5,7 @@ from functools import partial
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict
 from annotation.datasets import folders
@@ -12,7 +13,7 @@ from annotation.datasets.models import Release
 
 
 @transaction.atomic
-def delete(release: Release, *, by) -> None:
+def delete(release: Release, *, by: User) -> None:
     """Delete ``release`` with its files; one row in the audit log.
 
     Conflict where somebody has fetched it, and so may cite it, or where it is being written.

@@ -8,7 +8,7 @@ counts are complete, and compares their digests: a release never mixes two state
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
@@ -41,7 +41,7 @@ class Writer(Protocol):
 class Journal:
     """The whole files of ``folder``; everything else in it is deleted at the beginning."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.finished = {entry["path"]: entry for entry in self._noted()}
         for path in list(folder.rglob("*")):
@@ -90,8 +90,13 @@ class Shards:
     """
 
     def __init__(
-        self, journal: Journal, path: str, columns: dict, size: int, make: Callable[[Path], Writer]
-    ):
+        self,
+        journal: Journal,
+        path: str,
+        columns: Mapping[str, str | list],
+        size: int,
+        make: Callable[[Path], Writer],
+    ) -> None:
         self.journal, self.path, self.columns = journal, PurePosixPath(path), columns
         self.size, self.make = size, make
         self.entries: list[dict] = []
@@ -106,7 +111,7 @@ class Shards:
         self._begin()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         if not any(error):
             self._end()
         elif self.writer:

@@ -5,6 +5,7 @@ by their errors.
 """
 
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 
@@ -18,7 +19,7 @@ DIGITS = 6
 class Posteriors:
     """The posterior of each item's labels; every version of a task is a model of its own."""
 
-    def __init__(self, votes: Iterable[LabelVotes]):
+    def __init__(self, votes: Iterable[LabelVotes]) -> None:
         self._tasks = {task.task: _fitted(task) for task in votes if len(task.position)}
 
     def of(self, item: Item) -> tuple[float, ...] | None:
@@ -45,7 +46,7 @@ def soft(item: Item, posterior: tuple[float, ...] | None) -> list[dict]:
     """label, n, share and posterior of each label of ``item``; the last two None without votes."""
     counts = dict.fromkeys(item.labels, 0)
     for label in item.given_labels:
-        counts[label] += 1
+        counts[cast(str, label)] += 1
     total = len(item.votes)
     return [
         {

@@ -21,7 +21,7 @@ GROUPS = {"two_answers": 2, "three_answers": 3}
 class Tally:
     """Counts items as they pass by. Items with equal counts are one pattern with a weight."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.items = Counter()
         self.pairs = Counter()
         self.left_out = defaultdict(Counter)
@@ -115,7 +115,7 @@ class _Task:
     ``categories`` are numbers as text where they are ``ordinal``.
     """
 
-    def __init__(self, categories, *, ordinal=False, tiered=False):
+    def __init__(self, categories, *, ordinal: bool = False, tiered: bool = False) -> None:
         self.categories, self.ordinal, self.tiered = list(categories), ordinal, tiered
         self.patterns = defaultdict(Counter)
         self.workers = set()

@@ -64,7 +64,7 @@ def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
     tier = rules.tier_of(counts.values(), len(counts), rule, closed=item.closed)
     if tier in ("pending", "ambiguous_tie"):
         return Verdict(tuple(counts.values()), None, None, tier)
-    winner = max(counts, key=counts.get)
+    winner = max(counts, key=lambda label: counts[label])
     share = counts[winner] / sum(counts.values())
     return Verdict(tuple(counts.values()), winner, share, tier)
 
@@ -83,7 +83,7 @@ def counted(item: Item) -> tuple[int, ...]:
     return tuple(_counted(item, item.given_labels).values())
 
 
-def not_offered(item: Item, label: str) -> DomainError:
+def not_offered(item: Item, label: str | None) -> DomainError:
     """The refusal of a vote that the task could not be given."""
     words = f"Item {item.id} holds a vote for “{label}”, which its task does not offer."
     return DomainError(words)
@@ -94,7 +94,7 @@ def _majority(item: Item) -> Verdict:
     total = sum(counts.values())
     if kind_of(item.kind).LEVEL != "nominal" or not total:
         return Verdict(tuple(counts.values()), None, None, "")
-    winner = max(counts, key=counts.get)
+    winner = max(counts, key=lambda label: counts[label])
     if 2 * counts[winner] <= total:
         return Verdict(tuple(counts.values()), None, None, "")
     return Verdict(tuple(counts.values()), winner, counts[winner] / total, "")
@@ -119,7 +119,7 @@ def majority(item: Item, min_votes: int, min_margin: int) -> Verdict:
     return Verdict(tuple(counts.values()), winner, most / total, "majority")
 
 
-def _sides(item: Item, counts: tuple) -> dict[str, int]:
+def _sides(item: Item, counts: tuple) -> dict[str | None, int]:
     half = len(counts) // 2
     first, second = (answer.id for answer in item.answers)
     middle = counts[half : len(counts) - half]

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from django.conf import settings
 from django.db import transaction
 
+from annotation.accounts.models import User
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.datasets.models import ReleaseImport
@@ -26,7 +27,7 @@ ENTRIES_LIMIT = 20_000
 PIECE = 1 << 20
 
 
-def request(file, slug: str, by) -> ReleaseImport:
+def request(file, slug: str, by: User) -> ReleaseImport:
     """Keep the uploaded ``file`` and ask for its import as the study ``slug``.
 
     Raises DomainError for a slug that cannot be, a file that is too large, and who may not make
@@ -54,7 +55,7 @@ def request(file, slug: str, by) -> ReleaseImport:
     return job
 
 
-def _manages(user, study) -> bool:
+def _manages(user: User, study: Study) -> bool:
     roles = user.memberships.filter(study=study, role__in=MANAGERS, left_at=None)
     return user.is_superuser or roles.exists()
 
@@ -66,7 +67,7 @@ def path_of(job: ReleaseImport) -> Path:
 
 def run(pk) -> None:
     """Import one upload, if nobody else does; a refusal is stored in the row."""
-    if not jobs.take(ReleaseImport.objects, pk):
+    if not jobs.take(ReleaseImport.objects.all(), pk):
         return
     job = ReleaseImport.objects.select_related("by").get(pk=pk)
     with jobs.renewed(job) as lease:
@@ -87,10 +88,12 @@ def run(pk) -> None:
 
 def due() -> list:
     """Uploads that nobody imports; those that had every attempt are closed in words."""
-    jobs.exhausted(ReleaseImport.objects).update(
+    jobs.exhausted(ReleaseImport.objects.all()).update(
         status="failed", error="The import was not finished in any attempt; see the worker's log."
     )
-    return list(jobs.startable(ReleaseImport.objects).order_by("pk").values_list("pk", flat=True))
+    return list(
+        jobs.startable(ReleaseImport.objects.all()).order_by("pk").values_list("pk", flat=True)
+    )
 
 
 def _import(job: ReleaseImport):

@@ -1,12 +1,13 @@
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import FileResponse, Http404
+from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.heartbeat import worker_alive
 from annotation.datasets import folders, freeze, remove, tasks, uploads, withdrawals
@@ -19,7 +20,7 @@ UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def releases(request, slug):
+def releases(request: UserRequest, slug: str) -> HttpResponse:
     """A study's releases, newest first, and the form that asks for the next one."""
     study = study_for(request.user, slug, READERS)
     form = ReleaseForm(request.POST or None)
@@ -47,7 +48,7 @@ def _progress(page) -> dict:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def import_release(request):
+def import_release(request: UserRequest) -> HttpResponse:
     """Make a study of a zipped release, and see how one's imports stand."""
     if not may_create(request.user):
         raise PermissionDenied
@@ -68,7 +69,7 @@ def import_release(request):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def delete(request, slug, version):
+def delete(request: UserRequest, slug: str, version: int) -> HttpResponse:
     """Ask once, then delete a release that nobody has fetched."""
     study = study_for(request.user, slug, MANAGERS)
     release = get_object_or_404(Release, study=study, version=version)
@@ -82,7 +83,7 @@ def delete(request, slug, version):
 
 
 @require_safe
-def download(request, slug, version):
+def download(request: UserRequest, slug: str, version: int) -> FileResponse:
     """The release as a zip, the same bytes each time."""
     study = study_for(request.user, slug, READERS)
     release = get_object_or_404(Release, study=study, version=version)
@@ -91,7 +92,7 @@ def download(request, slug, version):
     return zip_response(release)
 
 
-def zip_response(release) -> FileResponse:
+def zip_response(release: Release) -> FileResponse:
     """Stream a finished release's zip; Http404 where its files are not on this machine."""
     if not withdrawals.note_fetch(release):
         raise Http404

@@ -5,6 +5,7 @@ times of the first fetch and of withdrawals since.
 """
 
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -30,7 +31,7 @@ def note_fetch(release: Release) -> bool:
 
 @receiver(withdrawn)
 @transaction.atomic
-def take_out(sender, study: Study, annotator: User, **kwargs) -> None:
+def take_out(sender, study: Study, annotator: User, **kwargs: Any) -> None:
     """Take ``annotator`` out of the study's unfetched releases; note the day in fetched ones."""
     for release in _holding(study, annotator).select_for_update().order_by("pk"):
         if release.fetched_at:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.json as pa_json
@@ -81,7 +81,7 @@ class Tables:
 
     def __init__(
         self, folder: Path, tables: dict[str, Table], *, safe_csv: bool = False, shard_rows: int = 0
-    ):
+    ) -> None:
         self.folder, self.tables = folder, tables
         self._stack = ExitStack()
         self._safe_csv, self._shard_rows = safe_csv, shard_rows
@@ -103,15 +103,15 @@ class Tables:
         make = partial(_writer, table=table, safe=self._safe_csv)
         return Shards(self.journal, table.path, table.columns, self._shard_rows, make)
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any):
         return self._stack.__exit__(*error)
 
     def write(self, name: str, row: dict | Columns | Rows) -> None:
         """Add ``row``, or several rows, to the table ``name``."""
         writer = self._writers[name]
-        if type(row) is dict:
+        if isinstance(row, dict):
             writer.write(row)
-        elif type(row) is Columns:
+        elif isinstance(row, Columns):
             writer.write_columns(row)
         else:
             writer.write_cells(row.cells)
@@ -153,20 +153,20 @@ def _writer(path: Path, table: Table, safe: bool):
 class _File:
     """A file that is on the disk when its block ends."""
 
-    def __init__(self, path: Path, **how):
+    def __init__(self, path: Path, **how: Any) -> None:
         self.file = path.open("wb" if not how else "w", **how)
         self.rows = 0
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         with self.file:
             self.finish()
             self.file.flush()
             os.fsync(self.file.fileno())
 
-    def finish(self):
+    def finish(self) -> None:
         """Write what is still held back."""
 
     def made(self, path: str):
@@ -177,7 +177,7 @@ class _File:
 class _Texts:
     """A text file of its own for each row: {"path", "text"}."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path) -> None:
         self.folder, self.paths, self.columns = folder, [], {}
 
     @property
@@ -188,10 +188,10 @@ class _Texts:
     def __enter__(self):
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any):
         return None
 
-    def write(self, row):
+    def write(self, row) -> None:
         path = self.folder / row["path"]
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -206,17 +206,17 @@ class _Texts:
 
 
 class _JsonLines(_File):
-    def __init__(self, path, columns):
+    def __init__(self, path, columns) -> None:
         super().__init__(path)
         self.open, self.columns = not columns, dict(columns)
 
-    def write(self, row):
+    def write(self, row) -> None:
         if self.open:
             self.columns |= dict.fromkeys(row, "json")
         self.file.write(f"{json_text(row)}\n".encode())
         self.rows += 1
 
-    def write_columns(self, columns):
+    def write_columns(self, columns) -> None:
         self.file.write(columns.json_lines())
         self.rows += len(columns)
 
@@ -224,17 +224,17 @@ class _JsonLines(_File):
 class _Csv(_File):
     """RFC 4180: comma, quotes where needed, CRLF; a header always."""
 
-    def __init__(self, path, columns, safe):
+    def __init__(self, path, columns, safe) -> None:
         super().__init__(path, encoding="utf-8", newline="")
         self.columns, self.guarded = columns, safe
         self.lines = csv.writer(self.file, lineterminator="\r\n")
         self.lines.writerow(columns)
 
-    def write(self, row):
+    def write(self, row) -> None:
         self.lines.writerow([self._cell(row[name]) for name in self.columns])
         self.rows += 1
 
-    def write_columns(self, columns):
+    def write_columns(self, columns) -> None:
         cells = [
             map(self._cell, columns.values(name))
             if kind == "text"
@@ -244,7 +244,7 @@ class _Csv(_File):
         self.lines.writerows(zip(*cells, strict=True))
         self.rows += len(columns)
 
-    def write_cells(self, cells):
+    def write_cells(self, cells) -> None:
         if self.guarded:
             cells = [map(disarmed, row) for row in cells]
         self.lines.writerows(cells)
@@ -259,7 +259,7 @@ class _Csv(_File):
 class _Parquet(_File):
     """Row groups of ``ROW_GROUP`` rows; every setting that decides bytes is written down here."""
 
-    def __init__(self, path, columns):
+    def __init__(self, path, columns) -> None:
         super().__init__(path)
         self.columns = columns
         self.schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
@@ -277,22 +277,22 @@ class _Parquet(_File):
         self.lines: list[str] = []
         self.held: list[pa.Table] = []
 
-    def write(self, row):
+    def write(self, row) -> None:
         self.lines.append(json_text({name: self._value(name, row[name]) for name in self.columns}))
         self.rows += 1
         if len(self.lines) == ROW_GROUP:
             self._parse()
 
-    def write_columns(self, columns):
+    def write_columns(self, columns) -> None:
         self._parse()
         texts = {name for name, kind in self.columns.items() if kind == "json"}
         self._hold(columns.arrow(self.schema, texts))
         self.rows += len(columns)
 
-    def _value(self, name, value):
+    def _value(self, name: str, value):
         return json_text(value) if self.columns[name] == "json" else value
 
-    def _parse(self):
+    def _parse(self) -> None:
         """Let Arrow make columns of the lines: several times as fast as of Python's values."""
         if not self.lines:
             return
@@ -317,7 +317,7 @@ class _Parquet(_File):
         self.writer.write_table(held.slice(0, ready), ROW_GROUP)
         self.held = [held.slice(ready)] if ready < len(held) else []
 
-    def finish(self):
+    def finish(self) -> None:
         self._parse()
         if self.held:
             self._write(whole_groups=False)

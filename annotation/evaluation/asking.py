@@ -50,7 +50,7 @@ class Outcome:
 class Stopped(Exception):  # noqa: N818 - the server's state, not an error of ours
     """The server does not answer; ``code`` is the class of the cause."""
 
-    def __init__(self, code: str):
+    def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
 
@@ -62,7 +62,7 @@ def ask_all(endpoint: Endpoint, questions: Iterable[Question]) -> Iterator[Outco
     """
     waiting, stop = iter(questions), threading.Event()
     pending: set[Future] = set()
-    failed_first = 0
+    failed_first: int | None = 0
     with connected(endpoint) as ask, ThreadPoolExecutor(endpoint.concurrency) as pool:
         try:
             while True:

@@ -248,8 +248,8 @@ def read_claim(text: str) -> bool | None:
 def table(criteria: dict[str, float | None], recall: float | None) -> dict:
     """The paper's row: each criterion's mean times 20, recall in per cent, and their plain mean."""
     values = [*criteria.values(), recall]
-    whole = all(value is not None for value in values)
-    average = float(np.mean(values)) if whole else None
+    numbers = [value for value in values if value is not None]
+    average = float(np.mean(numbers)) if len(numbers) == len(values) else None
     return {"criteria": criteria, "recall": recall, "average": average}
 
 

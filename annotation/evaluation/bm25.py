@@ -19,7 +19,7 @@ def words(text: str) -> list[str]:
 class Corpus:
     """How rare words are, and how long documents."""
 
-    def __init__(self, documents: list[str]):
+    def __init__(self, documents: list[str]) -> None:
         self.frequency: Counter = Counter()
         total = 0
         for document in documents:

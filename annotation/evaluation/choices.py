@@ -38,7 +38,7 @@ class About:
     Raises BenchmarkError where the release lacks what the setting needs.
     """
 
-    def __init__(self, benchmark: Benchmark, pairs: list[Pair], setting: str):
+    def __init__(self, benchmark: Benchmark, pairs: list[Pair], setting: str) -> None:
         self.setting = setting
         self.profiles = {user: as_text(profile) for user, profile in benchmark.personas.items()}
         self.nearest: dict[int, list[str]] = {}

@@ -1,3 +1,5 @@
+from typing import Any, cast
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
@@ -32,9 +34,9 @@ class ModelForm(forms.Form):
     )  # fmt: skip
     confirmed = forms.BooleanField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args, servers, **kwargs):
+    def __init__(self, *args: Any, servers, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["endpoint"].choices = [
+        cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
 
@@ -45,10 +47,12 @@ class EvaluationForm(ModelForm):
     setting = forms.ChoiceField(label=_("What it sees"))
     field_order = ("endpoint", "setting", "limit")
 
-    def __init__(self, *args, layout, **kwargs):
+    def __init__(self, *args: Any, layout, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # Any other layout is refused in words when the form is sent.
-        self.fields["setting"].choices = SHOWN.get(layout, SHOWN[pairs.LAYOUT]).items()
+        cast(forms.ChoiceField, self.fields["setting"]).choices = SHOWN.get(
+            layout, SHOWN[pairs.LAYOUT]
+        ).items()
         self.fields["limit"].label = LIMITS.get(layout, LIMITS[pairs.LAYOUT])
 
 
@@ -58,6 +62,6 @@ class RaterForm(ModelForm):
     task = forms.ChoiceField(label=_("Task"))
     field_order = ("task", "endpoint", "limit")
 
-    def __init__(self, *args, tasks, **kwargs):
+    def __init__(self, *args: Any, tasks, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["task"].choices = [(name, name) for name in tasks]
+        cast(forms.ChoiceField, self.fields["task"]).choices = [(name, name) for name in tasks]

@@ -147,10 +147,10 @@ def spearman_with_mean(votes: Votes, model: np.ndarray):
     interval = correlation.item_bootstrap(
         row, code, model[item], shape, correlation.spearman, RESAMPLES
     )
-    return interval if isinstance(interval, Coefficient) else undefined(interval.reason)
+    return interval if isinstance(interval, Coefficient) else undefined(interval.reason or "")
 
 
-def _with_least(name, item, first, second, least: int) -> Rows:
+def _with_least(name: np.ndarray, item, first, second, least: int) -> Rows:
     """Rows of the comparisons (any whole number) that have ``least`` items, renumbered."""
     names, code, size = np.unique(name, return_inverse=True, return_counts=True)
     keep = size >= least

@@ -11,7 +11,7 @@ from annotation.core.cells import disarmed
 from annotation.evaluation.gap_units import MODELS, PEOPLE
 
 
-def agreements(stage: dict) -> list[tuple[str, str, object]]:
+def agreements(stage: dict) -> list[tuple[str, str, Coefficient]]:
     """(who with whom, ``who`` of its units, coefficient): people, models, model and person."""
     single = "kappa" if "spearman" in stage else "single"
     return [

@@ -144,7 +144,7 @@ def _spearman(a: np.ndarray, b: np.ndarray, weight: np.ndarray) -> float:
     ranks = [_ranks(np.repeat(values, times)) for values in (a, b)]
     if any(not np.ptp(values) for values in ranks if len(values)) or len(ranks[0]) < 2:
         return float("nan")
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
@@ -170,6 +170,8 @@ def _row(stage: str, name: str, metric: str, person, compute: Callable, n: int) 
     if not np.isfinite(value):
         return head | {"value": None, "low": None, "high": None}
     interval = (
-        {"low": None, "high": None} if low is None else {"low": float(low), "high": float(high)}
+        {"low": None, "high": None}
+        if low is None or high is None
+        else {"low": float(low), "high": float(high)}
     )
     return head | {"value": float(value)} | interval

@@ -48,7 +48,7 @@ def accuracy(score: np.ndarray, item: np.ndarray, stratum: np.ndarray | None = N
     clusters = len(sums)
     if not np.any(np.abs(sums) > 1e-12) or clusters < 2:
         whole = wilson(value * clusters, clusters)
-        return Accuracy(n, 100 * value, 100 * whole.low, 100 * whole.high)
+        return Accuracy(n, 100 * value, 100 * (whole.low or 0.0), 100 * (whole.high or 0.0))
     se = np.sqrt((sums**2).sum() * clusters / (clusters - 1)) / n
     reach = float(scipy.special.stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * se
     low, high = max(0.0, value - reach), min(1.0, value + reach)

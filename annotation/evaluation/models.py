@@ -1,4 +1,5 @@
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -26,7 +27,7 @@ class Verdict(models.Model):
             models.UniqueConstraint(fields=["item", "model"], name="one_verdict_of_a_model")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.model} on {self.item}: {self.label}"
 
 
@@ -47,7 +48,7 @@ class Benchmark(models.Model):
     facts = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
@@ -86,9 +87,9 @@ class Run(Job):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    result = models.JSONField(null=True)
+    result: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     # Of a run on pairs: "place" and "score" of each pair that was asked about.
-    outcomes = models.JSONField(null=True)
+    outcomes: "models.JSONField[Any, Any]" = models.JSONField(null=True)
 
     class Meta:
         constraints = [
@@ -105,7 +106,7 @@ class Run(Job):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.model} ({self.setting or self.task}) on {self.benchmark or self.study}"
 
 
@@ -129,5 +130,5 @@ class Reply(models.Model):
             models.UniqueConstraint(fields=["run", "unit"], name="one_reply_to_a_question")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.run_id} {self.unit}"

@@ -111,7 +111,7 @@ def _read_alone(folder: Path) -> Benchmark:
     personas: dict[str, dict] = {}
     for name, line, row in ((path.name, *entry) for path in paths for entry in _rows(path, folder)):
         names = {"user_id": "", "question": row.get("prompt"), "reject": row.get("rejected")}
-        tier = row.get("tier") if row.get("tier") in (*TIERS, *RULES) else "imported"
+        tier = str(row.get("tier")) if row.get("tier") in (*TIERS, *RULES) else "imported"
         pair = _pair(names | row, "specific", tier, len(pairs), name, line)
         pairs.append(pair)
         if isinstance(row.get("persona"), dict):
@@ -163,7 +163,10 @@ def _pair(row: dict, half: str, tier: str, place: int, name: str, line: int) -> 
         place,
         half,
         tier,
-        *(row[key] for key in TEXTS),
+        row["user_id"],
+        row["question"],
+        row["chosen"],
+        row["reject"],
         str(row.get("item_id") or number),
         str(row.get("chosen_id") or f"{number}/chosen"),
         str(row.get("reject_id") or f"{number}/reject"),

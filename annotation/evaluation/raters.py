@@ -8,6 +8,8 @@ else a tie where the task allows it. Replies that contradict each other otherwis
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
@@ -17,7 +19,7 @@ from annotation.candidates.structured import parsed
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.evaluation.asking import Question
-from annotation.evaluation.models import Verdict
+from annotation.evaluation.models import Run, Verdict
 from annotation.judging.kinds import codes, config_of_task, kind_of
 from annotation.judging.models import Batch, Item
 from annotation.personas.profile import as_text
@@ -38,7 +40,7 @@ _SYSTEM = (
 class Unit:
     """An item as it is asked about: ``orders`` are canonical numbers of answers as shown."""
 
-    item: int
+    item: UUID
     kind: str
     config: dict
     guideline: str
@@ -51,7 +53,7 @@ class Unit:
         return [order, order[::-1]] if len(order) > 1 else [order]
 
 
-def units(study, task: str, model: str, asked=None) -> list[Unit]:
+def units(study: Study, task: str, model: str, asked=None) -> list[Unit]:
     """The items of ``task`` that have no verdict of ``model``, in the order of the hand-out.
 
     With ``asked`` (when a run began) items that were there then and have a verdict since then
@@ -160,7 +162,7 @@ def _reader(unit: Unit, order: tuple[int, ...]):
     return read
 
 
-def combined(unit: Unit, labels: list[str]) -> str | None:
+def combined(unit: Unit, labels: list[str | None]) -> str | None:
     """The verdict that the labels of all orders make; None where they contradict each other."""
     kind = kind_of(unit.kind)
     every = kind.labels(unit.config)
@@ -168,7 +170,7 @@ def combined(unit: Unit, labels: list[str]) -> str | None:
         return labels[0]
     if kind.LEVEL == "ordinal":
         middle = (len(every) - 1) / 2
-        mean = sum(every.index(label) for label in labels) / len(labels)
+        mean = sum(every.index(cast(str, label)) for label in labels) / len(labels)
         return every[int(mean) if mean > middle else -int(-mean // 1)]
     return "tie" if "tie" in every else None
 
@@ -183,13 +185,13 @@ def estimate(asked: list[Unit]) -> dict:
 
 
 @transaction.atomic
-def store(run, asked: list[Unit], values: dict[str, str | None]) -> dict:
+def store(run: Run, asked: list[Unit], values: dict[str, str | None]) -> dict:
     """Store the verdicts that ``values`` ({question's unit: label or None}) make.
 
     Returns ``task``, ``items``, ``verdicts``, ``unread`` (items with a reply that names no label),
     ``contradictory`` and ``same_in_both_orders`` (per cent of those read twice).
     """
-    Study.objects.select_for_update(no_key=True).get(pk=run.study_id)
+    Study.objects.select_for_update(no_key=True).get(pk=cast(int, run.study_id))
     rows, unread, contradictory, twice, same = [], 0, 0, 0, 0
     for unit in asked:
         labels = [values.get(f"{unit.item}:{place}") for place in range(len(unit.orders))]
@@ -203,7 +205,13 @@ def store(run, asked: list[Unit], values: dict[str, str | None]) -> dict:
         if label is not None:
             rows.append(Verdict(item_id=unit.item, model=run.model, label=label))
     Verdict.objects.bulk_create(rows, ignore_conflicts=True, batch_size=5_000)
-    audit.record(run.created_by, "verdicts.add", run.study, verdicts=len(rows), models=[run.model])
+    audit.record(
+        run.created_by,
+        "verdicts.add",
+        cast(Study, run.study),
+        verdicts=len(rows),
+        models=[run.model],
+    )
     return {
         "task": run.task,
         "items": len(asked),

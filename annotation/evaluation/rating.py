@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 
+from annotation.accounts.models import User
 from annotation.candidates import endpoints
 from annotation.candidates.endpoints import Endpoint
 from annotation.core.errors import DomainError
 from annotation.evaluation import raters, runs
 from annotation.evaluation.models import Run
 from annotation.judging.kinds import codes
+from annotation.studies.models import Study
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,13 @@ class Wanted:
 
 
 def wanted(
-    study, task: str, endpoint: str, *, name: str = "", limit: int | None = None, resume: str = ""
+    study: Study,
+    task: str,
+    endpoint: str,
+    *,
+    name: str = "",
+    limit: int | None = None,
+    resume: str = "",
 ) -> Wanted:
     """The run of ``endpoint`` on the items of ``task`` that have no verdict of that ``name``.
 
@@ -46,7 +54,7 @@ def wanted(
     return Wanted(study, task, model, server, limit, plan, expected, run)
 
 
-def start(wanted: Wanted, *, by=None, background: bool = False) -> Run:
+def start(wanted: Wanted, *, by: User | None = None, background: bool = False) -> Run:
     """The row of the run: held by this process, or in the ``background`` for a worker."""
     if wanted.run is not None:
         return wanted.run
@@ -65,12 +73,12 @@ def words(wanted: Wanted) -> str:
     )
 
 
-def tasks_of(study) -> list[str]:
+def tasks_of(study: Study) -> list[str]:
     """The names of the tasks whose items models can judge."""
     tasks = study.tasks.filter(kind__in=codes(SHAPE="label")).order_by("name", "-version")
     return [task.name for task in tasks.distinct("name") if not task.config.get("owner_only")]
 
 
-def runs_of(study) -> list[Run]:
+def runs_of(study: Study) -> list[Run]:
     """The newest runs of models as raters in ``study``."""
     return list(Run.objects.filter(study=study).order_by("-created_at")[:20])

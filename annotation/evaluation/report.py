@@ -16,7 +16,7 @@ from annotation.datasets.mention import explicit, mentioned
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
 from annotation.judging.models import AttributeVerdict, Item, ItemOption
-from annotation.studies.models import TaskDefinition
+from annotation.studies.models import Study, TaskDefinition
 
 STAGES = {
     "attribute": _("Does the attribute hold?"),
@@ -29,7 +29,7 @@ NO_MODELS = f"no two models share {gap.SHARED} items"
 ONE_THING = "the model and the majority say one and the same everywhere"
 
 
-def stages(study) -> list[dict]:
+def stages(study: Study) -> list[dict]:
     """A report for each task of a stage that has votes, in the order of the stages."""
     definitions = study.tasks.filter(kind__in=STAGES).order_by("name", "-version").distinct("name")
     tasks = sorted(definitions, key=lambda task: (list(STAGES).index(task.kind), task.name))
@@ -42,7 +42,7 @@ def stages(study) -> list[dict]:
     return reports
 
 
-def as_json(study) -> str:
+def as_json(study: Study) -> str:
     """The stages as one JSON document."""
     document = {"study": study.slug, "stages": stages(study)}
     return json.dumps(document, default=_plain, ensure_ascii=False)
@@ -58,7 +58,7 @@ def _plain(value):
     raise TypeError(f"{type(value).__name__} has no JSON")
 
 
-def material(study, task) -> tuple:
+def material(study: Study, task: TaskDefinition) -> tuple:
     """People's votes, each model's labels by item, and the labels; VotesError where nobody voted.
 
     Ratings are turned towards the personalised answer; items without one are left out.
@@ -81,7 +81,7 @@ def material(study, task) -> tuple:
     return people, verdicts, labels
 
 
-def _report(study, task) -> dict:
+def _report(study: Study, task: TaskDefinition) -> dict:
     people, verdicts, labels = material(study, task)
     if task.kind == "preference":
         figures = _ratings(people, verdicts, labels)
@@ -102,7 +102,7 @@ def _report(study, task) -> dict:
     }
 
 
-def _causes(study, task) -> list[dict]:
+def _causes(study: Study, task) -> list[dict]:
     """What is wrong with attributes found problematic: judgments, and per cent of them."""
     counted = Counter(with_causes(study, task).values_list("cause", flat=True))
     names = dict(AttributeVerdict.Cause.choices)
@@ -112,13 +112,13 @@ def _causes(study, task) -> list[dict]:
     ]
 
 
-def with_causes(study, task):
+def with_causes(study: Study, task: TaskDefinition):
     """The judgments of a task's attributes that say what is wrong."""
     rows = reading.judgments(study, AttributeVerdict).exclude(cause="")
     return rows.filter(slot__item__batch__task__name=task.name)
 
 
-def _mentions(study, task, people, verdicts: dict, labels) -> list[dict]:
+def _mentions(study: Study, task, people, verdicts: dict, labels) -> list[dict]:
     """Mean rating of answers that mention the attribute outright and of others, by who rates."""
     outright = mentions_of(study, task)
     mentions = np.array([outright.get(name, -1) for name in people.names], dtype=int)
@@ -136,11 +136,12 @@ def _effect(who, mention: np.ndarray, codes: np.ndarray) -> dict:
         float(codes[mention == n].mean() + 1) if (mention == n).any() else None for n in (1, 0)
     ]
     counts = [int((mention == n).sum()) for n in (1, 0)]
-    effect = None if None in means else means[0] - means[1]
+    rated, others = means
+    effect = None if rated is None or others is None else rated - others
     return {"who": who, "with": means[0], "without": means[1], "effect": effect, "n": counts}
 
 
-def mentions_of(study, task) -> dict[str, int]:
+def mentions_of(study: Study, task: TaskDefinition) -> dict[str, int]:
     """{item: 1 where its personalised answer mentions the attribute outright, else 0}."""
     items = Item.objects.filter(study=study, batch__task__name=task.name, attribute__isnull=False)
     options = ItemOption.objects.filter(item__in=items).exclude(candidate__strategy__in=GENERIC)
@@ -154,7 +155,7 @@ def mentions_of(study, task) -> dict[str, int]:
 class _People:
     """People's votes as codes; ``names`` are the items in the order of their codes."""
 
-    def __init__(self, read, labels):
+    def __init__(self, read, labels) -> None:
         number = {label: n for n, label in enumerate(labels)}
         codes = np.array([number[label] for label in read.votes.labels])
         self.names, self.left_out = list(read.votes.tasks), 0
@@ -305,7 +306,7 @@ def _distribution(codes, k: int) -> list[float]:
     return (100 * np.bincount(codes, minlength=k) / max(len(codes), 1)).tolist()
 
 
-def _verdicts(study, task) -> dict[str, dict[str, str]]:
+def _verdicts(study: Study, task: TaskDefinition) -> dict[str, dict[str, str]]:
     """{model: {item: label}}."""
     rows = Verdict.objects.filter(item__study=study, item__batch__task__name=task.name)
     verdicts = defaultdict(dict)
@@ -314,7 +315,7 @@ def _verdicts(study, task) -> dict[str, dict[str, str]]:
     return verdicts
 
 
-def _flips(study, task) -> dict[str, bool]:
+def _flips(study: Study, task: TaskDefinition) -> dict[str, bool]:
     """{item: whether its first candidate is the personalised one}, where one is generic."""
     items = Item.objects.filter(study=study, batch__task__name=task.name)
     options = ItemOption.objects.filter(item__in=items).order_by("item", "number")

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from django.core.exceptions import ValidationError
@@ -14,6 +14,7 @@ from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.candidates import endpoints
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import DomainError, NotFound
@@ -25,6 +26,7 @@ from annotation.evaluation import bespoke, choices, pairs, prompts, raters, scor
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
 from annotation.evaluation.budgeted import within_budget
 from annotation.evaluation.models import Benchmark, Reply, Run
+from annotation.studies.models import Study
 
 # Answers that a killed run asks for again: those of so many calls, or seconds.
 FLUSH_ROWS, FLUSH_SECONDS = 200, 1.0
@@ -69,7 +71,9 @@ def register(benchmark: pairs.Benchmark | bespoke.Judged, folder: Path) -> Bench
             "name": name[:200],
             "layout": benchmark.layout,
             "release": release,
-            "facts": choices.facts(benchmark.pairs) if benchmark.layout == pairs.LAYOUT else {},
+            "facts": choices.facts(benchmark.pairs)
+            if isinstance(benchmark, pairs.Benchmark)
+            else {},
         },
     )
     return row
@@ -89,10 +93,15 @@ def cost(endpoint: endpoints.Endpoint, estimate: dict) -> Decimal:
 
 
 def request(
-    benchmark: Benchmark | None, kind: str, *, by=None, start: bool = False, **fields
+    benchmark: Benchmark | None,
+    kind: str,
+    *,
+    by: User | None = None,
+    start: bool = False,
+    **fields: Any,
 ) -> Run:
     """A new run; with ``start`` this process holds it at once. A rater's has no benchmark."""
-    fields.setdefault("group", GROUPS.get(kind, ""))
+    fields.setdefault("group", GROUPS.get(Run.Kind(kind), ""))
     if start:
         fields |= {"status": Run.Status.RUNNING, "attempts": 1, **_lease()}
     run = Run.objects.create(benchmark=benchmark, kind=kind, created_by=by, **fields)
@@ -106,7 +115,8 @@ def study_of(run: Run):
     """The study that a run is about; None where a release came from elsewhere."""
     if run.study:
         return run.study
-    return run.benchmark.release.study if run.benchmark.release else None
+    release = run.benchmark.release if run.benchmark else None
+    return release.study if release else None
 
 
 def _lease() -> dict:
@@ -114,7 +124,7 @@ def _lease() -> dict:
     return {"lease_expires_at": lease["lease_expires_at"]}
 
 
-def resume(public_id: str, benchmark: Benchmark | None, **expected) -> Run:
+def resume(public_id: str, benchmark: Benchmark | None, **expected: Any) -> Run:
     """Take an unfinished run again, on the same release with the same settings.
 
     Answers that came are not asked for again; those that failed are. Raises DomainError.
@@ -193,7 +203,7 @@ class Choices:
 
     KIND, PROMPT, TOKENS = Run.Kind.CHOICE, prompts.VERSION, choices.VERDICT_TOKENS
 
-    def __init__(self, benchmark: pairs.Benchmark, setting: str, limit: int | None):
+    def __init__(self, benchmark: pairs.Benchmark, setting: str, limit: int | None) -> None:
         self.asked = pairs.sample(benchmark.pairs, limit)
         self.about = choices.About(benchmark, self.asked, setting)
 
@@ -277,7 +287,7 @@ def choice_result(run: Run, places: list[int], score: np.ndarray, more: dict) ->
         **begin_result(run),
         "n": len(places),
         **more,
-        **choices.summary(places, score, run.benchmark.facts),
+        **choices.summary(np.array(places, dtype=int), score, cast(Benchmark, run.benchmark).facts),
         **spent(run),
     }
     return result, {"place": places, "score": score.tolist()}
@@ -346,7 +356,9 @@ def estimate(plan: "Choices | Judgments", endpoint: endpoints.Endpoint) -> dict:
     return expected | {"cost": float(cost(endpoint, expected))}
 
 
-def fields_of(endpoint: endpoints.Endpoint, setting: str, limit, folder: Path, calls: int) -> dict:
+def fields_of(
+    endpoint: endpoints.Endpoint, setting: str, limit: int | None, folder: Path | str, calls: int
+) -> dict:
     """Values of a run that asks ``endpoint`` for choices."""
     return {
         "model": endpoint.model[:200],
@@ -370,7 +382,7 @@ class Judgments:
 
     KIND, PROMPT, TOKENS = Run.Kind.JUDGE, bespoke.VERSION, bespoke.JUDGMENT_TOKENS
 
-    def __init__(self, judged: bespoke.Judged, arm: str, limit: int | None):
+    def __init__(self, judged: bespoke.Judged, arm: str, limit: int | None) -> None:
         self.asked, self.arm, self.limit = bespoke.tests(judged)[:limit], arm, limit
 
     def phases(self, values):
@@ -394,7 +406,9 @@ class Ratings:
     Items with a verdict under the same name are left out; those of ``run`` itself stay.
     """
 
-    def __init__(self, study, task: str, model: str, limit: int | None, run: Run | None = None):
+    def __init__(
+        self, study: Study, task: str, model: str, limit: int | None, run: Run | None = None
+    ) -> None:
         asked = run.created_at if run else None
         self.units = raters.units(study, task, model, asked)[:limit]
 
@@ -414,7 +428,9 @@ class Learned:
     Raises DomainError where there is none, or the release lacks what the setting needs.
     """
 
-    def __init__(self, benchmark, rate: Callable, card: dict, setting: str, limit: int | None):
+    def __init__(
+        self, benchmark, rate: Callable, card: dict, setting: str, limit: int | None
+    ) -> None:
         drawn = pairs.sample(benchmark.pairs, limit)
         self.asked = training.unseen(benchmark, drawn, card)
         self.left_out = len(drawn) - len(self.asked)
@@ -432,7 +448,9 @@ def learned_run(run: Run, plan: Learned) -> Run:
     return run
 
 
-def request_in_background(release: Release, endpoint_name: str, setting: str, limit, *, by) -> Run:
+def request_in_background(
+    release: Release, endpoint_name: str, setting: str, limit, *, by: User
+) -> Run:
     """A run on a finished release of ours that workers carry out. Raises DomainError."""
     plan, server, benchmark = background_plan(release, endpoint_name, setting, limit)
     expected = estimate(plan, server)
@@ -487,7 +505,7 @@ def carry_on(run_id: int, seconds: float) -> Run | None:
 def _plan_of(run: Run) -> Plan:
     """What a background run asks."""
     if run.kind == Run.Kind.RATER:
-        return Ratings(run.study, run.task, run.model, run.limit, run=run)
+        return Ratings(cast(Study, run.study), run.task, run.model, run.limit, run=run)
     if run.kind == Run.Kind.JUDGE:
         return Judgments(opened_judged(_folder(run)), run.setting, run.limit)
     return Choices(opened(_folder(run)), run.setting, run.limit)
@@ -495,7 +513,7 @@ def _plan_of(run: Run) -> Plan:
 
 def _folder(run: Run) -> Path:
     """The release's folder on this machine: another one may have begun the run."""
-    release = run.benchmark.release
+    release = cast(Benchmark, run.benchmark).release
     return folders.present(release) if release and sharing.store() else Path(run.folder)
 
 
@@ -512,7 +530,7 @@ def due() -> list[int]:
     return list(jobs.startable(rows).order_by("created_at").values_list("pk", flat=True))
 
 
-def again(run: Run, *, by) -> None:
+def again(run: Run, *, by: User) -> None:
     """Let workers go on with a run that stopped; failed answers are asked for again."""
     if not jobs.again(Run.objects.filter(pk=run.pk, status=FAILED, background=True)):
         raise DomainError(_("Only a run that stopped can go on."))

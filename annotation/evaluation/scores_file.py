@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -89,11 +90,11 @@ def _row(row: dict | str, columns, seen: dict) -> tuple[str, tuple, float]:
     if not all(isinstance(part, str) and part for part in key):
         return f"“{columns[0]}” is missing", (), 0.0
     try:
-        score = float(row.get("score"))
+        score = float(cast(Any, row.get("score")))
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
         return "“score” is no number", (), 0.0
     if seen.get(key, score) != score:
-        return f"“{key[0][:80]}” has another score above", (), 0.0
+        return f"“{str(key[0])[:80]}” has another score above", (), 0.0
     return "", key, score

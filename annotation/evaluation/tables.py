@@ -4,6 +4,7 @@ import csv
 import io
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from django.utils.safestring import SafeString
@@ -14,6 +15,10 @@ from annotation.core.cells import disarmed
 from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
 from annotation.evaluation.prompts import SETTINGS
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+MODEL = _("Model")
 TOTAL = "Total Avg."
 SETTING_NAMES = {
     "persona": "Persona", "rag": "RAG", "rag-filter": "RAG, filtered", "none": "No Persona",
@@ -44,11 +49,11 @@ class Table:
     those after the point.
     """
 
-    title: str
+    title: "StrOrPromise"
     heads: list[str]
     rows: list[Row]
     digits: int = 1
-    first: str = _("Model")
+    first: "StrOrPromise" = MODEL
 
     def best(self) -> list[float | None]:
         """The highest value of each column, as it is shown."""
@@ -189,10 +194,10 @@ def as_latex(table: Table) -> str:
             for value, top in zip(row.values, best, strict=True)
         ]  # fmt: skip
         lines.append(" & ".join([_tex(row.name), *cells]) + " \\\\")
-    heads = " & ".join([_tex(table.first), *map(_tex, table.heads)])
+    heads = " & ".join([_tex(str(table.first)), *map(_tex, table.heads)])
     body = "\n".join(lines)
     return (
-        f"% {_tex(table.title)}\n\\begin{{tabular}}{{l{'r' * len(table.heads)}}}\n\\toprule\n"
+        f"% {_tex(str(table.title))}\n\\begin{{tabular}}{{l{'r' * len(table.heads)}}}\n\\toprule\n"
         f"{heads} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
     )
 
@@ -211,7 +216,7 @@ def _bold(text: str, bold: bool) -> str:
 
 def as_svg(key: str, title: str, desc: str, rows: list[charts.Dot], chance: float) -> SafeString:
     """The standings as a picture of its own, for papers and pages elsewhere."""
-    axes = (_("Accuracy (%)"), _("Model"))
+    axes = (str(_("Accuracy (%)")), str(_("Model")))
     return pictures.svg(
         charts.dots(key, title, desc, rows, reference=chance, axes=axes), f"{title}. {desc}."
     )

@@ -1,16 +1,18 @@
 """Pairs for reward models: an answer made from the persona against one without, as in Table 6."""
 
 from collections.abc import Iterator
+from typing import cast
 
 from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.personas.models import Persona
 from annotation.personas.profile import as_text
+from annotation.studies.models import Study
 
 WITH_PERSONA = "A1"
 
 
-def rows(study) -> Iterator[dict]:
+def rows(study: Study) -> Iterator[dict]:
     """{"prompt", "chosen", "rejected", "persona"} of the training personas' questions.
 
     Chosen is an answer that was made from the persona (A1), rejected one of the same model to the
@@ -34,10 +36,11 @@ def rows(study) -> Iterator[dict]:
 
 def _row(chosen: Candidate, rejected: Candidate) -> dict:
     query = chosen.query
-    profile = as_text(query.persona.versions.latest("pk").profile)
+    persona = cast(Persona, query.persona)
+    profile = as_text(persona.versions.latest("pk").profile)
     return {
         "prompt": f"The user's profile:\n{profile}\n\nQuestion:\n{query.text}",
         "chosen": chosen.text,
         "rejected": rejected.text,
-        "persona": query.persona.external_id,
+        "persona": persona.external_id,
     }

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from django.db import transaction
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.evaluation.models import Verdict
 from annotation.judging.kinds import codes, config_of, kind_of
@@ -17,7 +18,7 @@ KINDS = codes(SHAPE="label", COUNTED=False)
 
 
 @transaction.atomic
-def import_verdicts(study, path, *, by=None) -> dict:
+def import_verdicts(study: Study, path, *, by: User | None = None) -> dict:
     """Store the verdicts of the file ``path``: ``{"task": item's id, "model", "label"}`` a line.
 
     Labels are those of the item's kind; a preference counts from 1, the item's first candidate much
@@ -42,7 +43,7 @@ def import_verdicts(study, path, *, by=None) -> dict:
     return {"verdicts": len(rows), "new": len(new), "items": len(items), "models": models}
 
 
-def _new(study, rows, name: str) -> list[Verdict]:
+def _new(study: Study, rows, name: str) -> list[Verdict]:
     """The verdicts that the study does not have; BundleError where one does not fit."""
     report, items = Report(), _items(study)
     there = Verdict.objects.filter(item__study=study)
@@ -67,7 +68,7 @@ def _new(study, rows, name: str) -> list[Verdict]:
     return new
 
 
-def _items(study) -> dict[str, dict]:
+def _items(study: Study) -> dict[str, dict]:
     items = Item.objects.filter(
         study=study, batch__purpose=Batch.Purpose.WORK, batch__task__kind__in=KINDS
     )

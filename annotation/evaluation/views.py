@@ -1,13 +1,16 @@
 import logging
 from dataclasses import fields
+from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.agreement.votes.table import VotesError
 from annotation.candidates import endpoints
 from annotation.core import charts, downloads, refusals
@@ -30,6 +33,7 @@ from annotation.evaluation.forms import EvaluationForm, RaterForm
 from annotation.evaluation.models import Run
 from annotation.evaluation.verdicts import KINDS
 from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.models import Study
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +46,7 @@ TYPES = {
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def gap(request, slug):
+def gap(request: UserRequest, slug: str) -> HttpResponse:
     """How people and models judge the same items.
 
     A POST shows what asking a model costs; a confirmed one has workers ask it.
@@ -74,7 +78,7 @@ def gap(request, slug):
     return render(request, "evaluation/gap.html", context)
 
 
-def _rated(study, data: dict, user) -> dict | None:
+def _rated(study: Study, data: dict, user: User) -> dict | None:
     """What asking the model costs; None once it was asked for."""
     wanted = rating.wanted(study, data["task"], data["endpoint"], limit=data["limit"])
     if not data["confirmed"]:
@@ -84,14 +88,14 @@ def _rated(study, data: dict, user) -> dict | None:
 
 
 @require_safe
-def gap_json(request, slug):
+def gap_json(request: UserRequest, slug: str) -> HttpResponse:
     """The whole report as JSON, as the command prints it."""
     study = study_for(request.user, slug, READERS)
     return downloads.attachment(f"{slug}-gap.json", "application/json", report.as_json(study))
 
 
 @require_safe
-def gap_file(request, slug, task, ending):
+def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpResponse:
     """The numbers of a stage as CSV, its kappas as SVG or PNG."""
     study = study_for(request.user, slug, READERS)
     stage = next((row for row in report.stages(study) if row["task"].name == task), None)
@@ -113,7 +117,7 @@ def gap_file(request, slug, task, ending):
 
 
 @require_safe
-def gap_units(request, slug, task):
+def gap_units(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """The items behind a number of the report; the address says which (``gap_units.Wanted``)."""
     study = study_for(request.user, slug, READERS)
     definitions = study.tasks.filter(name=task, kind__in=KINDS).order_by("-version")
@@ -130,7 +134,7 @@ def gap_units(request, slug, task):
 
 
 @require_POST
-def rater_again(request, slug, run):
+def rater_again(request: UserRequest, slug: str, run: UUID) -> HttpResponse:
     """Go on with a model's run on a task that stopped."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(Run, public_id=run, study=study)
@@ -142,7 +146,7 @@ def rater_again(request, slug, run):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def models(request, slug, version):
+def models(request: UserRequest, slug: str, version) -> HttpResponse:
     """Who stands where on a release; a POST shows what a run costs, a confirmed one starts it."""
     study = study_for(request.user, slug, MANAGERS if request.method == "POST" else READERS)
     release = get_object_or_404(Release, study=study, version=version)
@@ -168,7 +172,7 @@ def models(request, slug, version):
     return render(request, "evaluation/models.html", context)
 
 
-def _answer(release, data: dict, user) -> dict | None:
+def _answer(release, data: dict, user: User) -> dict | None:
     """What a run would cost; None once it was asked for."""
     fields = (release, data["endpoint"], data["setting"], data["limit"])
     if data["confirmed"]:
@@ -178,7 +182,7 @@ def _answer(release, data: dict, user) -> dict | None:
     return runs.estimate(plan, server)
 
 
-def _servers(request) -> list:
+def _servers(request: UserRequest) -> list:
     try:
         return endpoints.all()
     except endpoints.EndpointsWrong as wrong:
@@ -186,7 +190,7 @@ def _servers(request) -> list:
         return []
 
 
-def _standings(study, release) -> dict:
+def _standings(study: Study, release) -> dict:
     benchmark = leaderboard.of_release(release)
     context = {"study": study, "release": release, "tables": _shown(_of_aspects(release))}
     if benchmark is None:
@@ -203,7 +207,7 @@ def _standings(study, release) -> dict:
     }
 
 
-def _of_aspects(release) -> dict:
+def _of_aspects(release: Release) -> dict:
     try:
         return aspects.tables_of(release)
     except DomainError as refusal:
@@ -229,7 +233,7 @@ def _chart(dots):
 
 
 @require_POST
-def again(request, slug, version, run):
+def again(request: UserRequest, slug: str, version, run: UUID) -> HttpResponse:
     """Go on with a run that stopped."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(
@@ -243,7 +247,7 @@ def again(request, slug, version, run):
 
 
 @require_safe
-def export(request, slug, version, name, ending):
+def export(request: UserRequest, slug: str, version, name: str, ending: str) -> HttpResponse:
     """A table of the page as CSV or LaTeX, the standings as SVG, too."""
     study = study_for(request.user, slug, READERS)
     release = get_object_or_404(Release, study=study, version=version)

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.core.records import Rows
 from annotation.imports import conversations, paths, recipes, store, tables
@@ -17,8 +19,10 @@ from annotation.judging.imports import bundles
 from annotation.studies.models import Study
 
 SAMPLE = 100
-COUNTS = ("personas", "queries", "candidates", "items", "votes", "scores", "workers")
-COUNTS += ("conversations",)
+COUNTS = (
+    *("personas", "queries", "candidates", "items", "votes", "scores", "workers"),
+    "conversations",
+)
 
 
 @dataclass
@@ -94,7 +98,7 @@ def bring(
     *,
     task: str = "",
     open_items: bool = True,
-    by=None,
+    by: User | None = None,
     skip_faults: bool = True,
     dry_run: bool = False,
     check: Callable[[int], None] = lambda rows: None,
@@ -127,9 +131,11 @@ def _unknown(mapping: Mapping, columns: list[str], table: Table) -> list[str]:
     return mappings.unknown(mapping, columns, [row for _line, row in tables.sample(table, SAMPLE)])
 
 
-def bring_bundle(study: Study | None, table: Table, *, by=None) -> tuple[str, Brought]:
+def bring_bundle(
+    study: Study | None, table: Table, *, by: User | None = None
+) -> tuple[str, Brought]:
     """Store a zipped bundle; the slug of its study. ``study``: the only one that it may be for."""
-    bundle = bundles.read(table.folder)
+    bundle = bundles.read(cast(Path, table.folder))
     if study is not None and bundle.study["slug"] != study.slug:
         words = {"slug": bundle.study["slug"], "study": study.slug}
         raise TableError(_("The bundle is of the study “%(slug)s”, not of “%(study)s”.") % words)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict
 from annotation.core.records import Rows
@@ -26,7 +27,7 @@ def store(
     mapping: Mapping,
     *,
     task: str = "",
-    by=None,
+    by: User | None = None,
     skip_faults: bool = True,
     dry_run: bool = False,
     check: Callable[[int], None] = lambda rows: None,

@@ -1,5 +1,7 @@
 """How a file is read: the mapping of its columns, the task, and what to do with faulty lines."""
 
+from typing import cast
+
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -40,12 +42,12 @@ class MappingForm(forms.Form):
         label=gettext_lazy("Keep this mapping as a recipe called"), max_length=60, required=False
     )
 
-    def __init__(self, data, sample: list[dict], mapping: Mapping | None, tasks: list[str]):
+    def __init__(self, data, sample: list[dict], mapping: Mapping | None, tasks: list[str]) -> None:
         columns = mapping.columns if mapping else {}
         # Whoever has tasks looks at a batch before it is opened.
         later = bool(tasks) and not (mapping and mapping.votes)
         super().__init__(data, initial={"skip_faults": False, "task": LATER if later else ""})
-        self.fields["task"].choices = [
+        cast(forms.ChoiceField, self.fields["task"]).choices = [
             (LATER, _("Stored; a batch opens items later")),
             *((f"{OPEN}{name}", _("Items of the task “%s”, opened now") % name) for name in tasks),
             ("", _("Items of a new task that fits, opened now")),
@@ -56,7 +58,9 @@ class MappingForm(forms.Form):
         for target, title in TARGETS.items():
             names = columns.get(target, ())
             if target in SEVERAL:
-                field = forms.MultipleChoiceField(choices=choices, initial=list(names))
+                field: forms.ChoiceField = forms.MultipleChoiceField(
+                    choices=choices, initial=list(names)
+                )
                 field.widget.attrs["size"] = 4
             else:
                 options = [("", "–"), *choices]

@@ -68,7 +68,7 @@ class DataImport(Job):
         ]
         indexes = [models.Index(fields=["study", "-created_at"], name="import_of_study")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name} into {self.study.slug}"
 
 
@@ -82,7 +82,7 @@ class ImportFault(models.Model):
     class Meta:
         ordering = ["source", "line", "pk"]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"line {self.line}: {self.reason[:60]}"
 
 
@@ -98,5 +98,5 @@ class ImportRecipe(models.Model):
             models.UniqueConstraint(fields=["study", "name"], name="one_recipe_of_a_name")
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name

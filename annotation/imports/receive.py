@@ -1,14 +1,18 @@
 """Bytes from a browser or a program into an import, whole or in pieces."""
 
+from typing import Any
+
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit, sharing
 from annotation.core.errors import Conflict, NotFound
 from annotation.imports import files
 from annotation.imports.models import DataImport
+from annotation.studies.models import Study
 
 PIECE = 1024 * 1024
 OPEN_LIMIT = 10
@@ -17,7 +21,7 @@ Status = DataImport.Status
 UNDER_WAY = (Status.RECEIVING, Status.WAITING, Status.REQUESTED, Status.RUNNING)
 
 
-def begin(study, by, name: str, size: int, fingerprint: str = "") -> DataImport:
+def begin(study: Study, by: User, name: str, size: int, fingerprint: str = "") -> DataImport:
     """Make room for a file of ``size`` bytes that comes in pieces.
 
     The same ``fingerprint`` again gives the import that is being sent already. Raises DomainError
@@ -38,7 +42,7 @@ def begin(study, by, name: str, size: int, fingerprint: str = "") -> DataImport:
         return sending.get(fingerprint=fingerprint)
 
 
-def append(study, pk, offset: int, data: bytes) -> DataImport:
+def append(study: Study, pk, offset: int, data: bytes) -> DataImport:
     """Add one piece, as ``core.uploads``. Raises NotFound."""
     with transaction.atomic():
         row = DataImport.objects.select_for_update(no_key=True).filter(study=study, pk=pk).first()
@@ -48,7 +52,7 @@ def append(study, pk, offset: int, data: bytes) -> DataImport:
     return row
 
 
-def whole(study, by, file) -> DataImport:
+def whole(study: Study, by: User, file) -> DataImport:
     """Take a file (Django's UploadedFile) that came in one form."""
     _check(study, file.size)
     stored = files.create()
@@ -72,17 +76,17 @@ def whole(study, by, file) -> DataImport:
         raise
 
 
-def cancel(study, pk, by=None) -> None:
+def cancel(study: Study, pk, by: User | None = None) -> None:
     """Give up an import that is not done; its file is deleted, its work in progress undone."""
     rows = DataImport.objects.filter(study=study, pk=pk, status__in=UNDER_WAY)
     stored = rows.values_list("stored", flat=True).first()
     ended = {"status": Status.CANCELLED, "stored": "", "lease_expires_at": None}
     if not rows.update(**ended, finished_at=Now()):
         raise NotFound(_("There is no such import under way."))
-    transaction.on_commit(lambda: files.delete(stored))
+    transaction.on_commit(lambda: files.delete(stored or ""))
 
 
-def _create(study, by, name: str, size: int, **fields) -> DataImport:
+def _create(study: Study, by: User, name: str, size: int, **fields: Any) -> DataImport:
     row = DataImport.objects.create(
         study=study,
         by=by,
@@ -95,7 +99,7 @@ def _create(study, by, name: str, size: int, **fields) -> DataImport:
     return row
 
 
-def _check(study, size: int) -> None:
+def _check(study: Study, size: int) -> None:
     files.check_room(size)
     if study.imports.filter(status__in=UNDER_WAY).count() >= OPEN_LIMIT:
         raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))

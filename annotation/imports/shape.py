@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Any
 from urllib.parse import quote
 
 from django.utils.translation import gettext as _
@@ -125,7 +126,7 @@ def conversation(record: dict, salt: str = "") -> CorpusRow:
 class _Reading:
     """The cells of one record."""
 
-    def __init__(self, record: dict, mapping: Mapping):
+    def __init__(self, record: dict, mapping: Mapping) -> None:
         self.record, self.mapping = record, mapping
 
     def cells(self, target: str) -> list:
@@ -284,7 +285,7 @@ class _Reading:
     # Votes
 
     def votes(self, row: Row) -> list[Vote]:
-        common = {
+        common: dict[str, Any] = {
             "reason": "\n".join(clean(value, "reason") for value in self.cells("reason") if value),
             "submitted_at": moment(self.cell("submitted_at")),
             "seconds": _seconds(self.cell("seconds")),

@@ -14,6 +14,7 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 from psycopg.types.json import Jsonb
 
+from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
@@ -77,7 +78,7 @@ class FaultsError(DomainError):
 
     code = "faulty_lines"
 
-    def __init__(self, faults: Faults, sentence: str = ""):
+    def __init__(self, faults: Faults, sentence: str = "") -> None:
         super().__init__(
             sentence
             or _("%d lines are faulty. Nothing was imported: correct them, or leave them out.")
@@ -93,7 +94,7 @@ def store(
     *,
     task: str = "",
     open_items: bool = True,
-    by=None,
+    by: User | None = None,
     skip_faults: bool = True,
     dry_run: bool = False,
     check: Callable[[int], None] = lambda rows: None,
@@ -138,7 +139,14 @@ def _nothing(result: Result) -> DomainError:
 class _Storing:
     """One import of rows into one study."""
 
-    def __init__(self, study: Study, mapping: Mapping, task: str, by, check: Callable[[int], None]):
+    def __init__(
+        self,
+        study: Study,
+        mapping: Mapping,
+        task: str,
+        by: User | None,
+        check: Callable[[int], None],
+    ) -> None:
         self.study, self.mapping, self.by, self.check = study, mapping, by, check
         self.task_name = task
         self.faults = Faults()
@@ -570,17 +578,17 @@ def _insert(model: type[models.Model], chosen: dict[str, str], source: str, valu
     """INSERT … SELECT rows of ``model`` from ``source``: ``chosen`` expressions, defaults else."""
     expressions, values = dict(chosen), dict(values)
     for column in model._meta.concrete_fields:
-        if column.column in chosen or isinstance(column, models.AutoField):
+        name = column.column
+        if name is None or name in chosen or isinstance(column, models.AutoField):
             continue
         if getattr(column, "auto_now_add", False):
-            expressions[column.column] = "now()"
+            expressions[name] = "now()"
         elif isinstance(column, models.UUIDField) and column.primary_key:
-            expressions[column.column] = "gen_random_uuid()"
+            expressions[name] = "gen_random_uuid()"
         else:
             default = column.get_default()
-            name = f"default_{column.column}"
-            values[name] = column.get_db_prep_save(default, connection)
-            expressions[column.column] = f"%({name})s"
+            values[f"default_{name}"] = column.get_db_prep_save(default, connection)
+            expressions[name] = f"%(default_{name})s"
     names = ", ".join(connection.ops.quote_name(name) for name in expressions)
     with connection.cursor() as cursor:
         cursor.execute(

@@ -375,7 +375,9 @@ def _gzip(path: Path, scratch: Path) -> Table:
     return _open(inner, scratch)
 
 
-def _copy(source: IO[bytes] | io.BufferedIOBase, sink: IO[bytes], limit: int = UNPACKED_LIMIT):
+def _copy(
+    source: IO[bytes] | io.BufferedIOBase, sink: IO[bytes], limit: int = UNPACKED_LIMIT
+) -> None:
     left = limit
     while piece := source.read(1 << 20):
         left -= len(piece)

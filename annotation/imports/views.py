@@ -1,16 +1,19 @@
 """The curators' pages under "Data": send a file, map its columns, import it, see what came in."""
 
 import csv
+from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.accounts.requests import UserRequest
 from annotation.core import refusals, sharing
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
@@ -21,6 +24,7 @@ from annotation.imports.forms import MappingForm, task_names
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 20
 PREVIEW, FAULTS = 10, 100
@@ -38,7 +42,7 @@ TITLES = {
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def imports(request, slug):
+def imports(request: UserRequest, slug: str) -> HttpResponse:
     """A study's imports, newest first, and the form that sends a file."""
     study = study_for(request.user, slug, MANAGERS)
     error = ""
@@ -57,7 +61,7 @@ def imports(request, slug):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def one_import(request, slug, pk):
+def one_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """One import: its mapping and preview, its progress, or what came in."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(DataImport, study=study, pk=pk)
@@ -86,14 +90,14 @@ def one_import(request, slug, pk):
     return response
 
 
-def _cancel(request, study, row):
+def _cancel(request: UserRequest, study: Study, row) -> HttpResponse:
     with refusals.as_message(request):
         receive.cancel(study, row.pk, request.user)
         messages.success(request, _("It was cancelled. Nothing of it is stored."))
     return redirect("imports", study.slug)
 
 
-def _map(request, study, row):
+def _map(request: UserRequest, study: Study, row):
     """The mapping with ten rows as they would come in; POST imports, or shows another mapping."""
     recipe = request.POST.get("recipe") or request.GET.get("recipe") or ""
     context = {"study": study, "row": row, "recipes": _recipes(study), "recipe": recipe}
@@ -136,9 +140,9 @@ def _first(table, size: int):
         yield row
 
 
-def _recipes(study) -> list[tuple[str, str]]:
+def _recipes(study: Study) -> list[tuple[str, str]]:
     saved = study.import_recipes.order_by("name").values_list("name", flat=True)
-    shipped = [(name, recipe.title) for name, recipe in recipes.RECIPES.items()]
+    shipped = [(name, str(recipe.title)) for name, recipe in recipes.RECIPES.items()]
     return [*((f"own:{name}", name) for name in saved), *shipped]
 
 
@@ -183,14 +187,14 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
     return rows if mapping else []
 
 
-def _bundle(request, study, row, context):
+def _bundle(request: UserRequest, study: Study, row, context):
     if request.POST.get("action") == "import":
         data = {"mapping": None, "task": "", "open_items": True, "skip_faults": False}
         return _start(request, study, row, data)
     return render(request, "imports/map.html", context | {"bundle": True})
 
 
-def _start(request, study, row, data: dict):
+def _start(request: UserRequest, study: Study, row, data: dict) -> HttpResponse:
     with refusals.as_message(request):
         run.request(
             row,
@@ -211,7 +215,7 @@ class _Line:
 
 
 @require_safe
-def faults(request, slug, pk):
+def faults(request: UserRequest, slug: str, pk: UUID) -> HttpResponseBase:
     """Every faulty line as CSV."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(DataImport, study=study, pk=pk)

@@ -28,7 +28,7 @@ SEEN_LIMIT = 1_000
 class Seen:
     """Labels, criteria and the range of scores in a file: a new task is made to fit them."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.labels: set[str] = set()
         self.criteria: dict[str, None] = {}
         self.places = 1
@@ -118,7 +118,7 @@ class _Judgment:
 
 
 class _Votes:
-    def __init__(self, study: Study, fault: Callable[[int, str], None], signed: bool):
+    def __init__(self, study: Study, fault: Callable[[int, str], None], signed: bool) -> None:
         self.fault, self.signed = fault, signed
         self.storing = Storing(study, fault, beyond=True)
         self.scores = 0

@@ -4,6 +4,7 @@ import csv
 import functools
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -39,7 +40,7 @@ def for_operators(view: Callable) -> Callable:
     """Only the site's administrators pass; PermissionDenied for others who are logged in."""
 
     @functools.wraps(view)
-    def guarded(request: HttpRequest, *args, **kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not request.user.is_superuser:
             raise PermissionDenied
         return view(request, *args, **kwargs)

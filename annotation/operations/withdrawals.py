@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -18,7 +19,7 @@ NAME = "withdrawn.jsonl"
 
 
 @receiver(leaving.withdrawn)
-def note(sender, study: Study, annotator: User, **kwargs) -> None:
+def note(sender, study: Study, annotator: User, **kwargs: Any) -> None:
     """Add the withdrawal to the list once it is stored."""
     entry = {"study": study.pk, "user": annotator.pk, "at": datetime.now(UTC).isoformat()}
     transaction.on_commit(partial(sharing.append, _list(), json.dumps(entry)))

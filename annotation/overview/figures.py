@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db import connection
 
 from annotation.candidates.strategies import STRATEGIES
+from annotation.studies.models import Study
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ SELECT
     (SELECT strategies FROM candidates_retrieval WHERE study_id = %(study)s)"""
 
 
-def figures_of(study) -> Figures:
+def figures_of(study: Study) -> Figures:
     """The figures of ``study`` as they stand now."""
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENT, {"study": study.pk})

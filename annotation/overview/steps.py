@@ -6,6 +6,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.accounts.models import User
 from annotation.overview.figures import Figures
 from annotation.studies.access import MANAGERS, READERS
 from annotation.studies.models import Role, Study
@@ -40,7 +41,7 @@ class Step:
         return words[self.state]
 
 
-def steps_of(study: Study, figures: Figures, agreement: list[str], user) -> list[Step]:
+def steps_of(study: Study, figures: Figures, agreement: list[str], user: User) -> list[Step]:
     """The steps of ``study`` for ``user``; ``agreement`` has a sentence a task that was computed.
 
     The first one that is neither done, running nor blocked is what to do next.

@@ -1,16 +1,19 @@
 """The first page of a study for whoever runs it or reads its results."""
 
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from annotation.accounts.requests import UserRequest
 from annotation.core.heartbeat import worker_alive
 from annotation.overview.figures import figures_of
 from annotation.overview.steps import steps_of
 from annotation.studies.access import READERS, study_for
+from annotation.studies.models import Study
 
 
 @require_safe
-def overview(request, slug):
+def overview(request: UserRequest, slug: str) -> HttpResponse:
     """The steps of the study; htmx fetches them alone while something runs."""
     study = study_for(request.user, slug, READERS)
     figures = figures_of(study)
@@ -25,7 +28,7 @@ def overview(request, slug):
     return render(request, template, context)
 
 
-def _agreement(study) -> list[str]:
+def _agreement(study: Study) -> list[str]:
     """One sentence a task with votes: its first coefficient."""
     sentences = []
     for result in study.agreement_results.order_by("task"):

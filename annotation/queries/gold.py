@@ -20,7 +20,9 @@ def newest(query: Query) -> GoldResponse | None:
     return query.gold_responses.order_by("-version").first()
 
 
-def save(query: Query, author: User, text: str, *, source: UUID | None = None) -> GoldResponse:
+def save(
+    query: Query, author: User | None, text: str, *, source: UUID | None = None
+) -> GoldResponse:
     """The gold response with the text ``text``: the newest one, or a new version where it differs.
 
     ``source`` is the id of the candidate that it started from. DomainError where there is no text.
@@ -45,7 +47,7 @@ def again(response: GoldResponse, author: User) -> GoldResponse:
 def _next(
     query: Query,
     previous: GoldResponse | None,
-    author: User,
+    author: User | None,
     text: str,
     source: UUID | None,
 ) -> GoldResponse:

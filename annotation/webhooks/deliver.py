@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit, jobs, outgoing
 from annotation.core.errors import DomainError
 from annotation.studies.models import Study
@@ -27,7 +28,7 @@ KEPT_DAYS = 30
 
 
 @transaction.atomic
-def add(study: Study, url: str, events: list[str], *, by) -> Webhook:
+def add(study: Study, url: str, events: list[str], *, by: User) -> Webhook:
     """Make a webhook for ``events`` (names of EVENTS); DomainError where the address is refused."""
     outgoing.check_url(url)
     unknown = set(events) - set(EVENTS)
@@ -46,14 +47,14 @@ def add(study: Study, url: str, events: list[str], *, by) -> Webhook:
 
 
 @transaction.atomic
-def remove(webhook: Webhook, *, by) -> None:
+def remove(webhook: Webhook, *, by: User) -> None:
     """Delete a webhook with its messages."""
     audit.record(by, "webhook.remove", webhook)
     webhook.delete()
 
 
 @transaction.atomic
-def pause(webhook: Webhook, *, by) -> None:
+def pause(webhook: Webhook, *, by: User) -> None:
     """Pause a webhook, or let a paused one go on; what happened meanwhile is not told."""
     fields = {"paused_at": None if webhook.paused_at else timezone.now(), "seen_at": Now()}
     Webhook.objects.filter(pk=webhook.pk).update(**fields)

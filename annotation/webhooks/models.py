@@ -30,7 +30,7 @@ class Webhook(models.Model):
     # Events up to then were looked for.
     seen_at = models.DateTimeField(auto_now_add=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.url} of {self.study}"
 
     @property
@@ -66,5 +66,5 @@ class Delivery(Job):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.event} {self.subject} to {self.webhook}"

@@ -1,13 +1,17 @@
 """The page of a study's webhooks."""
 
+from uuid import UUID
+
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.accounts.requests import UserRequest
 from annotation.core import jobs
 from annotation.core.errors import DomainError
 from annotation.studies.access import MANAGERS, study_for
@@ -29,7 +33,7 @@ class WebhookForm(forms.Form):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def webhooks(request, slug):
+def webhooks(request: UserRequest, slug: str) -> HttpResponse:
     """The study's webhooks and their messages; POST adds one."""
     study = study_for(request.user, slug, MANAGERS)
     form = WebhookForm(request.POST or None)
@@ -52,7 +56,7 @@ def webhooks(request, slug):
 
 
 @require_POST
-def change(request, slug, pk):
+def change(request: UserRequest, slug: str, pk) -> HttpResponse:
     """Test, pause or remove a webhook."""
     study = study_for(request.user, slug, MANAGERS)
     webhook = get_object_or_404(Webhook, study=study, pk=pk)
@@ -68,7 +72,7 @@ def change(request, slug, pk):
 
 
 @require_POST
-def replay(request, slug, pk):
+def replay(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """Send a message once more."""
     study = study_for(request.user, slug, MANAGERS)
     delivery = get_object_or_404(Delivery, webhook__study=study, pk=pk)

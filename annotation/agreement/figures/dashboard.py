@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from typing import cast
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -238,7 +239,7 @@ def by_day(board, about) -> dict:
         [(f"{d[8:]}.{d[5:7]}.", n) for d, n, _t in rows],
         axes=(_("Day (UTC)"), _("Judgments")),
     )
-    header = (_("Day"), _("Judgments"), _("In all"))
+    header: tuple[str, ...] = (_("Day"), _("Judgments"), _("In all"))
     return {"header": header, "rows": rows, "svg": svg, "votes": total}
 
 
@@ -252,7 +253,7 @@ def by_rater(board, about) -> dict:
         [row[:2] for row in rows[:MOST_RATERS]],
         axes=(_("Judgments"), _("Annotator")),
     )
-    header = (_("Annotator"), _("Judgments"), _("Median seconds"))
+    header: tuple[str, ...] = (_("Annotator"), _("Judgments"), _("Median seconds"))
     return {"header": header, "rows": rows, "svg": svg, "votes": sum(row[1] for row in rows)}
 
 
@@ -278,7 +279,14 @@ def over_time(board, about) -> dict:
         points,
         axes=(_("Votes, by time"), _("Symmetric kappa")),
     )
-    header = (_("Votes"), _("Items"), _("Symmetric kappa"), _("low"), _("high"), _("Reason"))
+    header: tuple[str, ...] = (
+        _("Votes"),
+        _("Items"),
+        _("Symmetric kappa"),
+        _("low"),
+        _("high"),
+        _("Reason"),
+    )
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
@@ -297,7 +305,7 @@ def vote_patterns(board, about) -> dict:
     svg = charts.columns(
         "patterns", about["title"], about["lead"], rows, axes=(_("Votes by answer"), _("Items"))
     )
-    header = (_("Votes by answer"), _("Items"), _("Share"))
+    header: tuple[str, ...] = (_("Votes by answer"), _("Items"), _("Share"))
     votes = sum(sum(split) * n for split, n in tally.items())
     return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
 
@@ -330,7 +338,7 @@ def tiers(board, about) -> dict:
         rows.append((tier_name(name), *_group(tier), *(band or (None, None)), *checks))
         limits = (kappa["value"], kappa.get("low"), kappa.get("high"))
         marks.append(Dot(f"{tier_name(name)} ({tier['items']})", *limits, band))
-    header = (_("Tier"), _("Items"), _("Votes an item"), _("Percent agreement"))
+    header: tuple[str, ...] = (_("Tier"), _("Items"), _("Votes an item"), _("Percent agreement"))
     header += (_("Symmetric kappa"), _("low"), _("high"), _("Fleiss' kappa"), _("Gwet's AC1"))
     header += (_("Krippendorff's alpha"), _("Band above"), _("up to"), _("In band"))
     header += (_("New panel's kappa"), _("In band"), _("Note"))
@@ -371,8 +379,8 @@ def matrix(board, about) -> dict:
     pairs = cohen.cohen_table(tables)
     names = [rows.workers[code] for code in chosen]
     cells, table = {}, []
-    for a, b, n, value, se in zip(*(pairs[c].tolist() for c in ("a", "b", "n", "value", "se")),
-                                  strict=True):  # fmt: skip
+    columns = (cast(np.ndarray, pairs[name]).tolist() for name in ("a", "b", "n", "value", "se"))
+    for a, b, n, value, se in zip(*columns, strict=True):
         value, se = (None, None) if np.isnan(value) else (value, se)
         cells[b, a] = value
         reason = "" if value is not None else _("both used one and the same label")
@@ -385,7 +393,14 @@ def matrix(board, about) -> dict:
         cells,
         axes=(_("Annotator, by number"), _("Annotator")),
     )
-    header = (_("Annotator"), _("and"), _("Shared items"), _("Cohen's kappa"), _("SE"), _("Reason"))
+    header: tuple[str, ...] = (
+        _("Annotator"),
+        _("and"),
+        _("Shared items"),
+        _("Cohen's kappa"),
+        _("SE"),
+        _("Reason"),
+    )
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
@@ -399,7 +414,7 @@ def sides(board, about) -> dict:
         return _places(board, about, rows.place[placed])
     item, worker, first = rows.item[placed], rows.worker[placed], rows.place[placed] == 1
     share, p = side_bias.side_bias(item, first)
-    table = [
+    table: list[tuple] = [
         (_("all"), len(first), int(first.sum()), share.value, share.low, share.high, p, None,
          translated(share.reason))
     ]  # fmt: skip
@@ -420,7 +435,14 @@ def sides(board, about) -> dict:
         reference=0.5,
         axes=(_("Share of choices of the first"), _("Annotator")),
     )
-    header = (_("Annotator"), _("Choices"), _("of the first"), _("Share"), _("low"), _("high"))
+    header: tuple[str, ...] = (
+        _("Annotator"),
+        _("Choices"),
+        _("of the first"),
+        _("Share"),
+        _("low"),
+        _("high"),
+    )
     header += (_("p"), _("p (Holm)"), _("Reason"))
     votes, items = len(first), len(np.unique(item))
     return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
@@ -433,7 +455,7 @@ def _places(board, about, place) -> dict:
     table = [(n, count, count / len(place)) for n, count in enumerate(counts, start=1)]
     bars = [(_("Place %(n)d") % {"n": n}, count) for n, count, _share in table]
     svg = charts.bars("sides", about["title"], about["lead"], bars, axes=(_("Choices"), _("Place")))
-    header = (_("Place"), _("Choices"), _("Share"))
+    header: tuple[str, ...] = (_("Place"), _("Choices"), _("Share"))
     return {"header": header, "rows": table, "svg": svg, "votes": len(place)}
 
 
@@ -455,7 +477,7 @@ def seconds(board, about) -> dict:
     svg = charts.columns(
         "seconds", about["title"], lead, bins, axes=(_("Active time (s)"), _("Judgments"))
     )
-    header = (_("Seconds"), _("Judgments"))
+    header: tuple[str, ...] = (_("Seconds"), _("Judgments"))
     figure = board.of_rows(header=header, rows=table, svg=svg, lead=lead)
     return {**figure, "votes": len(timed)}
 
@@ -473,7 +495,7 @@ def wins(board, about) -> dict:
         share = kappas.mean_share(kappas.patterns_of(np.stack([won, all_votes - won], axis=1)), 0)
         votes, items = int(all_votes.sum()), int(offering.sum())
         table.append((name, items, votes, share.value, share.low, share.high))
-    table.sort(key=lambda row: (-row[3], row[0]))
+    table.sort(key=lambda row: (-(row[3] or 0), row[0]))
     marks = [Dot(row[0], *row[3:6]) for row in table]
     even = 1 / board.definition.config["options"]
     svg = charts.dots(
@@ -484,7 +506,14 @@ def wins(board, about) -> dict:
         reference=even,
         axes=(_("Share of votes"), _("Strategy")),
     )
-    header = (_("Strategy"), _("Items"), _("Votes"), _("Share of votes"), _("low"), _("high"))
+    header: tuple[str, ...] = (
+        _("Strategy"),
+        _("Items"),
+        _("Votes"),
+        _("Share of votes"),
+        _("low"),
+        _("high"),
+    )
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
@@ -515,7 +544,14 @@ def control(board, about) -> dict:
     marks = [Dot(row[0], *row[3:6]) for row in table[: MOST_RATERS + 1]]
     axes = (_("Share of votes"), _("Annotator"))
     svg = charts.dots("control", about["title"], lead, marks, axes=axes)
-    header = (_("Annotator"), _("Items"), _("Votes"), _("Share of votes"), _("low"), _("high"))
+    header: tuple[str, ...] = (
+        _("Annotator"),
+        _("Items"),
+        _("Votes"),
+        _("Share of votes"),
+        _("low"),
+        _("high"),
+    )
     return {
         "header": header,
         "rows": table,
@@ -597,12 +633,14 @@ def win_matrix(board, about) -> dict:
         for a, b in zip(*np.nonzero(compared), strict=True)
     ]
     place = {name: n for n, name in enumerate(names)}
-    cells = {(place[a], place[b]): share for a, b, _n, share in table}
+    cells: dict[tuple[int, int], float | None] = {
+        (place[a], place[b]): share for a, b, _n, share in table
+    }
     rows = [f"{n}  {name}" for n, name in enumerate(names, start=1)]
     heads = [str(n) for n in range(1, len(names) + 1)]
     axes = (_("Share won against, by number"), _("Name"))
     svg = charts.grid(about["key"], about["title"], about["lead"], rows, heads, cells, axes=axes)
-    header = (_("Name"), _("against"), _("Votes"), _("Share won"))
+    header: tuple[str, ...] = (_("Name"), _("against"), _("Votes"), _("Share won"))
     size = {"votes": len(left), "items": len(np.unique(votes["item"]))}
     return {"header": header, "rows": table, "svg": svg, **size}
 
@@ -629,7 +667,7 @@ def ranked(about, fit, names, votes, item) -> dict:
             "Regularised: the votes do not connect all of them, so each got half a win and half "
             "a loss against an opponent of strength 0."
         )
-    header = (_("Name"), _("Votes"), _("Strength (log odds)"), _("low"), _("high"))
+    header: tuple[str, ...] = (_("Name"), _("Votes"), _("Strength (log odds)"), _("low"), _("high"))
     size = {"votes": len(item), "items": len(np.unique(item))}
     return {"header": header, "rows": table, "svg": svg, "lead": lead, **size}
 
@@ -660,7 +698,7 @@ def rater_flags(board, about) -> dict:
              ", ".join(signs))
         )  # fmt: skip
     table.sort(key=lambda row: (not row[-1], row[3], row[0]))
-    header = (_("Annotator"), _("Votes compared"), _("with the majority"), _("p"))
+    header: tuple[str, ...] = (_("Annotator"), _("Votes compared"), _("with the majority"), _("p"))
     header += (_("Time, robust z"), _("fast of the last 50"), _("one side, p (Holm)"), _("Signs"))
     flagged = sum(bool(row[-1]) for row in table)
     lead = _("%(n)d of %(all)d annotators show a sign.") % {"n": flagged, "all": len(table)}

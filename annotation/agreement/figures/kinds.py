@@ -15,12 +15,13 @@ from annotation.agreement.figures.scores import spread_figure
 from annotation.core import charts
 from annotation.judging.kinds import config_of_task
 from annotation.judging.models import Score
+from annotation.studies.models import Study
 
 
 class KindBoard(Board):
     """One task of a kind without tiers."""
 
-    def __init__(self, study, definition):
+    def __init__(self, study: Study, definition) -> None:
         super().__init__(study, definition, afresh=True)
         self.config = config_of_task(definition)
         self.declared = self.kind.labels(self.config)

@@ -28,7 +28,8 @@ def mean_places(board, about) -> dict:
             by_name[name].append(float(means[column]))
             firsts[name] += int((item.places[:, column] == 1).sum())
     # Versions of the task may differ in their number of answers.
-    options, table = max(len(strategies) for strategies in names), []
+    options = max(len(strategies) for strategies in names)
+    table: list[tuple] = []
     for name, values in by_name.items():
         # with_t_interval cuts at a coefficient's limits; places go up to the number of options.
         mean = mean_over_items([value / options for value in values], floor=0.0)
@@ -63,13 +64,13 @@ def strengths(board, about) -> dict:
                 pairs += [(left, right, score, place) for score in scores.tolist()]
     if not pairs:
         return {"reason": _("No vote compares two of them.")}
-    left, right, score, item = (np.array(column) for column in zip(*pairs, strict=True))
-    left, right, item = left.astype(int), right.astype(int), item.astype(int)
-    fit = bradley_terry(left, right, score, len(code), item=item)
+    columns = [np.array(column) for column in zip(*pairs, strict=True)]
+    first, second, of_item = (columns[n].astype(int) for n in (0, 1, 3))
+    fit = bradley_terry(first, second, columns[2], len(code), item=of_item)
     if fit.strength is None:
         return {"reason": translated(fit.reason)}
-    compared = np.bincount(left, minlength=len(code)) + np.bincount(right, minlength=len(code))
-    return ranked(about, fit, list(code), compared, item)
+    compared = np.bincount(first, minlength=len(code)) + np.bincount(second, minlength=len(code))
+    return ranked(about, fit, list(code), compared, of_item)
 
 
 def _strategies(board) -> tuple[list[list[str]], list[rankings.ItemRankings]]:

@@ -9,6 +9,7 @@ from annotation.agreement.scoring import ALL, CHOICE, POINTS
 from annotation.agreement.tiers.rules import TIERS
 from annotation.core import charts
 from annotation.core.charts import Dot
+from annotation.studies.models import Study
 
 
 def rating_figures(ratings) -> list[Figure]:
@@ -29,7 +30,7 @@ def _accuracies(ratings, source, key) -> Figure:
         "half. Pearson and tau-b: the difference of the two scores against the choice, each pair "
         "in both orders. Intervals are percentiles over 1,000 resamples of items."
     )
-    header = (_("Aspect"), _("Tier"), _("Items"), _("Pairs"), _("Equal scores"))
+    header: tuple[str, ...] = (_("Aspect"), _("Tier"), _("Items"), _("Pairs"), _("Equal scores"))
     for name in (_("Accuracy"), _("Pearson"), _("tau-b")):
         header += (name, _("low"), _("high"))
     rows, marks = [], []
@@ -67,7 +68,7 @@ def _tiers(ratings, source, key) -> Figure:
         (name, *(cells.get((row, column)) for column in range(len(heads))))
         for row, name in enumerate(aspects)
     ]
-    header = (_("Aspect"), *heads)
+    header: tuple[str, ...] = (_("Aspect"), *heads)
     return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 
@@ -86,7 +87,7 @@ def _aspects(ratings, source, key) -> Figure:
             rows.append((label, right, coefficient.value, translated(coefficient.reason)))
     names[0] = _("choice")
     svg = charts.heat(key, title, lead, names, cells, axes=(_("Aspect, by number"), _("Aspect")))
-    header = (_("Aspect"), _("and"), _("Pearson"), _("Reason"))
+    header: tuple[str, ...] = (_("Aspect"), _("and"), _("Pearson"), _("Reason"))
     return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 
@@ -103,7 +104,7 @@ def _tier(name: str) -> str:
     return _("all") if name == ALL else tier_name(name)
 
 
-def spread_figure(study, task: str) -> Figure | None:
+def spread_figure(study: Study, task: str) -> Figure | None:
     """How the scores of a feedback task spread; None where there are none."""
     counts = scoring.spread(study, task)
     if not counts:
@@ -129,5 +130,5 @@ def spread_figure(study, task: str) -> Figure | None:
         axes=(_("Share of scores"), _("Criterion")),
     )
     means = (_("Mean"), _("Mean × 20")) if papers else (_("Mean"),)
-    header = (_("Criterion"), _("Scores"), *means, *map(str, scale))
+    header: tuple[str, ...] = (_("Criterion"), _("Scores"), *means, *map(str, scale))
     return Figure("answers", title, lead, how, header, rows, svg)

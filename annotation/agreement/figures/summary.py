@@ -66,7 +66,7 @@ def coefficients(board) -> list[Cell]:
     return cells
 
 
-def _coefficient(name, key, coefficient, report) -> Cell:
+def _coefficient(name: str, key, coefficient, report) -> Cell:
     if coefficient["value"] is None:
         return Cell(str(name), f"#how-{key}", "–", translated(coefficient["reason"]))
     items = report["paired_items"]
@@ -89,7 +89,7 @@ def tiers(board) -> list[Cell]:
     return [_tier(name, result) for name in TIERS]
 
 
-def _tier(name, result) -> Cell:
+def _tier(name: str, result) -> Cell:
     tier, rule = result.tiers["tiers"][name], result.tiers["rule"]["parameters"]
     kappa = tier["symmetric_kappa"]["value"]
     words = [] if kappa is None else [_("kappa %(value)s") % {"value": floatformat(kappa, 2)}]
@@ -122,7 +122,7 @@ def agreement(board, about) -> dict:
             )
             if not criterion or key == "krippendorff_alpha":
                 marks.append(Dot(start[0], *limits))
-    header = (_("Coefficient"), _("Items with two votes"), _("Votes"), _("Value"))
+    header: tuple[str, ...] = (_("Coefficient"), _("Items with two votes"), _("Votes"), _("Value"))
     header += (_("Standard error"), _("low"), _("high"), _("Reason"))
     lead = about["lead"]
     if any(criterion for criterion, _report, _coefficients in board.result.parts):

@@ -4,21 +4,24 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.requests import UserRequest
 from annotation.agreement import reading
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging.work import comments as threads
 from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 25
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def comments(request, slug):
+def comments(request: UserRequest, slug: str) -> HttpResponse:
     """Threads on items, those that wait for an answer first; ``?slot=`` shows one of them."""
     study = study_for(request.user, slug, MANAGERS)
     refusal = None
@@ -31,8 +34,8 @@ def comments(request, slug):
         else:
             messages.success(request, _("The annotator can read your answer."))
             return redirect("comments", slug)
-    page = Paginator(_slots(study, request.GET.get("slot")), PAGE)
-    page = page.get_page(request.GET.get("page"))
+    slots = Paginator(_slots(study, request.GET.get("slot")), PAGE)
+    page = slots.get_page(request.GET.get("page"))
     context = {
         "study": study,
         "page": page,
@@ -44,7 +47,7 @@ def comments(request, slug):
     return render(request, "agreement/comments.html", context, status=status)
 
 
-def _slots(study, wanted: str | None):
+def _slots(study: Study, wanted: str | None):
     """The slots to show: all with a thread, or the one that is ``wanted``, with or without."""
     if not wanted:
         rows = threads.commented(study)
@@ -57,12 +60,12 @@ def _slots(study, wanted: str | None):
     return rows.select_related("annotator", "item__batch__task", "item__query", "item__attribute")
 
 
-def _rows(study, slots) -> list[dict]:
+def _rows(study: Study, slots) -> list[dict]:
     by_slot = threads.threads(slot.pk for slot in slots)
     return [_row(study, slot, by_slot[slot.pk]) for slot in slots]
 
 
-def _row(study, slot, thread) -> dict:
+def _row(study: Study, slot, thread) -> dict:
     item, task = slot.item, slot.item.batch.task
     # An owner's own question is shown to nobody else, also not beside their comment on it.
     is_private = task.config.get("owner_only", False)

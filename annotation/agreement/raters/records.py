@@ -26,7 +26,7 @@ from annotation.core.copied import text_column
 from annotation.judging.kinds import config_of_task, kind_of, label_column
 from annotation.judging.models import Batch, Desk, Feedback, Handback, Judgment, Score, Slot
 from annotation.judging.work import hidden_checks
-from annotation.studies.models import Role
+from annotation.studies.models import Role, Study, TaskDefinition
 
 Purpose = Batch.Purpose
 # The newest judgments of a study that the pages read.
@@ -102,7 +102,7 @@ class Votes:
     pace: np.ndarray
 
 
-def raters(study, also: User | None = None) -> list[Rater]:
+def raters(study: Study, also: User | None = None) -> list[Rater]:
     """Everybody who annotates the study or did, or whose votes were imported; first those with
     signs.
 
@@ -120,16 +120,17 @@ def raters(study, also: User | None = None) -> list[Rater]:
     _counts(study, people)
     for rater in people.values():
         rater.signs = _signs(rater)
-    order = {"key": lambda rated: (not rated.signs, -rated.judgments, rated.name)}
-    return sorted(people.values(), **order)
+    return sorted(
+        people.values(), key=lambda rated: (not rated.signs, -rated.judgments, rated.name)
+    )
 
 
-def person(study, pk: int) -> User | None:
+def person(study: Study, pk: int) -> User | None:
     """The account of somebody who annotates the study or did; None for others and who withdrew."""
     return _users(study).filter(pk=pk).first()
 
 
-def _users(study):
+def _users(study: Study):
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     # Whose votes were imported has neither.
     imported = Judgment.objects.filter(slot__study=study, imported=True)
@@ -137,7 +138,7 @@ def _users(study):
     return User.objects.filter(of).exclude(pk__in=reading.withdrawn_from(study)).distinct()
 
 
-def _people(study) -> dict[int, Rater]:
+def _people(study: Study) -> dict[int, Rater]:
     people = _users(study)
     desks = {desk.annotator_id: desk for desk in Desk.objects.filter(study=study)}
     return {
@@ -146,7 +147,7 @@ def _people(study) -> dict[int, Rater]:
     }
 
 
-def _votes(study, also: User | None) -> Votes:
+def _votes(study: Study, also: User | None) -> Votes:
     counted = reading.judgments(study, Judgment)
     if also:
         newest = Judgment.objects.filter(slot__study=study, replaced_by=None, annotator=also)
@@ -205,7 +206,7 @@ def _chosen(table, task: np.ndarray, tasks: list) -> tuple[np.ndarray, np.ndarra
     return np.array(choices, dtype=str)[of_vote.ravel()], place, places
 
 
-def _choice(task, label: str | None) -> str:
+def _choice(task: TaskDefinition, label: str | None) -> str:
     """What a label chooses; "" where the answer has several parts."""
     return kind_of(task.kind).choice(label, config_of_task(task)) if label else ""
 
@@ -284,7 +285,7 @@ def side_p(worker, place, places: int, workers: int):
     return np.minimum(1.0, places * np.where(most > 0, tail, 1.0))
 
 
-def _vectors(study, people: dict) -> None:
+def _vectors(study: Study, people: dict) -> None:
     """Share of the commonest vector of scores, of scored answers with the same criteria."""
     scores_of = defaultdict(list)
     rows = Score.objects.filter(feedback__in=reading.judgments(study, Feedback))
@@ -307,7 +308,7 @@ def _vectors(study, people: dict) -> None:
                 people[int(user)].same = float(same["share"][code])
 
 
-def _checks(study, people: dict) -> None:
+def _checks(study: Study, people: dict) -> None:
     for purpose in (Purpose.GOLD, Purpose.REPEAT, Purpose.TRAINING):
         right, total = Counter(), Counter()
         for outcome in hidden_checks.outcomes(study, purpose):
@@ -323,7 +324,7 @@ def _checks(study, people: dict) -> None:
                 people[user].training = (right[user], total[user])
 
 
-def _counts(study, people: dict) -> None:
+def _counts(study: Study, people: dict) -> None:
     # A slot that was judged has one newest judgment. Checks are few: they are taken off.
     judged = Slot.objects.filter(study=study, status__in=(Slot.Status.DONE, Slot.Status.VOID))
     checks = list(study.batches.exclude(purpose=Purpose.WORK).values_list("pk", flat=True))

@@ -1,24 +1,26 @@
 """The pages on raters: everybody at a glance, and one person with the evidence."""
 
 from django.core.paginator import Paginator
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from annotation.accounts.requests import UserRequest
 from annotation.agreement.raters import records
 from annotation.core.models import AuditEvent
 from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
-from annotation.judging.models import Batch, Handback, Judgment
+from annotation.judging.models import Batch, Handback, Item, Judgment
 from annotation.judging.work import hidden_checks
 from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.models import Study
 
 PAGE = 50
 SHOWN = 50
 
 
 @require_safe
-def overview(request, slug):
+def overview(request: UserRequest, slug: str) -> HttpResponse:
     """Everybody who annotates, those with signs first."""
     study = study_for(request.user, slug, READERS)
     raters = records.raters(study)
@@ -31,7 +33,7 @@ def overview(request, slug):
 
 
 @require_safe
-def rater(request, slug, user):
+def rater(request: UserRequest, slug: str, user: int) -> HttpResponse:
     """One annotator: signs with their rules, answers to checks, skips, and what was done."""
     study = study_for(request.user, slug, READERS)
     person = records.person(study, user)
@@ -59,7 +61,7 @@ def rater(request, slug, user):
     return render(request, "agreement/rater.html", context)
 
 
-def _answered(study, person, purpose) -> list[dict]:
+def _answered(study: Study, person, purpose) -> list[dict]:
     """The person's answers to checks of one purpose, the last first."""
     outcomes = hidden_checks.outcomes(study, purpose, annotator=person)[::-1][:SHOWN]
     words = _words([outcome.judgment for outcome in outcomes])
@@ -75,7 +77,7 @@ def _answered(study, person, purpose) -> list[dict]:
     ]
 
 
-def _last(study, person) -> list[dict]:
+def _last(study: Study, person) -> list[dict]:
     """The person's last judgments of work."""
     newest = Judgment.objects.filter(
         slot__study=study,
@@ -91,7 +93,7 @@ def _last(study, person) -> list[dict]:
     ]
 
 
-def _page(study, item) -> str:
+def _page(study: Study, item: Item) -> str:
     """Where all votes on an item are; "" for an owner's items, which are shown to nobody else."""
     task = item.batch.task
     if task.config.get("owner_only"):

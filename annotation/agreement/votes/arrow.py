@@ -34,6 +34,6 @@ def from_text(texts):
     return pc.cast(pa.Array.from_buffers(pa.large_string(), len(encoded), buffers), pa.string())
 
 
-def constant(text):
+def constant(text: str):
     """A text as an Arrow scalar."""
     return from_text([text])[0]

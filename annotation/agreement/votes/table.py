@@ -87,7 +87,7 @@ def votes_from_columns(columns, where="vote {}".format):
     return votes
 
 
-def read_votes(path, *, timed=False):
+def read_votes(path, *, timed: bool = False):
     """Read a votes file; ``timed`` also reads submitted_at and seconds where the file has them.
 
     The first character distinguishes JSON lines from CSV. Raises VotesError with file and line for
@@ -131,7 +131,7 @@ def _bytes(path):
     return data
 
 
-def _refuse_other_encodings(data, path):
+def _refuse_other_encodings(data, path) -> None:
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -185,7 +185,7 @@ def _csv_header(data, path):
     return header, lines
 
 
-def _csv_rows(data, *, strict=False):
+def _csv_rows(data, *, strict: bool = False):
     """Rows with their first and last line, blank lines skipped, as the fast reader counts them."""
     text = io.StringIO(data.tobytes().decode(errors="replace"), newline="")
     reader = csv.reader(text, strict=strict)
@@ -249,7 +249,7 @@ def _json_record(line, place):
     return record
 
 
-def _json_text(value, name, place):
+def _json_text(value, name: str, place):
     if value is None:
         return ""
     if isinstance(value, dict | list):
@@ -263,7 +263,7 @@ def _json_text(value, name, place):
 class Names(Sequence):
     """Texts of an Arrow column; they become Python's only where somebody asks for them."""
 
-    def __init__(self, column):
+    def __init__(self, column) -> None:
         self.column = column
 
     def __len__(self):
@@ -317,7 +317,7 @@ def _encoded(column):
     return Names(texts.take(from_numpy(order))), rank[codes]
 
 
-def _rising(column):
+def _rising(column) -> bool:
     """Whether every text comes after the one before it."""
     return pc.all(pc.less(column[:-1], column[1:])).as_py() is not False
 
@@ -391,7 +391,7 @@ def _all_differ_in_runs(tasks, task, worker):
     return False
 
 
-def _refuse_second_vote(votes, rows):
+def _refuse_second_vote(votes, rows) -> None:
     if rows:
         first, second = rows
         raise VotesError(
@@ -424,7 +424,7 @@ def _durations(column, where):
     return out
 
 
-def number(text):
+def number(text: str):
     """The finite number a text stands for, or NaN where it stands for none."""
     try:
         value = float(text)
@@ -434,7 +434,7 @@ def number(text):
     return value if abs(value) <= LARGEST and "_" not in text else math.nan
 
 
-def categories(votes, level="nominal", declared=None):
+def categories(votes, level: str = "nominal", declared=None):
     """The votes' category of each row, and the categories: text, or rising numbers from ordinal on.
 
     ``declared`` names all possible labels; without it they are those seen. Raises VotesError with
@@ -466,7 +466,7 @@ def categories(votes, level="nominal", declared=None):
     return votes.label if same else remap[votes.label], labels
 
 
-def _refuse(votes, wrong, fault):
+def _refuse(votes, wrong, fault) -> None:
     if any(wrong):
         row = int(np.argmax(np.asarray(wrong)[votes.label]))
         label = votes.labels[votes.label[row]]

@@ -32,7 +32,7 @@ _COMMON = {
     "adjudicated": "text",
 }
 _VERDICT = {"worker": "text", "verdict": "text", "reason": "text", "cause": "text"}
-COLUMNS = {
+COLUMNS: dict[str, dict[str, str | list]] = {
     "attributes": {
         "attribute_id": "text",
         "user": "text",
@@ -184,7 +184,7 @@ def _common(item) -> dict:
 
 def _most(counts: dict) -> str | None:
     """The value of more than half of the votes, or None."""
-    best = max(counts, key=counts.get)
+    best = max(counts, key=lambda value: counts[value])
     return best if 2 * counts[best] > sum(counts.values()) else None
 
 

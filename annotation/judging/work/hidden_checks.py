@@ -92,8 +92,8 @@ class Outcome:
     annotator: int
     item: Item
     judgment: Judgment
-    label: object
-    expected: object
+    label: Label | None
+    expected: Label | None
     right: bool
 
     @property

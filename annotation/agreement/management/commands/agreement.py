@@ -3,7 +3,7 @@
 import argparse
 import math
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.agreement.command_options import VotesCommand, shown, table
 from annotation.agreement.report import RESAMPLES, agreement_report, json_pieces
@@ -11,7 +11,7 @@ from annotation.agreement.statistics.kappas import LEVELS
 from annotation.agreement.votes.table import number
 
 
-def label_list(text):
+def label_list(text: str):
     """The labels of a comma-separated list; empty or double ones are refused."""
     labels = [label.strip() for label in text.split(",")]
     if "" in labels:
@@ -21,7 +21,7 @@ def label_list(text):
     return labels
 
 
-def draws(text):
+def draws(text: str):
     """A number of bootstrap draws, 0 for none."""
     if not text.isdecimal() or int(text) > 1_000_000:
         raise argparse.ArgumentTypeError("must be a whole number from 0 to 1,000,000")
@@ -34,7 +34,7 @@ class Command(VotesCommand):
     help = "Agreement between annotators: of a study, or of a file of votes."
     every_kind = True
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """Add level, declared labels and bootstrap draws."""
         super().add_arguments(parser)
         parser.add_argument(
@@ -88,6 +88,6 @@ def readable(report):
     return "\n".join(part for part in (head, body, "", pairs, notes) if part or part == "")
 
 
-def _row(name, coefficient):
+def _row(name: str, coefficient):
     numbers = [shown(coefficient.get(key)) for key in ("value", "se", "low", "high")]
     return (name, *numbers, coefficient.get("reason") or "")

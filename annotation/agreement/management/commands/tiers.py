@@ -3,11 +3,13 @@
 import argparse
 import json
 
+from django.core.management.base import CommandParser
+
 from annotation.agreement.command_options import VotesCommand, shown, table
 from annotation.agreement.tiers.rules import COEFFICIENTS, tiers_report
 
 
-def option_count(text):
+def option_count(text: str):
     """A number of options, two or more."""
     if not text.isdecimal() or int(text) < 2:
         raise argparse.ArgumentTypeError("must be a whole number from 2 on")
@@ -20,7 +22,7 @@ class Command(VotesCommand):
     help = "Tiers of difficulty from votes: of a study, or of a file of votes."
     timed = True
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """Add the declared number of options."""
         super().add_arguments(parser)
         parser.add_argument(
@@ -71,7 +73,7 @@ def readable(report):
     return "\n".join([first, "", table(header, rows), *notes])
 
 
-def _row(name, group):
+def _row(name: str, group):
     votes = group["votes_per_item"]
     several = "–" if votes["min"] is None else f"{votes['min']}/{votes['median']:g}/{votes['max']}"
     numbers = (shown(group[key]["value"]) for key in COEFFICIENTS)

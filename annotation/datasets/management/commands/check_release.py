@@ -1,7 +1,8 @@
 import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import DomainError
 from annotation.datasets.check import check
@@ -11,11 +12,11 @@ class Command(BaseCommand):
     help = "Check that a release's folder holds exactly what its manifest lists."
     requires_system_checks = []
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", metavar="DIR", type=Path)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, **options):
+    def handle(self, *args: Any, **options: Any) -> None:
         try:
             faults = check(options["folder"])
         except DomainError as refusal:

@@ -2,6 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.datasets.difference import compare
@@ -13,13 +16,13 @@ class Command(RefusingCommand):
     help = "Show which rows were added, removed or changed between two releases' folders."
     requires_system_checks = []
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """OLD, NEW and --json."""
         parser.add_argument("old", metavar="OLD", type=Path)
         parser.add_argument("new", metavar="NEW", type=Path)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, old, new, **options):
+    def handle(self, *args: Any, old, new, **options: Any) -> None:
         """Compare them row by row."""
         difference = compare(old, new)
         if options["json"]:

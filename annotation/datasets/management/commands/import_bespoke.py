@@ -2,6 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.datasets.bespoke_import import import_bespoke
@@ -12,13 +15,13 @@ class Command(RefusingCommand):
 
     help = "Make a study from a folder in the bespoke layout (Parquet or JSON lines)."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """DIR, SLUG and --json."""
         parser.add_argument("folder", metavar="DIR", type=Path, help="the release")
         parser.add_argument("slug", metavar="SLUG", help="address of the new study")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, folder, slug, **options):
+    def handle(self, *args: Any, folder, slug: str, **options: Any) -> None:
         """Import it whole or not at all, and print what there is now."""
         counts = import_bespoke(folder, slug)
         if options["json"]:

@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
@@ -17,13 +18,13 @@ class Command(RefusingCommand):
 
     help = "Make a study of a release's folder, ours or a published one; the layout is recognised."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """DIR, SLUG and --json."""
         parser.add_argument("folder", metavar="DIR", type=Path, help="the release")
         parser.add_argument("slug", metavar="SLUG", help="address of the study")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, folder, slug, **options):
+    def handle(self, *args: Any, folder, slug: str, **options: Any) -> None:
         """Import what is whole, and print what came in and what did not."""
         try:
             report = import_release(folder, slug, progress=bar)

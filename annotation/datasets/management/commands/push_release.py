@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.datasets.check import check, read_manifest
@@ -18,7 +19,7 @@ class Command(RefusingCommand):
     )
     requires_system_checks = []
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """DIR, REPO, --public, --dry-run and --json."""
         parser.add_argument("folder", metavar="DIR", type=Path)
         parser.add_argument("repository", metavar="REPO", help="such as my-lab/my-benchmark")
@@ -28,7 +29,7 @@ class Command(RefusingCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, folder, repository, **options):
+    def handle(self, *args: Any, folder, repository, **options: Any) -> None:
         """Check the folder against its manifest, then upload it in one commit."""
         manifest, faults = read_manifest(folder), check(folder)
         if faults:

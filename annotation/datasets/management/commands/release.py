@@ -3,9 +3,10 @@ import json
 import shutil
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.agreement.forms import FractionField
 from annotation.core.commands import RefusingCommand
@@ -30,7 +31,7 @@ def share(text: str) -> Fraction:
 class Command(RefusingCommand):
     help = "Freeze a study as its next release and write it to a folder."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument(
             "--layout", choices=["bespoke", "personafeedback", "personalbench", "long", "dpo"]
@@ -80,7 +81,7 @@ class Command(RefusingCommand):
         parser.add_argument("--licence", default="", help="stands on the dataset card")
         parser.add_argument("--json", action="store_true", help="print the manifest")
 
-    def handle(self, *args, **options):
+    def handle(self, *args: Any, **options: Any) -> None:
         if not options["layout"] and not options["again"]:
             raise CommandError("Say which --layout the release has.", returncode=2)
         try:
@@ -104,7 +105,7 @@ def _study(slug: str) -> Study:
     return study
 
 
-def _new(study, out: Path, options) -> dict:
+def _new(study: Study, out: Path, options) -> dict:
     """Freeze, build and publish, then copy to ``out``: the files are downloadable as well."""
     _refuse_other(out, None)
     release = freeze.request(
@@ -127,7 +128,7 @@ def _new(study, out: Path, options) -> dict:
     return manifest
 
 
-def _again(study, out: Path, options) -> dict:
+def _again(study: Study, out: Path, options) -> dict:
     """Write a finished release once more, from the database; the bytes must be those published."""
     release = Release.objects.filter(study=study, version=options["again"], status="done").first()
     if release is None:

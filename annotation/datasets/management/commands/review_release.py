@@ -3,6 +3,9 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.datasets.review import review
@@ -14,12 +17,12 @@ class Command(RefusingCommand):
     help = "List passages of a release that look like personal data: read them before publishing."
     requires_system_checks = []
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """DIR and --json."""
         parser.add_argument("folder", metavar="DIR", type=Path)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, folder, **options):
+    def handle(self, *args: Any, folder, **options: Any) -> None:
         """Print every passage with its place; nothing is changed."""
         passages = list(review(folder))
         if options["json"]:

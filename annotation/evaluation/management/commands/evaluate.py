@@ -3,8 +3,9 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.candidates import endpoints
 from annotation.core import learned
@@ -26,7 +27,7 @@ class Command(RefusingCommand):
         "a run that was stopped goes on with --resume."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """--release, one of --endpoint, --scores, --model, --setting and the rest."""
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         source = parser.add_mutually_exclusive_group(required=True)
@@ -47,7 +48,7 @@ class Command(RefusingCommand):
         parser.add_argument("--estimate", action="store_true", help="print the cost, ask nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, **options):
+    def handle(self, *args: Any, **options: Any) -> None:
         """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
         try:
             runs.check_limit(options["limit"])
@@ -62,7 +63,9 @@ class Command(RefusingCommand):
         if run is not None:
             self._report(run, options["json"])
 
-    def _ask(self, release, endpoint, setting, limit, resume, estimate, **options) -> Run | None:
+    def _ask(
+        self, release, endpoint, setting, limit, resume, estimate, **options: Any
+    ) -> Run | None:
         """Say what it costs, then ask. None where only the cost was wanted."""
         benchmark, server = runs.opened(release), endpoints.get(endpoint)
         plan = runs.Choices(benchmark, setting, limit)
@@ -108,14 +111,14 @@ def _fields(release, setting, limit, name: str, options: dict) -> dict:
     return fields | {"folder": str(release.resolve())} | _named(options)
 
 
-def _scores(release, scores, setting, limit, **options) -> Run:
+def _scores(release, scores, setting, limit, **options: Any) -> Run:
     benchmark, values = runs.opened(release), scores_file.read(scores)
     fields = _fields(release, setting, limit, scores.stem, options)
     run = runs.request(runs.register(benchmark, release), Run.Kind.SCORES, start=True, **fields)
     return runs.score_run(run, benchmark, values)
 
 
-def _learned(release, model, setting, limit, **options) -> Run:
+def _learned(release, model, setting, limit, **options: Any) -> Run:
     benchmark = runs.opened(release)
     if model.is_dir():
         rate, card = fine_tuning.load(model)

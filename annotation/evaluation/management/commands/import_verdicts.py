@@ -2,6 +2,7 @@
 
 from annotation.evaluation.verdicts import import_verdicts
 from annotation.studies.commands import ImportCommand
+from annotation.studies.models import Study
 
 
 class Command(ImportCommand):
@@ -13,7 +14,7 @@ class Command(ImportCommand):
     )
     rows = "verdicts"
 
-    def store(self, study, file):
+    def store(self, study: Study, file):
         return import_verdicts(study, file)
 
     def summary(self, result):

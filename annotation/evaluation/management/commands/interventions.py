@@ -2,6 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.evaluation import interventions
@@ -15,12 +18,12 @@ class Command(RefusingCommand):
         "add at each stage, out of fold by person, beside simple baselines and single people."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """--release and --json."""
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, release, **options):
+    def handle(self, *args: Any, release, **options: Any) -> None:
         """Train, compare and print."""
         rows = interventions.rows(release)
         if options["json"]:

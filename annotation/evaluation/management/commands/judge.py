@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.candidates import endpoints
 from annotation.core.commands import RefusingCommand
@@ -22,7 +23,7 @@ class Command(RefusingCommand):
         "information they hold; print the means and the agreement with the persons."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """--release, --endpoint, --shots and the rest."""
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument("--endpoint", metavar="NAME", required=True)
@@ -36,7 +37,7 @@ class Command(RefusingCommand):
         parser.add_argument("--resume", metavar="ID", help="go on with a run that was stopped")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, release, endpoint, shots, limit, resume, **options):
+    def handle(self, *args: Any, release, endpoint, shots, limit, resume, **options: Any) -> None:
         """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
         try:
             runs.check_limit(limit)

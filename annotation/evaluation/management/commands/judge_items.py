@@ -1,8 +1,9 @@
 """`manage.py judge_items STUDY --task NAME --endpoint NAME`"""
 
 import json
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.candidates import endpoints
 from annotation.core.commands import RefusingCommand
@@ -21,7 +22,7 @@ class Command(RefusingCommand):
         "answers in reverse where there are several. Its verdicts stand beside people's judgments."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY, --task, --endpoint and the rest."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
@@ -36,7 +37,9 @@ class Command(RefusingCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, study, task, endpoint, name, limit, resume, dry_run, **options):
+    def handle(
+        self, *, study: str, task, endpoint, name: str, limit, resume, dry_run, **options: Any
+    ) -> None:
         """Run to the end, and print the counts. Exit 1 with a sentence where it stopped."""
         target = study_of(study)
         try:

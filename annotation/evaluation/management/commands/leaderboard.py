@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.core.errors import DomainError
@@ -20,7 +21,7 @@ class Command(RefusingCommand):
         "go with the choices."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """--release, --table, --format and --aspects."""
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument(
@@ -33,7 +34,7 @@ class Command(RefusingCommand):
             "--aspects", metavar="FILE", type=Path, help="CSV candidate,aspect,score"
         )
 
-    def handle(self, *args, release, table, format, aspects, **options):
+    def handle(self, *args: Any, release, table, format, aspects, **options: Any) -> None:
         """Print one table. Exit 1 where nothing was measured yet."""
         judged = (release / "meta_test").is_dir()
         source = bespoke.read(release) if judged else pairs.read(release)

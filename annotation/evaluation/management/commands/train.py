@@ -3,8 +3,9 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.core import learned
 from annotation.core.commands import RefusingCommand
@@ -31,7 +32,7 @@ class Command(RefusingCommand):
         "good it is, cross-validated by person, beside its baselines."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """What to train, --release, --out and the rest."""
         parser.add_argument("kind", choices=learned.KINDS)
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
@@ -56,7 +57,7 @@ class Command(RefusingCommand):
         parser.add_argument("--length", type=int, default=defaults.length, metavar="TOKENS")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, kind, release, out, hold_out, **options):
+    def handle(self, *args: Any, kind, release, out, hold_out, **options: Any) -> None:
         """Train, save with a card, print the result."""
         source = runs.opened(release) if kind == "reward" else release
         if options["base"]:

@@ -1,8 +1,9 @@
 """`manage.py training_pairs STUDY`"""
 
 import json
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.evaluation import training_pairs
 from annotation.studies.commands import study_of
@@ -16,11 +17,11 @@ class Command(BaseCommand):
         "(A1) against one to the question alone (A3), by the same model."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """STUDY."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
 
-    def handle(self, *args, study, **options):
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
         """Write the lines to stdout; exit 1 where there are none."""
         row = study_of(study)
         count = 0

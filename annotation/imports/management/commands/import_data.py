@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from annotation.core.commands import RefusingCommand
@@ -25,7 +26,7 @@ class Command(RefusingCommand):
         "are listed; the rest is stored."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """FILE, --study, --recipe, --map, --task, --dry-run, --json."""
         parser.add_argument("file", metavar="FILE")
         parser.add_argument("--study", metavar="SLUG", default="", help="made where missing")
@@ -48,12 +49,12 @@ class Command(RefusingCommand):
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args, file, **options):
+    def handle(self, *args: Any, file, **options: Any) -> None:
         """Store what fits; print the counts and what was rejected."""
         path = Path(file)
         if path.is_dir() and (path / "study.json").is_file():
             slug, result = self.brought(
-                bring.bring_bundle, None, tables.Table("bundle", iter, folder=path)
+                bring.bring_bundle, None, tables.Table("bundle", lambda: iter(()), folder=path)
             )
         elif path.is_dir():
             raise CommandError(f"{file} is a folder: import_release makes a study of a release.")
@@ -69,7 +70,7 @@ class Command(RefusingCommand):
         else:
             self.say(file, report, result.rejected_count, options["dry_run"])
 
-    def brought(self, act, *values):
+    def brought(self, act, *values: Any):
         try:
             return act(*values)
         except OSError as error:
@@ -93,7 +94,7 @@ class Command(RefusingCommand):
                 task=options["task"],
                 open_items=not options["no_items"],
                 dry_run=options["dry_run"],
-                rows=bar(table.rows(), "rows", None),
+                rows=iter(bar(table.rows(), "rows", None)),
             )
             for note in table.notes:
                 self.stderr.write(note)

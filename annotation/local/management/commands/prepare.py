@@ -34,7 +34,7 @@ class Command(RefusingCommand):
             help="the former files are lost: take those of this ATTUNE_DATA for the database's",
         )
 
-    def handle(self, *, no_demo: bool, new_files: bool, **options) -> None:
+    def handle(self, *, no_demo: bool, new_files: bool, **options: Any) -> None:
         """Run the steps; words go to stderr and the link alone to stdout."""
         compile_catalogues()
         call_command("migrate", interactive=False, stdout=self.stderr)

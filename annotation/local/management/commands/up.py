@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--no-demo", action="store_true", help="do not load the demo study")
 
-    def handle(self, *, port: int, no_demo: bool, **options) -> None:
+    def handle(self, *, port: int, no_demo: bool, **options: Any) -> None:
         """Go on as the supervisor, in the same process and without Django's 60 MB."""
         words = [str(settings.DATA.absolute()), "--port", str(port), *["--no-demo"] * no_demo]
         os.chdir(settings.BASE_DIR)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandParser
@@ -32,7 +33,7 @@ class Command(RefusingCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, file: Path | None, schedule: bool, recipient: str, **options) -> None:
+    def handle(self, *, file: Path | None, schedule: bool, recipient: str, **options: Any) -> None:
         """Print counts and digests, or where the scheduled one lies."""
         if schedule or file is None:
             self.stdout.write(str(backup.scheduled() or "No backup is due."))

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -21,7 +22,7 @@ class Command(BaseCommand):
         """--json."""
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, json: bool, **options) -> None:
+    def handle(self, *, json: bool, **options: Any) -> None:
         """Print a line a check, or the document."""
         document = report(examine())
         self.stdout.write(_document(document) if json else _lines(document))

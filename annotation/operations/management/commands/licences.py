@@ -17,7 +17,7 @@ class Command(BaseCommand):
     help = "Print a table of every package of requirements.lock with its version and licence."
     requires_system_checks = []
 
-    def handle(self, **options) -> None:
+    def handle(self, **options: Any) -> None:
         """One row a package; what is for another platform is not installed here."""
         lock = Path(settings.BASE_DIR / "requirements.lock").read_text(encoding="utf-8")
         self.stdout.write("| package | version | licence |\n|---|---|---|")

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -24,7 +25,7 @@ class Command(RefusingCommand):
         parser.add_argument("--identity", type=Path, help="file with the age private key")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, file: Path, identity: Path | None, **options) -> None:
+    def handle(self, *, file: Path, identity: Path | None, **options: Any) -> None:
         """Ask where somebody can answer; print counts and digests."""
         if sys.stdin.isatty():
             self.stderr.write("This replaces everything that is here. Type “replace” to go on: ")
