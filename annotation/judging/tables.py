@@ -286,7 +286,7 @@ class Desk(models.Model):
     # The training was passed then; only what was trained since the last reset counts.
     qualified_at = models.DateTimeField(null=True)
     training_since = models.DateTimeField(null=True)
-    # The number of judgments after which the next hidden check comes (checks.next_slot).
+    # The number of judgments after which the next hidden check comes (hidden_checks.next_slot).
     next_gold = models.PositiveIntegerField(null=True)
     next_repeat = models.PositiveIntegerField(null=True)
     # Only of a desk that ``work.queue.desk_of`` read, which says what they mean.

@@ -159,7 +159,7 @@ def take(desk: Desk, finished: int = 0) -> UUID | None:
     """Hand the next open slot to the desk's person and add ``finished`` to what they have done.
 
     The caller holds the desk's lock. Returns the slot's id, or None where nothing is left or this
-    person is given no work. A check that is due goes before work (checks.next_slot).
+    person is given no work. A check that is due goes before work (hidden_checks.next_slot).
     """
     check = None
     if desk.rates and not desk.stopped_at:
