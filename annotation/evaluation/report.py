@@ -26,7 +26,6 @@ STAGES = {
 # Uncertain and rejected are one: an attribute holds, or it is problematic.
 PROBLEMATIC = ("uncertain", "rejected")
 NO_MODELS = f"no two models share {gap.SHARED} items"
-ONE_THING = "the model and the majority say one and the same everywhere"
 
 
 def stages(study: Study) -> list[dict]:
