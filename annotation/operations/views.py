@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError, NotFound
@@ -28,12 +29,6 @@ from annotation.operations.forms import AuditForm, SearchForm
 
 PAGE = 50
 FIELDS = ("id", "at", "actor", "action", "target", "target_id", "details")
-
-
-class OperatorRequest(HttpRequest):
-    """A request that ``for_operators`` let pass."""
-
-    user: User
 
 
 def for_operators(view: Callable) -> Callable:
@@ -63,7 +58,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @for_operators
-def job(request: OperatorRequest, kind: str, pk: str) -> HttpResponse:
+def job(request: UserRequest, kind: str, pk: str) -> HttpResponse:
     """Ask once more for a stuck job, or close it."""
     act = queues.park if request.POST.get("act") == "park" else queues.retry
     try:
@@ -79,7 +74,7 @@ def job(request: OperatorRequest, kind: str, pk: str) -> HttpResponse:
 
 @require_POST
 @for_operators
-def mail_test(request: OperatorRequest) -> HttpResponse:
+def mail_test(request: UserRequest) -> HttpResponse:
     """Send a mail to the operator's own address."""
     if not request.user.email:
         messages.error(request, _("This account has no address to log in with."))
@@ -115,7 +110,7 @@ ACTS = {
 
 @require_POST
 @for_operators
-def account(request: OperatorRequest, pk: int) -> HttpResponse:
+def account(request: UserRequest, pk: int) -> HttpResponse:
     """One act on one account; a link that sets a password is shown this once."""
     user = get_object_or_404(User, pk=pk)
     act = request.POST.get("act", "")
