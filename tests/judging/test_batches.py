@@ -197,6 +197,8 @@ def test_page_and_command_open_several_tasks_in_an_order(cast, tea, three, score
     page = client.get(PAGE, wanted)
     assert "Order between the tasks" in page.content.decode()
     assert page.context["summary"].items == 4
+    sample = page.context["summary"].sample
+    assert [row["task"] for row in sample] == ["best", "score", "best", "score"]
     seen = page.context["summary"].digest
     assert client.post(PAGE, wanted | {"seen": seen}).status_code == 302
     assert handed_out(tea) == ["best q1", "score q1", "best q2", "score q2"]

@@ -114,8 +114,8 @@ def _subject(row: dict) -> tuple:
     return ("query", row["query"].pk) if row.get("query") else ("persona", _persona(row))
 
 
-def in_order(plans: list[list[dict]], places: list[list[int]]) -> list[dict]:
-    """The rows of all plans as ``places`` (of ``arranged``) hands them out."""
+def in_order(plans: list[list], places: list[list[int]]) -> list:
+    """The rows of all plans, or what stands for them, as ``places`` (of ``arranged``) has them."""
     placed = zip(chain(*places), chain(*plans), strict=True)
     return [row for _place, row in sorted(placed, key=lambda entry: entry[0])]
 

@@ -56,7 +56,11 @@ def summary_of(
 ) -> Summary:
     """What ``open_batches`` with these arguments would do now. Nothing is stored."""
     plans = [planned(study, task, scope) for task in tasks]
-    rows = in_order(plans, arranged(tasks, plans, order))
+    places = arranged(tasks, plans, order)
+    rows = in_order(plans, places)
+    names = in_order(
+        [[task.name] * len(plan) for task, plan in zip(tasks, plans, strict=True)], places
+    )
     each = [1 if task.config.get("owner_only") else overlap or task.overlap for task in tasks]
     wanted = [len(plan) * n for plan, n in zip(plans, each, strict=True)]
     pace = [_seconds(study, task) for task in tasks]
@@ -80,7 +84,7 @@ def summary_of(
         embedded=_embedded(rows),
         opens=bool(rows) and study.status == Study.Status.DRAFT,
         digest=digest(rows),
-        sample=_sample(rows[:SAMPLE]),
+        sample=_sample(rows[:SAMPLE], names),
         lacking=" ".join(dict.fromkeys(str(entry.sentence) for entry in missing)),
         answers=sum(len(entry.pairs) + len(entry.queries) for entry in missing),
     )
@@ -114,16 +118,17 @@ def _embedded(rows: list[dict]) -> int:
     return Candidate.objects.filter(pk__in=ids, endpoint__in=names).count()
 
 
-def _sample(rows: list[dict]) -> list[dict]:
-    """Question, statement and answers of the first rows, as texts."""
+def _sample(rows: list[dict], tasks: list[str]) -> list[dict]:
+    """Task, question, statement and answers of the first rows, as texts."""
     ids = [candidate for row in rows for candidate in row.get("candidates", ())]
     texts = dict(Candidate.objects.filter(pk__in=ids).values_list("pk", "text"))
     return [
         {
             "item": row["external_id"],
+            "task": task,
             "query": row["query"].text if row.get("query") else "",
             "attribute": row["attribute"].text if row.get("attribute") else "",
             "answers": [texts[candidate] for candidate in row.get("candidates", ())],
         }
-        for row in rows
+        for row, task in zip(rows, tasks, strict=False)
     ]
