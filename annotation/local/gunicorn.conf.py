@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from gunicorn.config import Config
@@ -16,7 +17,7 @@ from annotation.core.paths import masked
 class AccessLog(Logger):
     """Gunicorn's log without what would identify a person or open an account."""
 
-    def atoms(self, resp, req, environ, request_time):
+    def atoms(self, resp: Any, req: Any, environ: dict, request_time: Any) -> dict:
         """Return the values of one line, with the keys in the path masked."""
         values = super().atoms(resp, req, environ, request_time)
         # Written as it came over the line: a decoded line end would forge a line of the log.
@@ -47,7 +48,7 @@ preload_app = True  # one import for both workers, and a killed one is back at o
 timeout = 60
 
 
-def when_ready(server) -> None:
+def when_ready(server: object) -> None:
     """Keep what is imported by now out of the collector, whose marks would unshare its pages."""
     gc.collect()
     gc.freeze()

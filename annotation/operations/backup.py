@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 from django.conf import settings
 from django.core.management import call_command
@@ -278,7 +279,7 @@ def _decrypted(source: Path, work: Path, identity: Path | None) -> Path:
     return target
 
 
-def _age():
+def _age() -> ModuleType:
     try:
         import pyrage
     except ImportError as error:

@@ -6,7 +6,7 @@ Labels hold names of views and states, never an id of a person.
 import hmac
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 
 from django.conf import settings
@@ -109,7 +109,7 @@ def _gauge(name: str, words: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"attune_{name}", words, value=float(value))
 
 
-def _by(name: str, words: str, labels: list[str], rows) -> GaugeMetricFamily:
+def _by(name: str, words: str, labels: list[str], rows: Iterable[tuple]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(f"attune_{name}", words, labels=labels)
     for *values, value in rows:
         family.add_metric([str(label) for label in values], float(value))

@@ -19,7 +19,7 @@ NAME = "withdrawn.jsonl"
 
 
 @receiver(leaving.withdrawn)
-def note(sender, study: Study, annotator: User, **kwargs: Any) -> None:
+def note(sender: object, study: Study, annotator: User, **kwargs: Any) -> None:
     """Add the withdrawal to the list once it is stored."""
     entry = {"study": study.pk, "user": annotator.pk, "at": datetime.now(UTC).isoformat()}
     transaction.on_commit(partial(sharing.append, _list(), json.dumps(entry)))

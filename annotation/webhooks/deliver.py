@@ -3,6 +3,7 @@
 import json
 import time
 from datetime import timedelta
+from uuid import UUID
 
 import httpx2
 from django.db import transaction
@@ -122,7 +123,7 @@ def due() -> QuerySet:
     return jobs.startable(rows).order_by("created_at").values_list("pk", flat=True)[:500]
 
 
-def send(delivery_id) -> None:
+def send(delivery_id: UUID | str) -> None:
     """Send one message, if nobody else does; a failed one is tried again after a wait."""
     if not jobs.take(Delivery.objects.all(), delivery_id):
         return

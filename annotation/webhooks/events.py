@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from annotation.candidates.models import Candidate
 from annotation.candidates.review import counts, rows_of
@@ -31,7 +31,7 @@ def _judgments(study: Study, since: datetime) -> Events:
         yield str(pk), {"judgment": pk, "item": item, "task": task}
 
 
-def _judged_items(study: Study, since: datetime):
+def _judged_items(study: Study, since: datetime) -> QuerySet[Item]:
     lately = Judgment.objects.filter(
         slot__item=OuterRef("pk"), slot__study=study, submitted_at__gte=since
     )

@@ -56,7 +56,7 @@ def webhooks(request: UserRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def change(request: UserRequest, slug: str, pk) -> HttpResponse:
+def change(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Test, pause or remove a webhook."""
     study = study_for(request.user, slug, MANAGERS)
     webhook = get_object_or_404(Webhook, study=study, pk=pk)
