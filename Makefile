@@ -20,7 +20,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock require
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test bench blindness chaos drill fuzz lint lint-types locks machines mutants proofs short-proofs sbom upgrade xss clean dev
+.PHONY: help up test bench blindness chaos drill fuzz lint lint-types locks machines mutants paper proofs short-proofs sbom upgrade xss clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -34,6 +34,7 @@ help:
 	@echo "make xss     put 700 hostile texts into every field and open every page in Chromium"
 	@echo "make blindness  look for the origin of answers in 2,000 judging pages, with classifiers"
 	@echo "make upgrade  run the newest migrations under load, with the version before (JUDGMENTS=100000)"
+	@echo "make paper   import, open and release a study of the size of PersonaFeedback's benchmark"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
 	@echo "make lint    ruff, the import contracts, the templates' format and mypy"
 	@echo "make dev     only install what the four above need"
@@ -88,6 +89,9 @@ drill: $(INSTALLED_DEV)
 upgrade: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.upgrade --judgments $(JUDGMENTS)
 
+paper: $(INSTALLED_DEV)
+	$(RUN) -m benchmarks.paper_size
+
 # Two web servers and two workers with folders of their own; needs nginx.
 machines: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.machines --seconds $(SECONDS)
@@ -97,7 +101,7 @@ proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	for file in $$(git ls-files 'tests/**/test_*.py'); do \
 		ATTUNE_EVERY_ROLE=1 $(RUN) -m pytest --hypothesis-profile=drawn -m "" "$$file" || exit 1; done
 	demo/three_studies.sh
-	$(MAKE) mutants drill upgrade fuzz xss blindness chaos machines
+	$(MAKE) mutants drill upgrade fuzz xss blindness paper chaos machines
 
 short-proofs: $(INSTALLED_DEV)
 	$(RUN) -m pytest -m proof

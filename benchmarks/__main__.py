@@ -42,6 +42,7 @@ NAMES = (
         "train",
         "generation",
         "cluster",
+        "paper_size",
     ),
 )
 PACKAGES = ("django", "psycopg", "celery", "gunicorn", "redis", "numpy", "scipy", "pyarrow",

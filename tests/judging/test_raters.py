@@ -52,6 +52,22 @@ def test_fifty_votes_are_needed_for_a_sign_of_disagreement(cast, tea):
     assert of(tea, ann).signs == []
 
 
+def test_votes_of_a_large_study_are_read_again_once_one_changed(cast, tea, monkeypatch):
+    cast.open(tea, items=4, overlap=2, options=2)
+    ann, bo = cast.person("Ann"), cast.member("Bo", tea, "annotator")
+    reads, read = [], reliability._votes
+    monkeypatch.setattr(reliability, "KEPT_FROM", 4)
+    monkeypatch.setattr(
+        reliability, "_votes", lambda *arguments: reads.append(1) or read(*arguments)
+    )
+    purposes(tea, ann)
+    assert [of(tea, ann).compared for _page in range(2)] == [0, 0]
+    assert len(reads) == 1
+    purposes(tea, bo)
+    assert [of(tea, ann).compared for _page in range(2)] == [4, 4]
+    assert len(reads) == 2
+
+
 def place_of(slot_id, place) -> int:
     """The number of the answer shown at ``place`` of a slot."""
     slot = Slot.objects.get(pk=slot_id)

@@ -3,6 +3,7 @@
 The rules of the signs are in ``flags`` and ``position``. They remove nothing.
 """
 
+import hashlib
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
-from django.db.models import Count, Q
+from django.core.cache import cache
+from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.agreement import reading
+from annotation.agreement.models import VoteCount
 from annotation.agreement.statistics import rater_signs, side_bias
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.intervals import holm, wilson
@@ -31,6 +34,8 @@ from annotation.studies.models import Role, Study, TaskDefinition
 Purpose = Batch.Purpose
 # The newest judgments of a study that the pages read.
 CAP = 50_000
+# From so many judgments on they are read once in so many seconds, and when there are others.
+KEPT_FROM, KEPT_SECONDS = 5_000, 60
 SIDE = 0.05
 _PATHS = ("pk", "annotator_id", "slot__item__batch__task_id", "slot__item__position")
 _COLUMNS = pa.schema(
@@ -110,7 +115,7 @@ def raters(study: Study, also: User | None = None) -> list[Rater]:
     they were taken out. People who withdrew are left out.
     """
     people = _people(study)
-    votes = _votes(study, also)
+    votes = _votes(study, also) if also else _votes_as_of_now(study)
     code_of = {user: code for code, user in enumerate(votes.users.tolist())}
     _agreement(votes, people, code_of)
     _pace(votes, people, code_of)
@@ -145,6 +150,21 @@ def _people(study: Study) -> dict[int, Rater]:
         user.pk: Rater(user, reading.worker_name(user.pk, user.worker), desks.get(user.pk, Desk()))
         for user in people
     }
+
+
+def _votes_as_of_now(study: Study) -> Votes:
+    """``_votes``; those of a large study are kept until an item changes or somebody leaves."""
+    sums = {"votes": Sum(F("done") * F("items")), "changes": Sum("changes")}
+    counted = VoteCount.objects.filter(batch__study=study).aggregate(**sums)
+    if (counted["votes"] or 0) < KEPT_FROM:
+        return _votes(study, None)
+    state = repr((counted["changes"], reading.withdrawn_from(study)))
+    key = f"rater-votes-{study.pk}-{hashlib.sha256(state.encode()).hexdigest()}"
+    votes: Votes | None = cache.get(key)
+    if votes is None:
+        votes = _votes(study, None)
+        cache.set(key, votes, KEPT_SECONDS)
+    return votes
 
 
 def _votes(study: Study, also: User | None) -> Votes:
