@@ -131,7 +131,7 @@ def half(judged, _data):
 
 
 def finish(release):
-    """Build the release; the inodes of its files."""
+    """Build the release; what tells each of its files from one written anew (``identity``)."""
     freeze.build(release.pk)
     release.refresh_from_db()
     assert (release.status, release.attempts) == ("done", 2)
@@ -140,19 +140,24 @@ def finish(release):
     assert check(folder) == []
     folders.place(folder.parent / "again", lambda place: freeze.write(release, place))
     assert written(folder) == written(folder.parent / "again")
-    return {path.name: path.stat().st_ino for path in folder.iterdir()}
+    return {path.name: identity(path) for path in folder.iterdir()}
+
+
+def identity(path):
+    """(inode, time of its last change): a new file may get the inode of one that was deleted."""
+    return path.stat().st_ino, path.stat().st_mtime_ns
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_release_goes_on_after_its_whole_files(half):
     work = folders.work_of(half) / "v1"
     assert shards(work, "judgments") == [f"judgments-0000{n}.parquet" for n in range(3)]
-    before = {path.name: path.stat().st_ino for path in work.iterdir()}
+    before = {path.name: identity(path) for path in work.iterdir()}
     (work / "a file of nobody").write_text("")
     after = finish(half)
-    kept = {name for name, inode in after.items() if before.get(name) == inode}
-    assert {"judgments-00000.parquet", "judgments-00001.parquet"} <= kept
-    assert "judgments-00002.parquet" not in kept
+    same = {name for name, file in after.items() if before.get(name) == file}
+    assert {"judgments-00000.parquet", "judgments-00001.parquet"} <= same
+    assert "judgments-00002.parquet" not in same
 
 
 @pytest.mark.django_db(transaction=True)
