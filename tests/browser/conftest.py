@@ -152,6 +152,13 @@ def page(open_page):
     return open_page()
 
 
+def go_offline(page):
+    """Cut the page's connection; Chromium's network process learns of it after the call."""
+    page.context.set_offline(True)
+    while page.evaluate("fetch('/health/live').then(() => true, () => false)"):
+        pass
+
+
 @pytest.fixture
 def log_in(cast):
     """A function that logs a page in as a person, through the login page."""

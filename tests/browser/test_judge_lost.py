@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from annotation.judging.models import Draft, Judgment, Selection, Slot
 from annotation.judging.work import queue
+from tests.browser.conftest import go_offline
 from tests.browser.kinds import open_kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -100,7 +101,7 @@ def test_ticks_that_one_browser_has_never_replace_what_was_typed_in_another(
 
 def test_a_killed_tab_loses_nothing(page, desk):
     desk(page)
-    page.context.set_offline(True)
+    go_offline(page)
     page.keyboard.press("3")
     why(page).fill("An hour of thought.")
     expect(page.locator("#saved")).to_have_text("Kept on this device")
@@ -119,7 +120,7 @@ def test_without_a_line_the_answer_waits_and_goes_out_once(page, desk):
     desk(page)
     page.keyboard.press("1")
     why(page).fill("Written in a tunnel.")
-    page.context.set_offline(True)
+    go_offline(page)
     page.keyboard.press("Control+Enter")
     expect(page.locator("#trouble")).to_contain_text("is sent by itself when the line is back")
     page.keyboard.press("2")
@@ -180,7 +181,7 @@ def test_a_login_that_ran_out_leads_back_to_the_same_words(page, desk, cast):
 
 def test_a_copy_goes_with_a_logout_and_is_hidden_from_the_next_person(page, desk, cast, log_in):
     desk(page)
-    page.context.set_offline(True)
+    go_offline(page)
     why(page).fill("A private thought.")
     expect(page.locator("#saved")).to_have_text("Kept on this device")
     assert len(page.evaluate(DRAFTS)) == 1
@@ -190,7 +191,7 @@ def test_a_copy_goes_with_a_logout_and_is_hidden_from_the_next_person(page, desk
     assert page.evaluate(DRAFTS) == []
     page.goto(JUDGE)
     expect(why(page)).to_have_value("")
-    page.context.set_offline(True)
+    go_offline(page)
     why(page).fill("Another one.")
     expect(page.locator("#saved")).to_have_text("Kept on this device")
     page.context.set_offline(False)

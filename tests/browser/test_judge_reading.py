@@ -7,7 +7,7 @@ from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import add_items
 from annotation.judging.models import Batch, Desk, Selection
 from annotation.studies.models import TaskDefinition
-from tests.browser.conftest import PHONE
+from tests.browser.conftest import PHONE, go_offline
 from tests.browser.kinds import open_kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -244,7 +244,7 @@ def test_the_guideline_opens_beside_the_item_once_loaded_and_keeps_what_is_typed
 
 def test_the_guideline_that_cannot_be_loaded_says_so_in_the_drawer(page, desk):
     desk(page)
-    page.context.set_offline(True)
+    go_offline(page)
     page.keyboard.press("g")
     drawer = page.get_by_role("dialog", name="Guideline")
     expect(drawer).to_contain_text("cannot be loaded now")

@@ -7,6 +7,7 @@ from annotation.judging.models import Selection
 from annotation.studies.models import Invitation
 from tests.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 from tests.browser import aloud, keyboard
+from tests.browser.conftest import go_offline
 from tests.browser.kinds import open_kind
 from tests.browser.texts import fill
 from tests.histories.made import fill_history
@@ -186,7 +187,7 @@ def test_what_is_announced_while_judging(page, desk):
     aloud.focused(page, "textbox", "Why this one?")
     page.keyboard.type("It fits.")
     aloud.spoken(page, "Saved")
-    page.context.set_offline(True)
+    go_offline(page)
     page.keyboard.press("Control+Enter")
     aloud.spoken(page, "No connection. Your answer waits here and is sent by itself")
     # What waits can have no focus: it is on the button beside the sentence, and comes back.
