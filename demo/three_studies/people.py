@@ -1,7 +1,7 @@
 """The people of `demo/three_studies.sh`, who plan, judge and write over the API.
 
 `python demo/three_studies/people.py ACTION STUDY [MORE]` reads one token a line from stdin;
-ATTUNE_URL names the server. What they choose follows from the texts, so a run can be repeated.
+ATTUNE_URL names the server. What they choose follows from the texts and their order.
 """
 
 import json
@@ -25,10 +25,15 @@ def number_of(text: str, among: int) -> int:
     return zlib.crc32(text.encode()) % among
 
 
+# How many people prefer another answer to a question: none, one or two in turn, as they are met.
+# Questions are drawn, and what follows from their texts alone could leave a tier without a pair.
+DISSENTERS: dict[str, int] = {}
+
+
 def selection(slot: dict, place: int) -> dict:
-    """The personal answer; of every few questions one or two people prefer another."""
+    """The personal answer; of two questions in three one or two people prefer another."""
     liked = sorted(slot["options"], key=lambda option: liking(option["text"]))
-    dissent = number_of(slot["query"], 3) > place
+    dissent = DISSENTERS.setdefault(slot["query"], len(DISSENTERS) % 3) > place
     return {"choice": liked[0 if dissent else -1]["id"]}
 
 
