@@ -171,7 +171,8 @@ def _measured(browser, site, person: dict, judgments: int, slowdown: int = 1, **
     times, moved = _turns(page, wire, judgments)
     shifts = page.evaluate("window.shifts")
     context.close()
-    assert shifts == 0, f"the layout shifted by {shifts}"
+    # The metric has three places; a fraction of a pixel comes from rounding widths of text.
+    assert round(shifts, 3) == 0, f"the layout shifted by {shifts}"
     return {
         "first": first,
         "moved": moved,
