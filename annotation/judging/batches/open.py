@@ -169,24 +169,8 @@ def add_items(
     is opened by it; Conflict where an administrator has closed the study, DomainError where an
     owner's task meets a query without one, or an item is about a training persona.
     """
-    if study.status == Study.Status.CLOSED:
-        raise Conflict("The study is closed: an administrator can open it again.", code="closed")
+    _check(study, task, rows)
     bound = task.config.get("owner_only", False)
-    if bound and any(row["query"] is None or row["query"].owner_id is None for row in rows):
-        raise DomainError(
-            "Only the owner of a query judges in this task, and a query here has no owner.",
-            code="no_owner",
-        )
-    if Persona.objects.filter(pk__in={_persona(row) for row in rows}, split="training").exists():
-        raise DomainError(
-            _("An item here is about a training persona: people judge the benchmark's alone."),
-            code="training",
-        )
-    if task.config.get("attribute") and any(row.get("attribute") is None for row in rows):
-        raise DomainError(
-            _("This task shows an attribute of the person, and an item here names none."),
-            code="no_attribute",
-        )
     batch = Batch.objects.create(study=study, task=task, size=len(rows), purpose=purpose)
     items = _items(study, batch, rows, bound, positions)
     Item.objects.bulk_create(items, batch_size=2000)
@@ -212,6 +196,29 @@ def add_items(
             study.save(update_fields=["status"])
     audit.record(by, "batch.open", batch, items=len(items), task=task.pk, purpose=purpose)
     return batch
+
+
+def _check(study: Study, task: TaskDefinition, rows: list[dict]) -> None:
+    """The refusals of `add_items`."""
+    if study.status == Study.Status.CLOSED:
+        raise Conflict("The study is closed: an administrator can open it again.", code="closed")
+    if task.config.get("owner_only") and any(
+        row["query"] is None or row["query"].owner_id is None for row in rows
+    ):
+        raise DomainError(
+            "Only the owner of a query judges in this task, and a query here has no owner.",
+            code="no_owner",
+        )
+    if Persona.objects.filter(pk__in={_persona(row) for row in rows}, split="training").exists():
+        raise DomainError(
+            _("An item here is about a training persona: people judge the benchmark's alone."),
+            code="training",
+        )
+    if task.config.get("attribute") and any(row.get("attribute") is None for row in rows):
+        raise DomainError(
+            _("This task shows an attribute of the person, and an item here names none."),
+            code="no_attribute",
+        )
 
 
 def _items(
