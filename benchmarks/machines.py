@@ -30,6 +30,7 @@ from annotation.local.folders import private_folder
 from annotation.local.model import free_port
 from annotation.local.process import Program, kill_group, spawn, stop
 from benchmarks import chaos
+from benchmarks.folders import delete_folder
 from benchmarks.seed import SLUG
 from benchmarks.stack import REPOSITORY
 
@@ -207,9 +208,9 @@ def running() -> Iterator[Machines]:
         yield machines
     finally:
         machines.stop()
-        if machines.cluster and not machines.cluster.home.is_relative_to(folder):
-            shutil.rmtree(machines.cluster.home, ignore_errors=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        if machines.cluster:
+            delete_folder(machines.cluster.home)
+        delete_folder(folder)
 
 
 def released(machines: Machines, person: dict) -> bool:

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import psycopg
 
 from annotation.local.folders import private_folder
 from annotation.local.model import free_port
+from benchmarks.folders import delete_data_folder
 
 REPOSITORY = Path(__file__).parents[1]
 # What names services of somebody else's in the caller's environment.
@@ -136,7 +136,4 @@ def running(tree: Path = REPOSITORY, **environment: str) -> Iterator[Stack]:
     finally:
         if stack.process and stack.process.poll() is None:
             stack.stop()
-        home = (stack.data / "postgres").resolve()
-        shutil.rmtree(folder)
-        if home.exists():
-            shutil.rmtree(home)  # root's cluster lies outside of the data folder
+        delete_data_folder(stack.data)

@@ -17,7 +17,7 @@ finish() {
     exec 3>&- # its end ends the model server
     [ "$code" = 0 ] || tail -n 20 "$folder"/*.log >&2
     home=$(readlink -f "$folder/var/postgres" || true)
-    rm -rf "$folder" "$home"
+    rm -rf "$folder" "$home" || { sleep 5 && rm -rf "$folder" "$home"; }
     exit "$code"
 }
 trap finish EXIT

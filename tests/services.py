@@ -6,7 +6,6 @@ inherit the environment. A DATABASE_URL or REDIS_URL that is set already is used
 
 import atexit
 import os
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from annotation.local import postgres, redis
 from annotation.local.folders import private_folder
 from annotation.local.process import Program, spawn
 from annotation.local.process import stop as stop_process
+from benchmarks.folders import delete_folder
 
 # A crash of the machine may lose the test database: nothing waits for the disk.
 FAST = {
@@ -53,7 +53,7 @@ def stop() -> None:
     while _running:
         stop_process(*_running.pop())
     while _folders:
-        shutil.rmtree(_folders.pop())
+        delete_folder(_folders.pop())
 
 
 def _start_postgres(data: Path, log: Path) -> str:

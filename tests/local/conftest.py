@@ -12,6 +12,7 @@ import pytest
 from annotation.local import postgres, redis
 from annotation.local.folders import private_folder
 from annotation.local.process import spawn, stop
+from benchmarks.folders import delete_folder
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another account")
 
@@ -77,6 +78,5 @@ def services() -> Iterator[Services]:
     yield Services(data, cluster, database, broker, modes)
     stop(broker, program)
     stop(database, cluster.program())
-    shutil.rmtree(cluster.home)
-    shutil.rmtree(redis.socket_folder(data))
-    shutil.rmtree(top)
+    for folder in (cluster.home, redis.socket_folder(data), top):
+        delete_folder(folder)

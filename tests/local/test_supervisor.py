@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import stat
@@ -23,6 +22,7 @@ from annotation.local import postgres, supervisor
 from annotation.local.folders import private_folder
 from annotation.local.model import free_port
 from annotation.local.process import pause
+from benchmarks.folders import delete_data_folder
 
 REPOSITORY = Path(__file__).parents[2]
 PARTS = {"postgres", "redis", "model", "web", "worker", "beat"}
@@ -122,10 +122,7 @@ def data_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="attune-up-"))
     data = folder / "var"
     yield data
-    home = (data / "postgres").resolve()
-    shutil.rmtree(folder)
-    if home.exists():
-        shutil.rmtree(home)  # root's cluster lies outside of the data folder
+    delete_data_folder(data)
 
 
 @pytest.fixture(scope="module")
