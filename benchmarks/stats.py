@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import evalica
@@ -24,7 +25,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from annotation.agreement.report import coefficients
 from annotation.agreement.statistics import cohen, correlation, icc, kappas
-from annotation.agreement.statistics.bootstrap import resampled_kappas
+from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.statistics.kappas import count_votes, patterns_of
@@ -100,7 +101,7 @@ def bench_bootstrap():
         item, _, category = judgments(items, 9, options, 300)
         counts = count_votes(item, category, items, options)
         patterns = patterns_of(counts)
-        ours = best(lambda p=patterns: resampled_kappas(p, 1000))
+        ours = best(lambda p=patterns: resampled(p, partial(weighted_kappas, p), 1000))
         rows = np.arange(items)
 
         def reference(c=counts, rows=rows, draws=draws):

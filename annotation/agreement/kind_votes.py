@@ -56,7 +56,7 @@ def _default(slug: str) -> str:
 
 def newest(study: Study, task: str = "", withdrawn: list[int] | None = None) -> list:
     """The newest definition that has votes, of each task of these kinds (of ``task`` alone)."""
-    counts = reading.counts(study, task, codes(COUNTED=False), withdrawn).filter(given__gt=0)
+    counts = reading.counts(study, task, codes(COUNTED=False), withdrawn).filter(judged__gt=0)
     judged = counts.order_by().values("batch__task").annotate(n=Sum("weight")).filter(n__gt=0)
     tasks = study.tasks.filter(pk__in=judged.values("batch__task"))
     return list(tasks.order_by("name", "-version").distinct("name"))

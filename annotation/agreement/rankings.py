@@ -53,7 +53,7 @@ class Rankings:
             {
                 "item": item.item,
                 "name": item.name,
-                "given": len(item.places),
+                "judged": len(item.places),
                 "w": item.w if np.isfinite(item.w) else None,
                 "orders": ", ".join("-".join(map(str, row)) for row in item.places.tolist()),
                 "position": item.position,

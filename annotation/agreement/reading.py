@@ -83,21 +83,19 @@ class StudyState:
 def items(study: Study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
     """The items that people work on (checks are none), with the counts of the votes that count.
 
-    ``given`` is how many, ``given_1`` … ``given_none`` how many for each of LABELS: the item's own
-    counters without the votes of people who left (``withdrawn``, read where it is None). ``kinds``
-    None stands for tasks of every kind.
+    ``judged`` is how many, ``judged_1`` … ``judged_none`` how many for each of LABELS: the item's
+    own counters without the votes of people who left (``withdrawn``, read where it is None).
+    ``kinds`` None stands for tasks of every kind.
     """
     rows = _of_task(study.items.work(), task, kinds)
-    counted = {"given": "done"} | {f"given_{name}": to for name, to in Item.COUNTERS.items()}
+    rows = rows.annotate(
+        judged=F("done"), **{f"judged_{name}": F(to) for name, to in Item.COUNTERS.items()}
+    )
     gone = withdrawn_from(study) if withdrawn is None else withdrawn
     if not _leave_votes(study, gone):
-        return rows.annotate(**{name: F(counter) for name, counter in counted.items()})
-    return rows.annotate(
-        **{
-            name: F(counter) - _left(gone, name.removeprefix("given").removeprefix("_"))
-            for name, counter in counted.items()
-        }
-    )
+        return rows
+    left = {f"judged_{name}": F(to) - _left(gone, name) for name, to in Item.COUNTERS.items()}
+    return rows.annotate(judged=F("done") - _left(gone), **left)
 
 
 def counts(study: Study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
@@ -130,14 +128,14 @@ def _leave_votes(study: Study, gone: list[int]) -> bool:
 def totals(rows) -> dict[str, int]:
     """Votes that count and are wanted, items and complete items of ``rows`` of ``counts``."""
     return rows.aggregate(
-        votes=Sum(F("given") * F("weight"), default=0),
+        votes=Sum(F("judged") * F("weight"), default=0),
         wanted=Sum(F("overlap") * F("weight"), default=0),
-        complete=Sum("weight", filter=Q(given__gte=F("overlap")), default=0),
+        complete=Sum("weight", filter=Q(judged__gte=F("overlap")), default=0),
         items=Sum("weight", default=0),
     )
 
 
-def _left(gone, label: str):
+def _left(gone: list[int], label: str = ""):
     """Number of an item's judgments by these people: of all of them, or of those for a label."""
     judgments = Judgment.objects.standing().filter(slot__item=OuterRef("pk"), annotator__in=gone)
     if label.isdigit():
@@ -170,7 +168,7 @@ def voted_tasks(study: Study, kinds=TIERED, withdrawn: list[int] | None = None) 
     Votes of people who left do not count. ``kinds`` None stands for tasks of every kind.
     """
     rows = counts(study, "", kinds, withdrawn).values_list("batch__task__name")
-    rows = rows.annotate(n=Sum(F("given") * F("weight")))
+    rows = rows.annotate(n=Sum(F("judged") * F("weight")))
     return {name: n for name, n in rows.order_by("batch__task__name") if n}
 
 
@@ -255,9 +253,9 @@ def last_position(study: Study, task: str, most: int, kinds=TIERED) -> int | Non
     """
     if totals(counts(study, task, kinds))["votes"] <= most:
         return None
-    rows = items(study, task, kinds).filter(given__gt=0)
+    rows = items(study, task, kinds).filter(judged__gt=0)
     # So many items of one vote or more have all the votes that may be read.
-    rows = rows.order_by("position").values_list("position", "given")[: most + 1]
+    rows = rows.order_by("position").values_list("position", "judged")[: most + 1]
     places, votes = np.array(list(rows)).T
     within = places[np.cumsum(votes) <= most]
     return int(within[-1]) if len(within) else 0

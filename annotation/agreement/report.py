@@ -155,19 +155,6 @@ class PairRows:
     def __len__(self):
         return len(self.columns["n"])
 
-    def rows(self):
-        """The rows as dictionaries; undefined numbers are None."""
-        names = ((self.workers[i] for i in self.columns[side]) for side in "ab")
-        numbers = (self._numbers(field) for field in self.FIELDS[3:])
-        every = zip(*names, self.columns["n"].tolist(), *numbers, strict=True)
-        return [dict(zip(self.FIELDS, row, strict=True)) for row in every]
-
-    def _numbers(self, field):
-        column = self.columns[field]
-        if column is None:
-            return [None] * len(self)
-        return np.where(np.isfinite(column), column.astype(object), None).tolist()
-
     def json(self):
         """The rows as pieces of JSON text, written a column at a time in two parts at once."""
         middle = len(self) // 2
@@ -199,18 +186,6 @@ class PairRows:
         # An Arrow column of text is one run of bytes: the rows need not become Python objects.
         end = int(np.frombuffer(rows.buffers()[1], np.int32)[len(rows)])
         return str(memoryview(rows.buffers()[2])[: end - len(", ")], "utf-8")
-
-
-def plain(report):
-    """The report as plain dictionaries and lists."""
-    cohen = report["cohen_kappa"]
-    pairs = cohen["pairs"].rows() if isinstance(cohen["pairs"], PairRows) else cohen["pairs"]
-    return {**report, "cohen_kappa": {**cohen, "pairs": pairs}}
-
-
-def as_json(report):
-    """The report as one JSON document; a number that is not finite raises ValueError."""
-    return "".join(json_pieces(report))
 
 
 def json_pieces(report):

@@ -107,7 +107,7 @@ class TaskVotes:
     @property
     def counts(self) -> list[str]:
         """Each label's counter (``reading.items``)."""
-        return [f"given_{label}" for label in self.labels]
+        return [f"judged_{label}" for label in self.labels]
 
     @property
     def judgments(self):
@@ -147,8 +147,8 @@ class TaskVotes:
     @cached_property
     def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:
         """(votes by label, whether the item is complete, items) of every pattern there is."""
-        names = (*self.counts, "given", "overlap")
-        rows = self.item_counts.filter(given__gt=0).values_list(*names)
+        names = (*self.counts, "judged", "overlap")
+        rows = self.item_counts.filter(judged__gt=0).values_list(*names)
         patterns = rows.annotate(n=Sum("weight")).filter(n__gt=0).order_by(*names)
         return [(row[:-3], row[-3] >= row[-2], row[-1]) for row in patterns]
 
@@ -297,19 +297,19 @@ class TaskVotes:
 
         ``tier`` asks for the items of that tier, those of one vote last.
         """
-        n = Cast("given", FloatField())
+        n = Cast("judged", FloatField())
         same = sum(
             Cast(name, FloatField()) * (Cast(name, FloatField()) - 1) for name in self.counts
         )
         k = float(len(self.labels))
         kappa = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
-        items = self.items.filter(given__gte=2)
+        items = self.items.filter(judged__gte=2)
         if tier:
-            items = self.items.filter(given__gte=1, tier__tier=tier)
-        items = items.annotate(kappa=Case(When(given__gte=2, then=kappa)))
-        return items.select_related("tier").order_by("kappa", "-given", "position")
+            items = self.items.filter(judged__gte=1, tier__tier=tier)
+        items = items.annotate(kappa=Case(When(judged__gte=2, then=kappa)))
+        return items.select_related("tier").order_by("kappa", "-judged", "position")
 
     def votes_of(self, item) -> str:
         """The votes of an item by label, as they stand in a table."""
-        votes = ((label, getattr(item, f"given_{label}")) for label in self.labels)
+        votes = ((label, getattr(item, f"judged_{label}")) for label in self.labels)
         return ", ".join(f"{label}: {n}" for label, n in votes if n)

@@ -36,13 +36,13 @@ _MEND = f"""
 
 
 def of(study: Study) -> QuerySet:
-    """The rows of the study's work: ``given`` votes an item and ``given_1`` … as of reading.items.
+    """The rows of the study's work: ``judged`` votes an item, ``judged_1`` … as of reading.items.
 
     Each row stands for ``weight`` items, which may be fewer than none: only sums mean something.
     """
-    counted = {f"given_{name}": F(counter) for name, counter in Item.COUNTERS.items()}
+    counted = {f"judged_{name}": F(counter) for name, counter in Item.COUNTERS.items()}
     rows = VoteCount.objects.filter(batch__study=study, batch__purpose=Batch.Purpose.WORK)
-    return rows.annotate(given=F("done"), weight=F("items"), **counted)
+    return rows.annotate(judged=F("done"), weight=F("items"), **counted)
 
 
 def changes(study: Study) -> dict[str, int]:

@@ -1,16 +1,18 @@
-"""Forms of generation: what a step needs, budgets, rules, prompts, reviews."""
+"""Forms of generation: what a step needs, budgets, rules, prompts, reviews, sources."""
 
 import json
 from typing import Any, cast
 
 from django import forms
+from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.candidates import endpoints, verifier
 from annotation.candidates.attributes import Thresholds
-from annotation.candidates.models import Budget, GenerationRules
+from annotation.candidates.models import Budget, GenerationRules, Retrieval
 from annotation.candidates.steps.personas import MOST_PERSONAS
+from annotation.candidates.strategies import STRATEGIES
 from annotation.core.errors import DomainError
 
 TEXTS_LIMIT = 5_000_000
@@ -26,6 +28,18 @@ FIELDS = {
     "verify": ("language",),
 }
 LISTS = ("languages", "hints", "examples", "texts")
+# The search-augmented strategies and what the model is shown in each.
+ARMS = {
+    "search": gettext_lazy("no context: the question and what is found"),
+    "search-raw": gettext_lazy("raw history, the newest sessions"),
+    "search-raw-selected": gettext_lazy("raw history, the sessions nearest to the question"),
+    "search-static": gettext_lazy("static profile, from the newest sessions"),
+    "search-static-selected": gettext_lazy("static profile, from the nearest sessions"),
+    "search-aware": gettext_lazy("query-aware profile, from the newest sessions"),
+    "search-aware-selected": gettext_lazy("query-aware profile, from the nearest sessions"),
+    "search-oracle": gettext_lazy("oracle: the model is shown the need"),
+    "search-endpoint": gettext_lazy("the endpoint's own web search: the question alone"),
+}
 
 
 def lines_of(text: str) -> list[str]:
@@ -229,3 +243,44 @@ class VerifierForm(forms.Form):
             return verifier.uploaded(self.cleaned_data["model"])
         except DomainError as refusal:
             raise forms.ValidationError(refusal.sentence) from refusal
+
+
+class RetrievalForm(forms.ModelForm):
+    sources = forms.MultipleChoiceField(
+        label=gettext_lazy("Sources"),
+        choices=Retrieval.Source.choices,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    strategies = forms.MultipleChoiceField(
+        label=gettext_lazy("What the model is shown of the person"),
+        choices=ARMS.items(),
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    class Meta:
+        model = Retrieval
+        fields = ["sources", "strategies", "results", "oracle"]
+        labels = {
+            "results": gettext_lazy("Sources shown for one answer"),
+            "oracle": gettext_lazy("This study is an experiment that may show the need to models"),
+        }
+
+    def clean_results(self) -> int:
+        results = self.cleaned_data["results"]
+        if not 1 <= results <= 20:
+            raise forms.ValidationError(_("Choose a number from 1 to 20."))
+        return results
+
+    def clean(self) -> dict:
+        super().clean()
+        data = self.cleaned_data
+        asks = [STRATEGIES[name].oracle for name in data.get("strategies", [])]
+        if any(asks) and not data.get("oracle"):
+            self.add_error("strategies", _("The arm “oracle” needs the mark below."))
+        if "web" in data.get("sources", []) and not settings.SEARCH_URL:
+            self.add_error("sources", _("No web search is configured: set ATTUNE_SEARCH_URL."))
+        return data
+
+
+class DocumentsForm(forms.Form):
+    file = forms.FileField(label=gettext_lazy("JSON lines, HTML, PDF, Markdown or plain text"))

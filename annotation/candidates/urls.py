@@ -5,7 +5,7 @@ from annotation.candidates import (
     cluster_views,
     generation_views,
     review_views,
-    sources,
+    source_views,
     verifier_views,
     views,
 )
@@ -36,7 +36,7 @@ urlpatterns = [
         board_views.figure,
         name="persona-figure",
     ),
-    path("studies/<slug:slug>/sources/", sources.sources, name="sources"),
-    path("studies/<slug:slug>/sources/add/", sources.upload, name="sources-upload"),
-    path("studies/<slug:slug>/sources/clear/", sources.clear, name="sources-clear"),
+    path("studies/<slug:slug>/sources/", source_views.sources, name="sources"),
+    path("studies/<slug:slug>/sources/add/", source_views.upload, name="sources-upload"),
+    path("studies/<slug:slug>/sources/clear/", source_views.clear, name="sources-clear"),
 ]

@@ -15,8 +15,8 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints, generate, spending
 from annotation.candidates.endpoints import Endpoint
+from annotation.candidates.forms import ARMS
 from annotation.candidates.models import Candidate, Retrieval
-from annotation.candidates.sources import ARMS
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import MANAGERS, study_for

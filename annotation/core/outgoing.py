@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 from annotation.core.errors import DomainError
 
 TIMEOUT_SECONDS = 10
-ANSWER_BYTES = 64 * 1024
 URL_LIMIT = 500
 
 

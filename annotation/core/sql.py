@@ -193,8 +193,8 @@ def analyze_grown(rows: int, *tables: type[models.Model]) -> None:
     quoted = [connection.ops.quote_name(table._meta.db_table) for table in tables]
     with connection.cursor() as cursor:
         cursor.execute(_ROWS, [quoted])
-        known = dict(cursor.fetchall())
+        rows_of = dict(cursor.fetchall())
     # Without statistics the number is -1.
-    grown = [table for table in tables if known[table._meta.db_table] < rows * GROWTH]
+    grown = [table for table in tables if rows_of[table._meta.db_table] < rows * GROWTH]
     if grown:
         analyze(*grown)

@@ -171,7 +171,7 @@ def _store_session(owner: User, upload, kind: str, name: str, text: str) -> None
         kind=kind,
         provider="release",
         external_id=name,
-        state=Session.State.KEPT,
+        state=Session.State.RETAINED,
         marked_at=timezone.now(),
         length=1,
         characters=len(text),

@@ -55,11 +55,6 @@ def accuracy(score: np.ndarray, item: np.ndarray, stratum: np.ndarray | None = N
     return Accuracy(n, 100 * value, 100 * low, 100 * high)
 
 
-def weighted(values: list[float], counts: list[int]) -> float:
-    """The mean of tiers' accuracies, each as often as it has items."""
-    return float(np.dot(values, counts) / sum(counts))
-
-
 def controlled(score: np.ndarray, difference: np.ndarray, item: np.ndarray) -> Accuracy:
     """Accuracy between answers of equal length, by logistic regression.
 

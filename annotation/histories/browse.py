@@ -49,7 +49,7 @@ class Transcript:
 
 def sessions(owner: User, study: Study | None = None) -> QuerySet[Session]:
     """The sessions that ``owner`` keeps, newest first; none for who is no member of ``study``."""
-    rows = Session.objects.filter(owner=owner, state=State.KEPT)
+    rows = Session.objects.filter(owner=owner, state=State.RETAINED)
     if study is not None and not study.memberships.filter(user=owner, left_at=None).exists():
         return rows.none()
     return rows.order_by(F("started_at").desc(nulls_last=True), "pk")
@@ -194,7 +194,7 @@ def tally(owner: User) -> dict[str, int]:
     """How many sessions are kept, dropped, not decided, and not yet looked through."""
     return Session.objects.filter(owner=owner).aggregate(
         total=Count("pk"),
-        kept=Count("pk", Q(state=State.KEPT)),
+        retained=Count("pk", Q(state=State.RETAINED)),
         dropped=Count("pk", Q(state=State.DROPPED)),
         pending=Count("pk", Q(state=State.PENDING)),
         unmarked=Count("pk", Q(marked_at=None)),
@@ -220,6 +220,6 @@ def choose(owner: User, which: QuerySet[Session] | Iterable[UUID], state: str) -
         else list(which)
     )
     rows = Session.objects.filter(owner=owner, pk__in=ids)
-    if state == State.KEPT:
+    if state == State.RETAINED:
         rows = rows.filter(marked_at__isnull=False)
     return rows.exclude(state=state).update(state=state)

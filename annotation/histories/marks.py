@@ -1,7 +1,7 @@
 """What of a history is hidden from everybody but its owner.
 
-A mark that the owner has not decided on hides its passage too. ``shown_text`` and ``shown_title``
-are the only texts that any other app may get.
+A mark that the owner has not decided on hides its passage too. Other apps get texts as
+``shown_text`` and ``browse`` give them.
 """
 
 import unicodedata
@@ -38,13 +38,6 @@ def shown_text(message: Message, marks: Iterable[Mark] | None = None) -> str:
     if marks is None:
         marks = message.marks.select_related("alias")
     return redact.apply(message.text, passages(marks))
-
-
-def shown_title(session: Session, marks: Iterable[Mark] | None = None) -> str:
-    """The redacted title of a session; ``marks`` are those of its title."""
-    if marks is None:
-        marks = session.marks.filter(message=None).select_related("alias")
-    return redact.apply(session.title, passages(marks))
 
 
 def passages(marks: Iterable[Mark]) -> list[tuple[int, int, str]]:

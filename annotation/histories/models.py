@@ -131,7 +131,7 @@ class Session(models.Model):
 
     class State(models.TextChoices):
         PENDING = "pending", _("not decided")
-        KEPT = "kept", _("kept")
+        RETAINED = "kept", _("kept")
         DROPPED = "dropped", _("dropped")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -144,7 +144,7 @@ class Session(models.Model):
     provider = models.CharField(max_length=40)
     # The provider's id; where it gives none, a digest of the content.
     external_id = models.CharField(max_length=300)
-    # ORIGINAL: others get `marks.shown_title`.
+    # ORIGINAL: others get what `browse` gives of it, redacted.
     title = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

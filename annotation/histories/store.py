@@ -214,7 +214,7 @@ def _fill(session: Session, upload: Upload, chat: Conversation) -> None:
     session.length = length
     session.characters = sum(len(message.text) for message in chat.messages)
     session.marked_at = None
-    if session.state == Session.State.KEPT:
+    if session.state == Session.State.RETAINED:
         session.state = Session.State.PENDING
 
 

@@ -97,7 +97,7 @@ def decide(request: UserRequest) -> HttpResponse:
     if data["action"] == "keep" and not data["sure"] and _needs_question(which):
         return _ask_before_keeping(request, which)
     following = _following(request, which) if "next" in request.POST else None
-    state = Session.State.KEPT if data["action"] == "keep" else Session.State.DROPPED
+    state = Session.State.RETAINED if data["action"] == "keep" else Session.State.DROPPED
     count = browse.choose(owner, which, state)
     words = ngettext("%(n)d session changed.", "%(n)d sessions changed.", count)
     messages.success(request, words % {"n": count})
@@ -228,8 +228,10 @@ def uploads(request: UserRequest) -> HttpResponse:
         return _receive(request)
     rows = (
         Upload.objects.filter(owner=request.user)
-        .annotate(found=Count("sessions"), unmarked=Count("sessions", Q(sessions__marked_at=None)))
-        .annotate(looked=F("found") - F("unmarked"))
+        .annotate(
+            session_count=Count("sessions"), unmarked=Count("sessions", Q(sessions__marked_at=None))
+        )
+        .annotate(looked=F("session_count") - F("unmarked"))
         .order_by("-created_at")[:UPLOADS]
     )
     under_way = any(row.status in receive.READING for row in rows)
@@ -404,7 +406,7 @@ def privacy(request: UserRequest) -> HttpResponse:
         Mark.objects.filter(session__owner=request.user)
         .values("alias__kind")
         .annotate(
-            found=Count("pk"),
+            marks=Count("pk"),
             values=Count("alias", distinct=True),
             shown=Count("pk", Q(state=Mark.State.REJECTED)),
         )

@@ -8,7 +8,6 @@ import codecs
 import csv
 import gzip
 import io
-import json
 import shutil
 import tempfile
 import zipfile
@@ -418,8 +417,3 @@ def sample(table: Table, size: int) -> list[tuple[int, dict]]:
         if len(taken) == size:
             break
     return taken
-
-
-def digest(value) -> str:
-    """A value as one line of text, for a page."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -42,7 +42,6 @@ TAXONOMY = {
     "finance": (1.10, ("Financial Analysis", "Budget Management", "Carbon Footprint Calculator")),
 }
 SCENARIOS = tuple(TAXONOMY)
-SUB_SCENARIOS = {name: group for group, (_share, names) in TAXONOMY.items() for name in names}
 
 
 def sample(draw: random.Random, size: int) -> list[str]:

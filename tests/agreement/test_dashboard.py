@@ -497,7 +497,7 @@ def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
     consent.withdraw(cast.person("Chen"), judged.consent_text)
     board = Board(judged, judged.tasks.get(name="better"))
     assert board.totals == {"votes": 8, "wanted": 12, "items": 4, "complete": 0}
-    disputed = [(item.position, item.given, board.votes_of(item)) for item in board.disputed()]
+    disputed = [(item.position, item.judged, board.votes_of(item)) for item in board.disputed()]
     assert disputed[0][1:] == (2, "1: 1, 2: 1")
     assert sum(n * sum(votes) for votes, _done, n in board.patterns) == 8
     for key in ("days", "raters", "time"):

@@ -1,6 +1,7 @@
 """The same numbers from other people's libraries, or from a plain loop over the formula."""
 
 import itertools
+from functools import partial
 
 import choix
 import evalica
@@ -16,7 +17,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from annotation.agreement.statistics import cohen, correlation, intervals, kappas
-from annotation.agreement.statistics.bootstrap import resampled_kappas
+from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.statistics.kappas import patterns_of
@@ -56,9 +57,13 @@ def test_alpha_with_missing_votes(level):
     assert ours.value == pytest.approx(evalica.alpha(table, level).alpha, abs=1e-12)
 
 
+def drawn_kappas(patterns, resamples):
+    return resampled(patterns, partial(weighted_kappas, patterns), resamples)
+
+
 def test_the_resamples_of_patterns_have_the_law_of_resampled_items():
     counts = make_counts(200, 9, 3)
-    ours = resampled_kappas(patterns_of(counts), 1500)["fleiss_kappa"]
+    ours = drawn_kappas(patterns_of(counts), 1500)["fleiss_kappa"]
     rng = np.random.default_rng(5)
     theirs = [statsmodels_kappa(counts[rng.integers(0, 200, 200)]) for _ in range(1500)]
     assert ours.mean() == pytest.approx(np.mean(theirs), abs=0.002)
@@ -68,7 +73,7 @@ def test_the_resamples_of_patterns_have_the_law_of_resampled_items():
 
 def test_the_standard_errors_are_those_of_resampled_items():
     patterns = patterns_of(make_counts(600, 9, 3, missing=0.3))
-    drawn = resampled_kappas(patterns, 4000)
+    drawn = drawn_kappas(patterns, 4000)
     named = {
         "fleiss_kappa": kappas.fleiss_kappa, "gwet_ac1": kappas.gwet_ac1,
         "symmetric_kappa": kappas.symmetric_kappa, "percent_agreement": kappas.percent_agreement,

@@ -81,7 +81,7 @@ def of_judgments(study) -> dict[str, int]:
 
 def from_items(task_votes) -> tuple:
     """What pages show of a task, from its items one by one."""
-    rows = list(task_votes.items.values_list(*task_votes.counts, "given", "overlap"))
+    rows = list(task_votes.items.values_list(*task_votes.counts, "judged", "overlap"))
     totals = {
         "votes": sum(row[-2] for row in rows),
         "wanted": sum(row[-1] for row in rows),

@@ -7,11 +7,6 @@ from hypothesis import given, strategies
 from annotation.evaluation import metrics, prompts
 
 
-def test_averages_are_weighted_by_items_as_published():
-    """o3-mini on the specific half, PersonaFeedback Table 3."""
-    assert round(metrics.weighted([91.8, 77.5, 68.6], [1108, 1667, 1682]), 1) == 77.7
-
-
 def test_pairs_of_one_item_widen_the_interval():
     score = np.tile([1.0, 1.0, 0.0, 0.0], 25)
     alone = metrics.accuracy(score, np.arange(100))

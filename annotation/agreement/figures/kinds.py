@@ -92,7 +92,7 @@ class KindBoard(Board):
         """Rows of an item (of scores: of an answer and a criterion) with two answers or more.
 
         The least agreed on first: on a scale by the standard deviation of the answers, otherwise
-        by the item's own kappa. ``given`` has how many, ``c0``, ``c1``, … of each declared label.
+        by the item's own kappa. ``judged`` has how many, ``c0``, ``c1``, … of each declared label.
         """
         if self.kind.SHAPE == "ranks":
             return rankings.read(self.judgments).disputed
@@ -109,15 +109,15 @@ class KindBoard(Board):
             f"c{n}": Count("pk", filter=Q(label=value)) for n, value in enumerate(self.declared)
         }
         rows = rows.annotate(label=Cast(label, TextField())).values(**by)
-        rows = rows.annotate(given=Count("pk"), **counts).filter(given__gte=2)
+        rows = rows.annotate(judged=Count("pk"), **counts).filter(judged__gte=2)
         if self.level == "ordinal":
             spread = StdDev(Cast("label", FloatField()), sample=True)
-            return rows.annotate(spread=spread).order_by("-spread", "-given", *_places(by))
-        return rows.annotate(kappa=self._kappa(counts)).order_by("kappa", "-given", "position")
+            return rows.annotate(spread=spread).order_by("-spread", "-judged", *_places(by))
+        return rows.annotate(kappa=self._kappa(counts)).order_by("kappa", "-judged", "position")
 
     def _kappa(self, counts):
         """The kappa of one row's answers, from their ``counts``."""
-        n, k = Cast("given", FloatField()), float(len(self.declared))
+        n, k = Cast("judged", FloatField()), float(len(self.declared))
         each = [Cast(name, FloatField()) for name in counts]
         same = sum(count * (count - 1.0) for count in each)
         return (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)

@@ -1,7 +1,6 @@
 """Resampling of items: draws are made over patterns, so their cost does not grow with the items."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,13 +45,6 @@ def resampled(
     """
     blocks = [compute(w) for w in resampled_weights(patterns.weight, resamples, seed)]
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-
-
-def resampled_kappas(
-    patterns: Patterns, resamples: int = 1000, seed: int = 0
-) -> dict[str, np.ndarray]:
-    """The kappas of every resample, {name: (resamples,)}, NaN where undefined."""
-    return resampled(patterns, partial(weighted_kappas, patterns), resamples, seed)
 
 
 def weighted_kappas(patterns: Patterns, weights: np.ndarray) -> dict[str, np.ndarray]:

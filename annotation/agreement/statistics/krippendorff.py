@@ -67,13 +67,6 @@ def fault(
     return None
 
 
-def coincidences(patterns: Patterns) -> np.ndarray:
-    """Krippendorff's coincidence matrix (K, K): pairs of votes within items, each over n_i - 1."""
-    pairs = patterns.paired
-    v, scale = pairs.counts, pairs.weight / (pairs.votes - 1)
-    return (v.T * scale) @ v - np.diag(scale @ v)
-
-
 def alphas(
     patterns: Patterns, weights: np.ndarray, level: str, values: Sequence[float] | None
 ) -> np.ndarray:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.agreement.models import EarlyStop, StoppedItem
-from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule, may_stop, tier_of
+from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule, may_stop
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.models import Batch, Item, Slot
@@ -91,35 +91,3 @@ def _stop_some(study: Study, task: str, names: list[str]) -> int:
     Item.objects.bulk_update(items, ["overlap"], batch_size=1000)
     StoppedItem.objects.bulk_create(made)
     return len(made)
-
-
-def replay(sequences: list[list[int]], options: int, rule: TierRule) -> dict:
-    """What stopping would have done to votes that were collected in full.
-
-    ``sequences`` are the labels (0 to ``options`` - 1) of each item in order of submission.
-    ``{"items", "votes", "saved", "stopped", "different"}``: ``different`` counts items whose
-    released tier (medium or hard, by the rule without stopping) is another with it.
-    """
-    totals = {"items": len(sequences), "votes": 0, "saved": 0, "stopped": 0, "different": 0}
-    for sequence in sequences:
-        panel = sequence[: rule.panel]
-        used = _until_stop(panel, options, rule)
-        full = tier_of(_counts(panel, options), options, replace(rule, stop_below=None))
-        early = tier_of(_counts(panel[:used], options), options, rule)
-        totals["votes"] += len(panel)
-        totals["saved"] += len(panel) - used
-        totals["stopped"] += used < len(panel)
-        released = ("medium", "hard")
-        totals["different"] += (full in released or early in released) and full != early
-    return totals
-
-
-def _until_stop(panel: list[int], options: int, rule: TierRule) -> int:
-    for used in range(2, len(panel)):
-        if may_stop(_counts(panel[:used], options), options, rule):
-            return used
-    return len(panel)
-
-
-def _counts(labels: list[int], options: int) -> list[int]:
-    return [labels.count(label) for label in range(options)]

@@ -176,7 +176,7 @@ def _with_votes(study: Study, pairs: list[EasyPair]) -> list[EasyPair]:
     by_name = {item.external_id: item for item in audits}
     closed = set(reading.closed_batches(study))
     return [
-        _voted(pair, item, (item.given, item.given_1, item.given_2), closed) if item else pair
+        _voted(pair, item, (item.judged, item.judged_1, item.judged_2), closed) if item else pair
         for pair in pairs
         for item in [by_name.get(pair.name)]
     ]

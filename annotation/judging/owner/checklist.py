@@ -233,7 +233,7 @@ def _note_sent(p: Progress) -> str:
 
 
 def _note_decided(p: Progress) -> str:
-    accepted, pending = p.history.get("kept", 0), p.history.get("pending", 0)
+    accepted, pending = p.history.get("retained", 0), p.history.get("pending", 0)
     if not accepted + pending:
         return ""
     return _("%(kept)d kept, %(pending)d not decided.") % {"kept": accepted, "pending": pending}
@@ -324,7 +324,7 @@ _RULES = (
         gettext_lazy("Decide what is kept"),
         gettext_lazy("Decide on sessions"),
         lambda study, progress: f"{reverse('history')}?state=pending",
-        done=lambda p: p.history.get("kept", 0) > 0,
+        done=lambda p: p.history.get("retained", 0) > 0,
         skipped=lambda p: p.asked > 0,
         note=_note_decided,
     ),

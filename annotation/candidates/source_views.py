@@ -1,7 +1,5 @@
 """The curators' page of what search-augmented answers rest on: sources, arms, documents."""
 
-from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.forms import BaseForm
@@ -9,13 +7,12 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import document_files, documents
+from annotation.candidates.forms import DocumentsForm, RetrievalForm
 from annotation.candidates.models import Retrieval
-from annotation.candidates.strategies import STRATEGIES
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING
@@ -24,58 +21,6 @@ from annotation.studies.models import Study
 
 PAGE = 50
 FILES_SHOWN = 10
-ARMS = {
-    "search": gettext_lazy("no context: the question and what is found"),
-    "search-raw": gettext_lazy("raw history, the newest sessions"),
-    "search-raw-selected": gettext_lazy("raw history, the sessions nearest to the question"),
-    "search-static": gettext_lazy("static profile, from the newest sessions"),
-    "search-static-selected": gettext_lazy("static profile, from the nearest sessions"),
-    "search-aware": gettext_lazy("query-aware profile, from the newest sessions"),
-    "search-aware-selected": gettext_lazy("query-aware profile, from the nearest sessions"),
-    "search-oracle": gettext_lazy("oracle: the model is shown the need"),
-    "search-endpoint": gettext_lazy("the endpoint's own web search: the question alone"),
-}
-
-
-class RetrievalForm(forms.ModelForm):
-    sources = forms.MultipleChoiceField(
-        label=gettext_lazy("Sources"),
-        choices=Retrieval.Source.choices,
-        widget=forms.CheckboxSelectMultiple,
-    )
-    strategies = forms.MultipleChoiceField(
-        label=gettext_lazy("What the model is shown of the person"),
-        choices=ARMS.items(),
-        widget=forms.CheckboxSelectMultiple,
-    )
-
-    class Meta:
-        model = Retrieval
-        fields = ["sources", "strategies", "results", "oracle"]
-        labels = {
-            "results": gettext_lazy("Sources shown for one answer"),
-            "oracle": gettext_lazy("This study is an experiment that may show the need to models"),
-        }
-
-    def clean_results(self) -> int:
-        results = self.cleaned_data["results"]
-        if not 1 <= results <= 20:
-            raise forms.ValidationError(_("Choose a number from 1 to 20."))
-        return results
-
-    def clean(self) -> dict:
-        super().clean()
-        data = self.cleaned_data
-        asks = [STRATEGIES[name].oracle for name in data.get("strategies", [])]
-        if any(asks) and not data.get("oracle"):
-            self.add_error("strategies", _("The arm “oracle” needs the mark below."))
-        if "web" in data.get("sources", []) and not settings.SEARCH_URL:
-            self.add_error("sources", _("No web search is configured: set ATTUNE_SEARCH_URL."))
-        return data
-
-
-class DocumentsForm(forms.Form):
-    file = forms.FileField(label=gettext_lazy("JSON lines, HTML, PDF, Markdown or plain text"))
 
 
 @require_http_methods(["GET", "POST"])
