@@ -8,6 +8,8 @@ import email.utils
 import functools
 import json
 import os
+import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -195,17 +197,24 @@ def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -
     """Ask ``endpoint`` once for a chat completion of ``messages``, as JSON of ``schema``.
 
     A study's calls go through ``spending.call``, which keeps its budget. Connections stay open
-    between calls of a process. Raises CallFailed with the class of the cause. Nothing is retried
+    between calls of a thread. Raises CallFailed with the class of the cause. Nothing is retried
     here, no redirect is followed, no proxy or environment variable is used; time and size of the
     answer are bounded.
     """
-    return _open(endpoint, os.getpid())(messages, schema)
+    return _open(endpoint, os.getpid(), threading.get_ident())(messages, schema)
 
 
-@functools.lru_cache(maxsize=32)
-def _open(endpoint: Endpoint, process: int) -> Callable[..., Answer]:
-    # A process that was forked must not share its parent's connections.
+@functools.lru_cache(maxsize=128)
+def _open(endpoint: Endpoint, process: int, thread: int) -> Callable[..., Answer]:
+    # A process that was forked must not share its parent's connections, and threads that share a
+    # client wait for each other while it looks through all its connections.
     return _asking(endpoint, bounded(endpoint))
+
+
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    """What servers' certificates are checked by; reading it takes most of a client's making."""
+    return httpx2.create_ssl_context(trust_env=False)
 
 
 @contextmanager
@@ -219,20 +228,26 @@ def connected(endpoint: Endpoint) -> Iterator[Callable[..., Answer]]:
 
 
 def _asking(endpoint: Endpoint, http: httpx2.Client) -> Callable[..., Answer]:
-    address = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+    address = httpx2.URL(f"{endpoint.base_url.rstrip('/')}/chat/completions")
     body = {"model": endpoint.model, **endpoint.parameters}
     if endpoint.max_tokens is not None:
         body = {"max_tokens": endpoint.max_tokens, **body}
-    headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
+    headers = dict(http.headers)
+    if endpoint.api_key:
+        headers["authorization"] = f"Bearer {endpoint.api_key}"
+    timeout = {"timeout": httpx2.Timeout(endpoint.timeout).as_dict()}
 
     def ask(messages: list[dict], schema: dict | None = None) -> Answer:
         wish = {} if schema is None else {"response_format": _format(schema)}
         try:
-            response = http.post(
-                address,
-                json={"messages": messages, **wish, **body},
-                headers=headers,
-                timeout=endpoint.timeout,
+            response = http.send(
+                httpx2.Request(
+                    "POST",
+                    address,
+                    json={"messages": messages, **wish, **body},
+                    headers=headers,
+                    extensions=timeout,
+                )
             )
         except httpx2.TimeoutException:
             raise CallFailed("timeout") from None
@@ -261,7 +276,9 @@ class _Bounded(httpx2.BaseTransport):
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         limits = httpx2.Limits(max_keepalive_connections=endpoint.concurrency)
-        self.inner = httpx2.HTTPTransport(trust_env=False, retries=0, limits=limits)
+        self.inner = httpx2.HTTPTransport(
+            verify=_certificates(), trust_env=False, retries=0, limits=limits
+        )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != self.endpoint.origin:

@@ -38,7 +38,7 @@ AHEAD, FRESH_SECONDS = 4, 5
 RESERVE_SECONDS = 60
 # Events that follow each other so closely are carried out together, this many seconds' worth at
 # most: a transaction costs much the same for one event as for thirty.
-GAP_SECONDS, GATHER_SECONDS = 0.002, 0.02
+GAP_SECONDS, GATHER_SECONDS = 0.005, 0.02
 WRITE: dict[type[Generated], Callable] = {Candidate: generate.write, Proposal: proposals.write}
 
 
