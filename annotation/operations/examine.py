@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core import mail
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from annotation import __version__
@@ -155,8 +156,8 @@ def _disks() -> Iterator[Check]:
     for name, folder in places().items():
         if folder.exists():
             usage = shutil.disk_usage(folder)
-            free = usage.free // 2**20
-            yield Check(f"disk {name}", free >= FREE_MEGABYTES, f"{free} MB free")
+            enough = usage.free // 2**20 >= FREE_MEGABYTES
+            yield Check(f"disk {name}", enough, f"{filesizeformat(usage.free)} free")
 
 
 def _endpoints() -> Iterator[Check]:

@@ -1,6 +1,7 @@
 """The administrators' pages: members, invitations, join codes, crowd sources."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings as site
 from django.contrib import messages
@@ -70,7 +71,8 @@ def _invite(request: UserRequest, study: Study, **fields: Any) -> tuple[str, boo
 
 def _mail(invitation: Invitation, link: str) -> None:
     """Send the link to its address, and show it to nobody: so it proves whose mail was read."""
-    context = {"invitation": invitation, "link": link}
+    host = urlsplit(site.BASE_URL).netloc
+    context = {"invitation": invitation, "link": link, "site": host}
     send_mail(
         site.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("Invitation to a study"),
         render_to_string("studies/email/invitation.txt", context),

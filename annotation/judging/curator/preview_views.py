@@ -21,6 +21,8 @@ DIGITS = 9
 def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """Show an item of the newest version of a task, ``?item=`` from 0; POST tries an answer.
 
+    Without ``?item=`` it is the first one in the page's language.
+
     ``?batch=`` keeps to one batch, ``?language=`` is the language of the page.
     """
     study = study_for(request.user, slug, MANAGERS)
@@ -38,7 +40,7 @@ def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
         return _page(request, study, task, batch, tried)
 
     data = request.POST if request.method == "POST" else None
-    number = _number(request.GET.get("item", ""))
+    number = _number(request.GET["item"]) if "item" in request.GET else None
     with translation.override({"zh": "zh-hans"}.get(language, language)):
         return preview.try_task(study, task, number=number, batch=batch, data=data, render=page)
 
