@@ -130,6 +130,8 @@ def test_the_judging_page_has_no_violation_in_any_state(open_page, check, cast, 
 
 def test_a_curators_pages_have_no_violation(page, check, cast, let_in, busy):
     let_in(page, cast.person("Carol"))
+    # A word that fits into no line.
+    busy.queries.update(text="Rechtsschutzversicherungsgesellschaften" * 4)
     check(page, "/", "/studies/new/", "/studies/new/?recipe=rate", "/studies/tea/")
     batch = f"remove/batch/{busy.batches.first().pk}"
     names = ("overview", "tasks/best/open", "tasks/best/preview", batch)
