@@ -7,7 +7,7 @@ from annotation.accounts.models import User
 from annotation.agreement import reading
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.models import Handback, Item, Judgment
+from annotation.judging.models import Handback, Item
 from annotation.judging.work import comments
 from annotation.studies.models import Study, TaskDefinition
 
@@ -24,8 +24,8 @@ def find(board, pk):
 
 def votes(study: Study, item: Item) -> list[dict]:
     """The judgments that count, in order of time, in words."""
-    rows = reading.judgments(study, Judgment).filter(slot__item=item)
-    rows = list(rows.select_related("annotator", "slot").order_by("submitted_at", "pk"))
+    judgments = reading.judgments(study).filter(slot__item=item)
+    rows = list(judgments.select_related("annotator", "slot").order_by("submitted_at", "pk"))
     answers = kind_of(item.batch.task.kind).answers([row.pk for row in rows])
     return [_vote(row, answers[row.pk], item.batch.task) for row in rows]
 

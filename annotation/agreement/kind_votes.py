@@ -13,7 +13,6 @@ from annotation.agreement import rankings, reading
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.votes.table import VotesError, votes_from_columns
 from annotation.judging.kinds import codes, config_of_task, kind_of
-from annotation.judging.models import Judgment
 from annotation.studies.models import Study, TaskDefinition
 
 # What is computed for each kind, of which labels; a change is a new version.
@@ -92,9 +91,8 @@ def report(study: Study, definition: TaskDefinition) -> dict:
 
 def scored(study: Study, definition) -> list[str]:
     """The criteria of a feedback task on which there are scores, in its order."""
-    # By joins: PostgreSQL can walk all scores for each judgment of a subquery it takes for empty.
-    rows = judgments(study, definition).values_list("feedback__scores__criterion", flat=True)
-    names = set(rows.distinct())
+    rows = kind_of(definition.kind).scores(judgments(study, definition))
+    names = set(rows.order_by().values_list("criterion", flat=True).distinct())
     return [name for name in config_of_task(definition)["criteria"] if name in names]
 
 
@@ -115,7 +113,7 @@ def _counts(study: Study, definition) -> dict:
 
 def judgments(study: Study, definition: TaskDefinition):
     """The judgments of a task that count: of all its versions with the same scale."""
-    counted = reading.judgments(study, Judgment).filter(
+    counted = reading.judgments(study).filter(
         slot__item__batch__task__name=definition.name,
         slot__item__batch__task__kind=definition.kind,
     )
@@ -164,12 +162,8 @@ def _labels(study: Study, definition: TaskDefinition):
 
 
 def _scores(study: Study, definition, criterion: str):
-    scores = judgments(study, definition).filter(feedback__scores__criterion=criterion)
-    number = Cast(F("feedback__scores__option__number"), TextField())
-    item = F("feedback__scores__option__item__external_id")
+    scores = kind_of(definition.kind).scores(judgments(study, definition))
+    number, item = Cast("number", TextField()), F("slot__item__external_id")
     answer = Concat(item, Value("/"), number, output_field=TextField())
-    return (
-        scores.annotate(answer=answer)
-        .order_by("answer", "feedback__scores__pk")
-        .values_list("answer", "annotator_id", "annotator__worker", "feedback__scores__score")
-    )
+    rows = scores.filter(criterion=criterion).annotate(answer=answer).order_by("answer", "part")
+    return rows.values_list("answer", "annotator_id", "annotator__worker", "score")

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-from django.db.models import Count, F, OuterRef, Q, Subquery, Sum, TextField, Value
-from django.db.models.functions import Cast, Coalesce, Length
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce, Length
 
 from annotation.accounts.models import Consent, User
 from annotation.agreement import vote_counts
@@ -15,8 +15,8 @@ from annotation.agreement.votes.arrow import from_numpy, from_text, to_numpy
 from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
 from annotation.core import copied
 from annotation.core.sql import among
-from annotation.judging.kinds import codes, kind_of
-from annotation.judging.models import Batch, Item, Judgment, Selection
+from annotation.judging.kinds import codes, kind_of, label_column
+from annotation.judging.models import Batch, Item, Judgment
 from annotation.studies.models import Study, TaskDefinition
 
 # Kinds whose items get tiers, and every label they can have.
@@ -138,10 +138,8 @@ def totals(rows) -> dict[str, int]:
 def _left(gone: list[int], label: str = ""):
     """Number of an item's judgments by these people: of all of them, or of those for a label."""
     judgments = Judgment.objects.standing().filter(slot__item=OuterRef("pk"), annotator__in=gone)
-    if label.isdigit():
-        judgments = judgments.filter(selection__choice__number=int(label))
-    elif label:
-        judgments = judgments.filter(selection__outcome=label)
+    if label:
+        judgments = judgments.annotate(label=label_column()).filter(label=label)
     count = judgments.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count), 0)
 
@@ -224,8 +222,10 @@ def newest(study: Study, names) -> list:
     return list(tasks.distinct("name"))
 
 
-def judgments(study: Study, model=Selection, withdrawn: list[int] | None = None):
-    """The judgments of one kind (rows of ``model``) that count, of all tasks of a study.
+def judgments(
+    study: Study, model: type[Judgment] = Judgment, withdrawn: list[int] | None = None
+) -> QuerySet:
+    """The judgments (of one kind: rows of its ``model``) that count, of all tasks of a study.
 
     That is the newest of each slot of work, unless it was voided or its author left (is among
     ``withdrawn``, read where it is None).
@@ -237,11 +237,14 @@ def judgments(study: Study, model=Selection, withdrawn: list[int] | None = None)
     return standing.exclude(annotator__in=gone)
 
 
-def selections(
-    study: Study, task: str, last: int | None = None, withdrawn: list[int] | None = None
-):
+def votes_of(
+    definition: TaskDefinition, last: int | None = None, withdrawn: list[int] | None = None
+) -> QuerySet:
     """The votes of a task, of all its versions; only of items placed up to ``last``."""
-    votes = judgments(study, Selection, withdrawn).filter(slot__item__batch__task__name=task)
+    votes = judgments(definition.study, withdrawn=withdrawn).filter(
+        slot__item__batch__task__name=definition.name,
+        slot__item__batch__task__kind=definition.kind,
+    )
     return votes if last is None else votes.filter(slot__item__position__lte=last)
 
 
@@ -278,9 +281,9 @@ def read(
 
     ``last`` leaves out the items placed after it. ``state`` is a StudyState that was read before.
     """
-    rows = selections(study, definition.name, last, state and state.withdrawn)
+    rows = votes_of(definition, last, state and state.withdrawn)
     rows = rows.annotate(
-        label=Coalesce(Cast("choice__number", TextField()), "outcome", output_field=TextField()),
+        label=kind_of(definition.kind).label_column(),
         at=copied.instant("submitted_at"),
     )
     names = ("slot__item__position", "annotator_id", "label", "at", "pk")

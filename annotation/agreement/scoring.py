@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import Avg, Count, Max
+from django.db.models import Avg, Count, Max, QuerySet
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
@@ -13,8 +13,8 @@ from annotation.agreement import ratings, reading
 from annotation.agreement.models import ItemTier
 from annotation.agreement.tiers.rules import TIERS
 from annotation.candidates.models import AspectScore
-from annotation.judging.kinds import codes
-from annotation.judging.models import Feedback, ItemOption, Score
+from annotation.judging.kinds import codes, kind_of, score_rows
+from annotation.judging.models import ItemOption
 from annotation.studies.models import Study
 
 # Points of a scale that names none.
@@ -24,27 +24,26 @@ CHOICE = "choice"
 CACHED_SECONDS = 3600
 
 
-def people_scores(study: Study):
-    """What people gave in the study's feedback tasks: rows of Score that count."""
-    return Score.objects.filter(feedback__in=reading.judgments(study, Feedback))
+def people_scores(study: Study) -> list[QuerySet]:
+    """The scores by people that count (``kinds.score_rows``)."""
+    return score_rows(reading.judgments(study))
 
 
 def scores(study: Study) -> dict[tuple[str, str], dict]:
     """{(source, aspect): {candidate's id: score}} of every score an answer of the study has.
 
     Imported scores have the source they were imported with; people's are the mean of those who
-    judged the answer, and each feedback task is a source.
+    judged the answer, and each of their tasks is a source.
     """
     scores = defaultdict(dict)
     fields = ("source", "aspect", "candidate_id", "score")
     imported = AspectScore.objects.filter(candidate__study=study).order_by(*fields[:2])
     for source, aspect, candidate, score in imported.values_list(*fields).iterator(20_000):
         scores[source or _("imported"), aspect][candidate] = score
-    of_people = people_scores(study).values_list(
-        "feedback__slot__item__batch__task__name", "criterion", "option__candidate_id"
-    )
-    for task, criterion, candidate, score in of_people.annotate(mean=Avg("score")).order_by():
-        scores[_("people (%(task)s)") % {"task": task}, criterion][candidate] = score
+    for rows in people_scores(study):
+        by = rows.values_list("slot__item__batch__task__name", "criterion", "candidate")
+        for task, criterion, candidate, score in by.annotate(mean=Avg("score")).order_by():
+            scores[_("people (%(task)s)") % {"task": task}, criterion][candidate] = score
     return dict(sorted(scores.items()))
 
 
@@ -132,7 +131,7 @@ def rated(study: Study, task: str) -> Rated:
     Computed once for each recomputation and each change of the scores.
     """
     aspect_scores = AspectScore.objects.filter(candidate__study=study)
-    people = people_scores(study).aggregate(n=Count("pk"), last=Max("pk"))
+    people = [rows.aggregate(n=Count("part"), last=Max("part")) for rows in people_scores(study)]
     result = study.agreement_results.filter(task=task).values_list("digest", flat=True).first()
     imported = aspect_scores.aggregate(n=Count("pk"), last=Max("pk"))
     state = (result, imported, people, get_language())
@@ -176,24 +175,23 @@ def _matrix(table, differences) -> dict:
 
 def spread(study: Study, task: str) -> dict[str, list[int]]:
     """{criterion: how often it got 1, 2, … up to the last point}, in the task's order."""
-    scores = people_scores(study).filter(feedback__slot__item__batch__task__name=task)
-    rows = scores.values_list("criterion", "score").annotate(n=Count("pk")).order_by("criterion")
-    newest = (
-        study.tasks.filter(name=task, kind__in=codes(SHAPE="scores")).order_by("-version").first()
-    )
-    rows = list(rows)
+    definitions = study.tasks.filter(name=task, kind__in=codes(SHAPE="scores"))
+    newest = definitions.order_by("-version").first()
+    if newest is None:
+        return {}
+    judgments = reading.judgments(study).filter(slot__item__batch__task__name=task)
+    scores = kind_of(newest.kind).scores(judgments).values_list("criterion", "score")
+    rows = list(scores.annotate(n=Count("part")).order_by("criterion"))
     # An earlier version of the task may have had a longer scale.
-    points = newest.config.get("points", POINTS) if newest else POINTS
-    points = max([points, *(score for _criterion, score, _n in rows)])
+    points = max([newest.config.get("points", POINTS), *(score for _criterion, score, _n in rows)])
     counts = defaultdict(lambda: [0] * points)
     for criterion, score, n in rows:
         counts[criterion][score - 1] = n
-    named = newest.config.get("criteria", []) if newest else []
-    order = [name for name in named if name in counts]
+    order = [name for name in newest.config.get("criteria", []) if name in counts]
     return {name: counts[name] for name in (*order, *sorted(counts.keys() - set(order)))}
 
 
 def any_scores(study: Study) -> bool:
     """Whether an answer of the study has a score of some source."""
     imported = AspectScore.objects.filter(candidate__study=study)
-    return imported.exists() or people_scores(study).exists()
+    return imported.exists() or any(rows.exists() for rows in people_scores(study))

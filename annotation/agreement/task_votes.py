@@ -112,7 +112,7 @@ class TaskVotes:
     @property
     def judgments(self):
         """The task's judgments that count."""
-        return reading.selections(self.study, self.task, withdrawn=self.state.withdrawn)
+        return reading.votes_of(self.definition, withdrawn=self.state.withdrawn)
 
     @cached_property
     def totals(self) -> dict:
@@ -230,9 +230,10 @@ class TaskVotes:
 
     def _choices(self):
         """The votes that are read, with the ``number`` chosen: -1 for a tie, -2 for none."""
-        code = Case(When(outcome="tie", then=-1), When(outcome="none", then=-2), default=0)
-        choices = reading.selections(self.study, self.task, self.last, self.state.withdrawn)
-        return choices.annotate(number=Coalesce("choice__number", code))
+        number = Cast("label", IntegerField())
+        code = Case(When(label="tie", then=-1), When(label="none", then=-2), default=number)
+        choices = reading.votes_of(self.definition, self.last, self.state.withdrawn)
+        return choices.annotate(label=self.kind.label_column(), number=code)
 
     def _names(self, users) -> list[str]:
         workers = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))

@@ -10,12 +10,18 @@ from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.tiers import rules
 from annotation.datasets.truth import counted
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import codes, kind_of
 
 # Pairs by other rules than tiers.
 UNTIERED = ("majority", "imported")
 CHECKED = ("medium", "hard")
 GROUPS = {"two_answers": 2, "three_answers": 3}
+# Kinds whose label is a place on a scale between two answers.
+SCALES = {
+    f"{code}s": code
+    for code in codes(SHAPE="label", COUNTED=False)
+    if "options" in kind_of(code).ASKS
+}
 
 
 class Tally:
@@ -73,8 +79,7 @@ class Tally:
         }
 
     def _groups(self) -> dict:
-        preferences = {"preferences": "preference"} if self.items["preference"] else {}
-        return GROUPS | preferences
+        return GROUPS | {name: code for name, code in SCALES.items() if self.items[code]}
 
     def _by_task(self):
         return sorted(self.labels.items())

@@ -235,9 +235,9 @@ def test_checks_count_on_the_desk_and_nowhere_else(cast, tea):
     assert Counter(seen)["work"] == 4
     assert {"training", "gold", "repeat"} < set(seen)
     assert Desk.objects.get(annotator=ann).done == len(seen) == Selection.objects.count()
-    task = tea.tasks.get().name
-    assert reading.voted_tasks(tea) == {task: 4}
-    assert reading.selections(tea, task).count() == 4
+    task = tea.tasks.get()
+    assert reading.voted_tasks(tea) == {task.name: 4}
+    assert reading.votes_of(task).count() == 4
     assert reading.progress(tea) == {"items": 4, "complete": 4, "votes": 4, "wanted": 4}
     assert set(Item.objects.exclude(batch__purpose="work").values_list("done", flat=True)) == {0}
 

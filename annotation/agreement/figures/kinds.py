@@ -14,7 +14,6 @@ from annotation.agreement.figures.retest import retest
 from annotation.agreement.figures.scores import spread_figure
 from annotation.core import charts
 from annotation.judging.kinds import config_of_task
-from annotation.judging.models import Score
 from annotation.studies.models import Study
 
 
@@ -96,15 +95,14 @@ class KindBoard(Board):
         """
         if self.kind.SHAPE == "ranks":
             return rankings.read(self.judgments).disputed
-        rows, scored = self.judgments, self.kind.SHAPE == "scores"
+        rows, label = self.judgments, F("score")
         by = {"item": F("slot__item"), "name": F("slot__item__external_id")}
         by["position"] = F("slot__item__position")
-        label = F("score") if scored else self.kind.label_column()
-        if scored:
-            rows = Score.objects.filter(feedback__in=rows)
-            by = {"item": F("option__item"), "name": F("option__item__external_id")}
-            by |= {"position": F("option__item__position"), "number": F("option__number")}
-            by["about"] = F("criterion")
+        if self.kind.SHAPE == "scores":
+            rows = self.kind.scores(rows)
+            by |= {"number": F("number"), "about": F("criterion")}
+        else:
+            label = self.kind.label_column()
         counts = {
             f"c{n}": Count("pk", filter=Q(label=value)) for n, value in enumerate(self.declared)
         }

@@ -39,7 +39,7 @@ def _pilot(board, wanted) -> dict:
     kappa, spread = kappas.symmetric_kappa(patterns), sample_size.kappa_spread(patterns)
     if kappa.value is None or spread is None:
         raise ValueError(_("The pilot says nothing about kappa: two items need two votes each."))
-    median = reading.selections(board.study, board.task).aggregate(s=Median("seconds"))["s"]
+    median = reading.votes_of(board.definition).aggregate(s=Median("seconds"))["s"]
     seconds = median or wanted["seconds"]
     if seconds is None:
         raise ValueError(_("The pilot's times are not known: say how long a judgment takes."))

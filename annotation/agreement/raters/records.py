@@ -26,8 +26,8 @@ from annotation.agreement.statistics.intervals import holm, wilson
 from annotation.agreement.votes.arrow import to_numpy
 from annotation.core import copied, sql
 from annotation.core.copied import text_column
-from annotation.judging.kinds import config_of_task, kind_of, label_column
-from annotation.judging.models import Batch, Desk, Feedback, Handback, Judgment, Score, Slot
+from annotation.judging.kinds import config_of_task, kind_of, label_column, score_rows
+from annotation.judging.models import Batch, Desk, Handback, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role, Study, TaskDefinition
 
@@ -168,7 +168,7 @@ def _votes_as_of_now(study: Study) -> Votes:
 
 
 def _votes(study: Study, also: User | None) -> Votes:
-    counted = reading.judgments(study, Judgment)
+    counted = reading.judgments(study)
     if also:
         newest = Judgment.objects.filter(slot__study=study, replaced_by=None, annotator=also)
         counted = counted | newest.filter(slot__item__batch__purpose=Purpose.WORK)
@@ -308,13 +308,13 @@ def side_p(worker, place, places: int, workers: int):
 def _vectors(study: Study, people: dict) -> None:
     """Share of the commonest vector of scores, of scored answers with the same criteria."""
     scores_of = defaultdict(list)
-    rows = Score.objects.filter(feedback__in=reading.judgments(study, Feedback))
-    for feedback, user, option, criterion, score in rows.order_by(
-        "-feedback", "option", "criterion"
-    ).values_list("feedback", "feedback__annotator", "option", "criterion", "score")[:CAP]:
-        scores_of[feedback, user, option].append((criterion, score))
+    for rows in score_rows(reading.judgments(study)):
+        ordered = rows.order_by("-pk", "number", "criterion")
+        columns = ordered.values_list("pk", "annotator", "number", "criterion", "score")
+        for judgment, user, number, criterion, score in columns[:CAP]:
+            scores_of[judgment, user, number].append((criterion, score))
     by_criteria = defaultdict(list)
-    for (_feedback, user, _option), scores in scores_of.items():
+    for (_judgment, user, _number), scores in scores_of.items():
         criteria, values = zip(*scores, strict=True)
         if user in people:
             by_criteria[criteria].append((user, values))

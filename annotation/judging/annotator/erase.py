@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.fields.reverse_related import ForeignObjectRel
 from django.utils import timezone
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit
-from annotation.judging.models import ClaimVerdict, Handback, Judgment, Score
+from annotation.judging.models import Handback, Judgment
 from annotation.queries.models import GoldClaim, GoldResponse, Ground, Query, Rubric
 from annotation.studies.models import Study
 
@@ -20,14 +20,22 @@ EMPTY = {"text": "", "prompt": None, "parameters": {}, "urls": []}
 @transaction.atomic
 def written_words(study: Study, annotator: User) -> None:
     """Erase every free text that ``annotator`` wrote in ``study``; choices and scores stay."""
-    judgments = Judgment.objects.filter(slot__study=study, annotator=annotator)
-    judgments.update(reason="", marks=[])
-    for model, path in _tables():
-        texts = {field.name: "" for field in model._meta.local_fields if _is_free_text(field)}
-        if texts:
-            model._base_manager.filter(**{f"{path}__in": judgments}).update(**texts)
+    _erase_words(Judgment.objects.filter(slot__study=study, annotator=annotator))
     Handback.objects.filter(slot__study=study, annotator=annotator).update(reason="")
     study.messages.filter(sender=annotator).delete()
+
+
+def _erase_words(judgments: QuerySet[Judgment], chips: bool = False) -> None:
+    """Erase the free texts of ``judgments``; with ``chips`` the reasons ticked for a part, too."""
+    judgments.update(reason="", marks=[])
+    for model, path in _tables():
+        empty: dict[str, str | list] = {
+            field.name: "" for field in model._meta.local_fields if _is_free_text(field)
+        }
+        if chips:
+            empty |= {field.name: [] for field in model._meta.local_fields if field.name == "chips"}
+        if empty:
+            model._base_manager.filter(**{f"{path}__in": judgments}).update(**empty)
 
 
 def _tables() -> Iterator[tuple[type[models.Model], str]]:
@@ -58,10 +66,8 @@ def own_queries(study: Study, owner: User) -> int:
         status=Candidate.Status.FAILED, error_code="no_consent", lease_expires_at=None
     )
     answers.update(**EMPTY)
-    Score.objects.filter(option__item__query__in=queries).update(text="", chips=[])
-    ClaimVerdict.objects.filter(claim__response__query__in=queries).update(text="")
     about = Q(slot__item__query__in=queries) | Q(slot__item__gold__query__in=queries)
-    Judgment.objects.filter(about).update(reason="", marks=[])
+    _erase_words(Judgment.objects.filter(about), chips=True)
     GoldClaim.objects.filter(response__query__in=queries).update(text="")
     GoldResponse.objects.filter(query__in=queries).update(text="")
     Rubric.objects.filter(query__in=queries).delete()

@@ -5,6 +5,8 @@ come back.
 """
 
 import re
+from collections import defaultdict
+from statistics import fmean
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef
@@ -16,8 +18,8 @@ from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.text import clean
 from annotation.judging.batches.open import open_batch
-from annotation.judging.kinds import KINDS
-from annotation.judging.models import ClaimReview, Draft, Judgment, Score, Slot
+from annotation.judging.kinds import KINDS, score_rows
+from annotation.judging.models import ClaimReview, Draft, Judgment, Slot
 from annotation.queries import gold
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study
@@ -33,18 +35,17 @@ def scored(query: Query, owner: User) -> list[dict]:
     Each is {"candidate", "mean", "scores": [(criterion, score, feedback)]}.
     """
     standing = Judgment.objects.standing().filter(annotator=owner, slot__item__query=query)
-    rows = Score.objects.filter(feedback__in=standing).select_related("option__candidate")
-    answers = {}
-    for row in rows.order_by("pk"):
-        answer = answers.setdefault(
-            row.option.candidate_id, {"candidate": row.option.candidate, "scores": []}
-        )
-        answer["scores"].append((row.criterion, row.score, row.text))
-    for answer in answers.values():
-        answer["mean"] = sum(score for _criterion, score, _text in answer["scores"]) / len(
-            answer["scores"]
-        )
-    return sorted(answers.values(), key=lambda answer: -answer["mean"])
+    scores_of = defaultdict(list)
+    for rows in score_rows(standing):
+        columns = rows.values_list("candidate", "criterion", "score", "feedback_text")
+        for candidate, *score in columns.order_by("part"):
+            scores_of[candidate].append(tuple(score))
+    candidates = Candidate.every.in_bulk(scores_of)
+    answers = [
+        {"candidate": candidates[pk], "scores": scores, "mean": fmean(row[1] for row in scores)}
+        for pk, scores in scores_of.items()
+    ]
+    return sorted(answers, key=lambda answer: -answer["mean"])
 
 
 def request_claims(

@@ -15,8 +15,7 @@ from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
 from annotation.judging.imports import judgments, turns, votes_file
 from annotation.judging.imports.judgments import Imported, Storing, Target
-from annotation.judging.kinds.imported import ImportedJudgment
-from annotation.judging.kinds.selection.form import SPECIAL
+from annotation.judging.kinds.imported import NO_ANSWER, ImportedJudgment
 from annotation.studies.models import Study
 
 CHUNK = 2_000
@@ -81,8 +80,8 @@ def _body(label: str, target: Target) -> dict:
 
 
 def _choice(target: Target, label: str) -> str:
-    """What a selection's body says for a candidate's id, ``tie`` or ``none``."""
-    if label in SPECIAL:
+    """What a body says for a candidate's id, ``tie`` or ``none``."""
+    if label in NO_ANSWER:
         if not target.config.get(label):
             raise DomainError(f"the item's task allows no “{label}”")
         return label

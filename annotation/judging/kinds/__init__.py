@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Case, TextField, When
+from django.db.models import Case, QuerySet, TextField, When
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
@@ -68,6 +68,11 @@ def answers_of(kinds: Mapping[int, str]) -> dict[int, Any]:
     for name, judgments in by_kind.items():
         answers |= KINDS[name].answers(judgments)
     return answers
+
+
+def score_rows(judgments: QuerySet) -> list[QuerySet]:
+    """``Kind.scores`` of ``judgments`` of any kind, for each kind that has scores."""
+    return [KINDS[code].scores(judgments) for code in codes(SHAPE="scores")]
 
 
 def label_column(path: str = "") -> Case:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
 
-from django.db.models import Expression, F, Model, TextField, Value
+from django.db.models import Expression, F, Model, QuerySet, TextField, Value
 from django.db.models.functions import Cast
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -254,6 +254,14 @@ class Kind(Protocol[A, B, L]):
     def answer_of(self, judgment: Judgment) -> A:
         """The answer that one stored judgment holds."""
         return self.answers([judgment.pk])[judgment.pk]
+
+    def scores(self, judgments: QuerySet) -> QuerySet:
+        """``judgments``, a row for each score: what it is about, ``criterion`` and the answer's
+        ``number`` and ``candidate``; ``score``, ``feedback_text``, and ``part``, its own id.
+
+        Only of kinds whose SHAPE is "scores".
+        """
+        raise TypeError(f"a {self.CODE} judgment has no scores")
 
     def label_column(self, path: str = "") -> Expression | F:
         """The label of a judgment as text in SQL; ``path`` leads to the judgment ("" or "x__").

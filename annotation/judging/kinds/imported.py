@@ -9,6 +9,9 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 
+# Labels of files that stand for none of an item's answers.
+NO_ANSWER = ("tie", "none")
+
 
 @dataclass(frozen=True)
 class ImportedFile:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -238,6 +239,19 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
         for feedback, number, criterion, score, text, chips in rows.values_list(*columns):
             parts[feedback].append(Part(number, criterion, score, text, tuple(chips)))
         return {pk: Answer(tuple(parts[pk])) for pk in judgments}
+
+    def scores(self, judgments: QuerySet) -> QuerySet:
+        # By joins: PostgreSQL can walk all scores for each judgment of a subquery it takes for
+        # empty.
+        path = f"{self.relation}__scores"
+        return judgments.filter(**{f"{path}__isnull": False}).annotate(
+            criterion=F(f"{path}__criterion"),
+            score=F(f"{path}__score"),
+            feedback_text=F(f"{path}__text"),
+            number=F(f"{path}__option__number"),
+            candidate=F(f"{path}__option__candidate"),
+            part=F(f"{path}__pk"),
+        )
 
     def of_label(self, label: dict[str, int]) -> Answer:
         return Answer(tuple(Part(*_split(name), score) for name, score in label.items()))

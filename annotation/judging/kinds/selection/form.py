@@ -6,9 +6,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from annotation.judging.kinds import body
 from annotation.judging.kinds.form import TaskForm
+from annotation.judging.kinds.imported import NO_ANSWER
 from annotation.judging.kinds.selection.tables import Selection
-
-SPECIAL = ("tie", "none")
 
 
 class SelectionForm(TaskForm):
@@ -33,7 +32,7 @@ def _offered(choice: str, info: ValidationInfo) -> str:
 
 
 def _special(choice: str, info: ValidationInfo) -> bool:
-    return choice in SPECIAL and body.context_of(info)["config"][choice]
+    return choice in NO_ANSWER and body.context_of(info)["config"][choice]
 
 
 def _strength(value: Any, info: ValidationInfo) -> Any:

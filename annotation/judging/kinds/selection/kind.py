@@ -12,9 +12,14 @@ from django.utils.translation import gettext_lazy
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import base, common, planning
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
+from annotation.judging.kinds.imported import (
+    NO_ANSWER,
+    ImportedFile,
+    ImportedJudgment,
+    ReleasedAnswer,
+)
 from annotation.judging.kinds.planning import EVERYTHING, Scope
-from annotation.judging.kinds.selection.form import SPECIAL, SelectionBody, SelectionForm
+from annotation.judging.kinds.selection.form import SelectionBody, SelectionForm
 from annotation.judging.kinds.selection.tables import Selection
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.studies.models import Study, TaskDefinition
@@ -61,12 +66,12 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
 
     def published_config(self, texts: Callable[[str], list[str]], attribute: bool) -> Config:
         options, labels = len(texts("candidates")), texts("labels")
-        return {"options": options} | {name: name in labels for name in SPECIAL}
+        return {"options": options} | {name: name in labels for name in NO_ANSWER}
 
     def imported_config(self, file: ImportedFile) -> Config | None:
         if file.has("attribute") or file.has("score") or file.orders or file.size not in (2, 3):
             return None
-        special = {name: name in file.labels for name in SPECIAL}
+        special = {name: name in file.labels for name in NO_ANSWER}
         return {"reason": "optional", "options": file.size} | special
 
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
@@ -79,7 +84,7 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
 
     def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
         label = released.text
-        choice = label if label in SPECIAL else released.candidate(label)
+        choice = label if label in NO_ANSWER else released.candidate(label)
         return {"choice": choice, "strength": released.detail}
 
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
@@ -90,12 +95,12 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
 
     def labels(self, config: Config) -> list[str]:
         numbers = [str(number) for number in range(1, config["options"] + 1)]
-        return numbers + [name for name in SPECIAL if config[name]]
+        return numbers + [name for name in NO_ANSWER if config[name]]
 
     def expected(self, value: Any, row: dict, config: Config) -> str:
         """A candidate's id, ``tie`` or ``none``."""
         labels = {id: str(n) for n, id in enumerate(row["candidates"], start=1)}
-        return base.expect(value, labels | {name: name for name in SPECIAL if config[name]})
+        return base.expect(value, labels | {name: name for name in NO_ANSWER if config[name]})
 
     def answer(self, body: SelectionBody, held: Held) -> Answer:
         numbers = {option.candidate: option.number for option in held.options}
