@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -40,6 +41,13 @@ class StudyView(APIView):
             names = ", ".join(self.parameters) or "none"
             sentence = f"There is no parameter “{unknown[0][:80]}” here. Known: {names}."
             raise DomainError(sentence, code="unknown_parameter")
+
+
+def read(body: type[serializers.BaseSerializer], data: Any) -> dict[str, Any]:
+    """``data`` as ``body`` reads it. Raises ValidationError."""
+    reading = body(data=data)
+    reading.is_valid(raise_exception=True)
+    return dict(reading.validated_data)
 
 
 def once(request: Request, act: Callable[[], tuple[int, dict]]) -> Response:

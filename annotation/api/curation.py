@@ -1,4 +1,4 @@
-"""Curation over HTTP: rounds 1 and 2 of personas, their split, and how annotators are checked."""
+"""Curation over HTTP: rounds 1 and 2 of personas, their split, checks and the end of votes."""
 
 from typing import Any
 
@@ -9,11 +9,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.base import StudyView
+from annotation.agreement.tiers import early_stop
+from annotation.agreement.tiers.rules import STOPS
+from annotation.api.base import StudyView, read
 from annotation.api.serializers import Share
 from annotation.candidates import review
-from annotation.core.errors import DomainError
+from annotation.core.errors import DomainError, NotFound
 from annotation.judging.curator import checks
+from annotation.judging.kinds import codes
 from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import board, curate, splitting
@@ -75,6 +78,17 @@ class ChecksBody(serializers.ModelSerializer):
         )
 
 
+class EarlyStopBody(serializers.Serializer):
+    below = serializers.ChoiceField(choices=("", *STOPS), allow_blank=True)
+
+
+class EarlyStopState(EarlyStopBody):
+    """With how many ``items`` were stopped, and the votes ``saved``."""
+
+    items = serializers.IntegerField()
+    saved = serializers.IntegerField()
+
+
 class PersonaReviews(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="persona_reviews")
     def get(self, request: Request, slug: str):
@@ -88,7 +102,7 @@ class PersonaReviews(StudyView):
     def post(self, request: Request, slug: str):
         """Drop personas for a reason of round 1 or 2, or take them back: all of them or none."""
         study = study_for(request.user, slug, MANAGERS)
-        wanted = _read(PersonaReviewBody, request.data)
+        wanted = read(PersonaReviewBody, request.data)
         with transaction.atomic():
             people = _personas(study, wanted["ids"])
             for person in people:
@@ -108,7 +122,7 @@ class PersonaBoard(StudyView):
     def get(self, request: Request, slug: str):
         """Of whom the personas consist, and the pairs that are alike and wait for a decision."""
         study = study_for(request.user, slug, MANAGERS)
-        wanted = _read(BoardBody, request.query_params)
+        wanted = read(BoardBody, request.query_params)
         similar = wanted.get("similar", review.similarity_of(None, study))
         people = board.versions(study)
         pairs = board.undecided(study, people, min(similar, board.THRESHOLDS[0]))
@@ -132,7 +146,7 @@ class PersonaPairs(StudyView):
     def post(self, request: Request, slug: str):
         """Keep both personas of a pair, or drop one of them; a pair is decided once."""
         study = study_for(request.user, slug, MANAGERS)
-        wanted = _read(PairBody, request.data)
+        wanted = read(PairBody, request.data)
         with transaction.atomic():
             first, second = _two(study, wanted["personas"])
             choices = {None: board.BOTH, first.external_id: board.FIRST}
@@ -162,14 +176,14 @@ class PersonaSplit(StudyView):
         sides = {side or "none": people.filter(split=side).count() for side in SIDES}
         if not request.query_params:
             return Response({"sides": sides})
-        proposal = splitting.propose(study, **_read(SplitBody, request.query_params))
+        proposal = splitting.propose(study, **read(SplitBody, request.query_params))
         return Response({"sides": sides, "proposal": _proposal(proposal)})
 
     @extend_schema(request=SplitBody, responses=OpenApiTypes.OBJECT, operation_id="split_personas")
     def post(self, request: Request, slug: str):
         """Divide the personas as the same call with GET proposes. Sides are for good."""
         study = study_for(request.user, slug, MANAGERS)
-        wanted = _read(SplitBody, request.data)
+        wanted = read(SplitBody, request.data)
         return Response({"sides": splitting.make(study, **wanted, by=request.user)})
 
 
@@ -184,14 +198,31 @@ class ChecksOfStudy(StudyView):
     def put(self, request: Request, slug: str):
         """Set it; hidden checks get new places for everybody."""
         study = study_for(request.user, slug, MANAGERS)
-        rates = Rates(**_read(ChecksBody, request.data))
+        rates = Rates(**read(ChecksBody, request.data))
         return Response(ChecksBody(checks.set_rates(study, rates, by=request.user)).data)
 
 
-def _read(body: type[serializers.BaseSerializer], data) -> dict:
-    read = body(data=data)
-    read.is_valid(raise_exception=True)
-    return dict(read.validated_data)
+class EarlyStopOfTask(StudyView):
+    @extend_schema(responses=EarlyStopState, operation_id="early_stop")
+    def get(self, request: Request, slug: str, task: str):
+        """Whether items that can no longer reach a tier get no more votes, and what it saved."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(early_stop.state(study, _with_tiers(study, task)))
+
+    @extend_schema(request=EarlyStopBody, responses=EarlyStopState, operation_id="early_stop_save")
+    def put(self, request: Request, slug: str, task: str):
+        """Stop items ``below`` "hard" or "borderline" from now on; "" stops no more."""
+        study = study_for(request.user, slug, MANAGERS)
+        name = _with_tiers(study, task)
+        early_stop.choose(study, name, **read(EarlyStopBody, request.data), by=request.user)
+        return Response(early_stop.state(study, name))
+
+
+def _with_tiers(study: Study, task: str) -> str:
+    """The name of the study's task whose items have tiers; NotFound for any other."""
+    if not study.tasks.filter(name=task, kind__in=codes(COUNTED=True)).exists():
+        raise NotFound(f"There is no task “{task[:60]}” whose items have tiers.")
+    return task
 
 
 def _personas(study: Study, ids: list[str]) -> list[Persona]:

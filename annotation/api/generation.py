@@ -1,4 +1,4 @@
-"""Generation and its review over HTTP: plans, runs, budgets' spending, decisions."""
+"""Generation over HTTP: plans, runs, budgets' spending, prompts."""
 
 from typing import cast
 
@@ -14,9 +14,7 @@ from annotation.accounts.models import User
 from annotation.api.base import KEY, StudyView, once
 from annotation.candidates import generate, proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
-from annotation.candidates.models import Retrieval, Run
-from annotation.candidates.strategies import STRATEGIES
-from annotation.core import audit
+from annotation.candidates.models import Run
 from annotation.core.errors import DomainError, NotFound
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Study
@@ -26,9 +24,6 @@ PAGE = 100
 
 
 STEP_NAMES = [*FIELDS, ANSWERS]
-SEARCHES = [
-    name for name, strategy in STRATEGIES.items() if strategy.searches or strategy.endpoint_searches
-]
 
 
 class GenerationBody(serializers.Serializer):
@@ -43,15 +38,6 @@ class GenerationBody(serializers.Serializer):
 
 class RunBody(serializers.Serializer):
     do = serializers.ChoiceField(choices=["cancel", "resume"])
-
-
-class DecisionBody(serializers.Serializer):
-    kind = serializers.ChoiceField(choices=STEP_NAMES)
-    ids = serializers.ListField(
-        child=serializers.UUIDField(), min_length=1, max_length=review.MOST_AT_ONCE
-    )
-    accepts = serializers.BooleanField()
-    reason = serializers.CharField(default="", allow_blank=True, max_length=40)
 
 
 class Generation(StudyView):
@@ -95,41 +81,6 @@ class OneRun(StudyView):
         change = {"cancel": proposals.cancel, "resume": proposals.resume}
         change[body.validated_data["do"]](row, by=request.user)
         return Response(_run(row))
-
-
-class RetrievalBody(serializers.ModelSerializer):
-    """Where search-augmented answers look, and the strategies asked for where none are named."""
-
-    sources = serializers.ListField(child=serializers.ChoiceField(choices=Retrieval.Source.values))
-    strategies = serializers.ListField(child=serializers.ChoiceField(choices=SEARCHES))
-    results = serializers.IntegerField(default=6, min_value=1, max_value=20)
-
-    class Meta:
-        model = Retrieval
-        fields = ("sources", "strategies", "results", "oracle")
-
-
-class StudyRetrieval(StudyView):
-    @extend_schema(responses=RetrievalBody)
-    def get(self, request: Request, slug: str):
-        """The sources and strategies of the study's search-augmented answers."""
-        study = study_for(request.user, slug, MANAGERS)
-        return Response(RetrievalBody(_retrieval(study)).data)
-
-    @extend_schema(request=RetrievalBody, responses=RetrievalBody)
-    def put(self, request: Request, slug: str):
-        """Set them; ``oracle`` makes the study an experiment that may show the need to models."""
-        study = study_for(request.user, slug, MANAGERS)
-        body = RetrievalBody(_retrieval(study), data=request.data)
-        body.is_valid(raise_exception=True)
-        with transaction.atomic():
-            saved = body.save()
-            audit.record(request.user, "retrieval.save", study, oracle=saved.oracle)
-        return Response(body.data)
-
-
-def _retrieval(study: Study) -> Retrieval:
-    return Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
 
 
 class PromptBody(serializers.Serializer):
@@ -178,34 +129,6 @@ def _prompt(study: Study, name: str) -> dict:
         "places": sorted(places.places),
         "needed": sorted(places.needed),
     }
-
-
-class Review(StudyView):
-    parameters = ("kind",)
-
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="review_list")
-    def get(self, request: Request, slug: str):
-        """What waits for you: ``?kind=`` a step, or answer; without it the counts of each."""
-        study = study_for(request.user, slug, MANAGERS)
-        kind = request.query_params.get("kind")
-        if kind is None:
-            rows = [{**row, "label": str(row["label"])} for row in review.counts(study)]
-            return Response({"kinds": rows})
-        if kind not in (*FIELDS, ANSWERS):
-            raise NotFound(f"There is no kind “{kind[:40]}” to review.")
-        waiting = review.waiting(study, kind, request.user)[:PAGE]
-        shown = [{"id": row.pk, "text": row.text, "flags": row.flags} for row in waiting]
-        return Response({"rows": shown, "reasons": list(review.reasons_of(kind))})
-
-    @extend_schema(request=DecisionBody, responses=OpenApiTypes.OBJECT, operation_id="review")
-    def post(self, request: Request, slug: str):
-        """Accept or reject rows that wait for you."""
-        study = study_for(request.user, slug, MANAGERS)
-        body = DecisionBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        wanted = dict(body.validated_data)
-        kind, ids = wanted.pop("kind"), wanted.pop("ids")
-        return Response({"decided": review.decide(study, kind, ids, by=request.user, **wanted)})
 
 
 def _planned(study: Study, wanted: dict) -> dict:

@@ -12,8 +12,10 @@ from annotation.api import (
     personalbench,
     release_imports,
     releases,
+    review,
     rows,
     sessions,
+    sources,
     studies,
     views,
 )
@@ -35,6 +37,11 @@ urlpatterns = [
     path("v1/studies/", views.Studies.as_view(), name="api-studies"),
     path("v1/studies/<slug:slug>/", views.OneStudy.as_view(), name="api-study"),
     path("v1/studies/<slug:slug>/tasks/", studies.Tasks.as_view(), name="api-tasks"),
+    path(
+        "v1/studies/<slug:slug>/tasks/<slug:task>/early-stop/",
+        curation.EarlyStopOfTask.as_view(),
+        name="api-early-stop",
+    ),
     path("v1/studies/<slug:slug>/members/", studies.Members.as_view(), name="api-members"),
     path(
         "v1/studies/<slug:slug>/invitations/",
@@ -73,9 +80,24 @@ urlpatterns = [
         name="api-run",
     ),
     path(
+        "v1/studies/<slug:slug>/generation/rules/",
+        review.GenerationRules.as_view(),
+        name="api-generation-rules",
+    ),
+    path(
         "v1/studies/<slug:slug>/conversations/",
         personalbench.ConversationsOfStudy.as_view(),
         name="api-conversations",
+    ),
+    path(
+        "v1/studies/<slug:slug>/conversations/histories/",
+        sources.ConversationsOfMembers.as_view(),
+        name="api-conversations-histories",
+    ),
+    path(
+        "v1/studies/<slug:slug>/documents/",
+        sources.Documents.as_view(),
+        name="api-documents",
     ),
     path(
         "v1/studies/<slug:slug>/attributes/make/",
@@ -110,7 +132,7 @@ urlpatterns = [
     path("v1/studies/<slug:slug>/checks/", curation.ChecksOfStudy.as_view(), name="api-checks"),
     path(
         "v1/studies/<slug:slug>/retrieval/",
-        generation.StudyRetrieval.as_view(),
+        sources.StudyRetrieval.as_view(),
         name="api-retrieval",
     ),
     path(
@@ -124,7 +146,10 @@ urlpatterns = [
         generation.OnePrompt.as_view(),
         name="api-prompt",
     ),
-    path("v1/studies/<slug:slug>/review/", generation.Review.as_view(), name="api-review"),
+    path("v1/studies/<slug:slug>/review/", review.Review.as_view(), name="api-review"),
+    path(
+        "v1/studies/<slug:slug>/review/undo/", review.ReviewUndo.as_view(), name="api-review-undo"
+    ),
     path(
         "v1/studies/<slug:slug>/own-queries/",
         owner_queries.OwnQueries.as_view(),

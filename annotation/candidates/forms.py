@@ -4,15 +4,13 @@ import json
 from typing import Any, cast
 
 from django import forms
-from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.candidates import endpoints, verifier
+from annotation.candidates import endpoints, retrieve, verifier
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules, Retrieval
 from annotation.candidates.steps.personas import MOST_PERSONAS
-from annotation.candidates.strategies import STRATEGIES
 from annotation.core.errors import DomainError
 
 TEXTS_LIMIT = 5_000_000
@@ -274,11 +272,11 @@ class RetrievalForm(forms.ModelForm):
     def clean(self) -> dict:
         super().clean()
         data = self.cleaned_data
-        asks = [STRATEGIES[name].oracle for name in data.get("strategies", [])]
-        if any(asks) and not data.get("oracle"):
-            self.add_error("strategies", _("The arm “oracle” needs the mark below."))
-        if "web" in data.get("sources", []) and not settings.SEARCH_URL:
-            self.add_error("sources", _("No web search is configured: set ATTUNE_SEARCH_URL."))
+        faults = retrieve.faults(
+            data.get("sources", []), data.get("strategies", []), oracle=data.get("oracle", False)
+        )
+        for field, sentence in faults.items():
+            self.add_error(field, sentence)
         return data
 
 

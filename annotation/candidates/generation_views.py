@@ -1,9 +1,6 @@
 """Generation: the steps with their plans, what runs, budgets and rules, prompts."""
 
-from collections.abc import Iterable
-
 from django.contrib import messages
-from django.forms import BaseForm
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -11,11 +8,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.accounts.requests import UserRequest
-from annotation.candidates import proposals, review, spending, wording
+from annotation.candidates import proposals, results, review, spending, wording
 from annotation.candidates.forms import FIELDS, BudgetForm, PromptForm, RulesForm, StepForm
 from annotation.candidates.models import Budget, PromptTemplate, Run
 from annotation.candidates.steps import STEPS
-from annotation.core import audit, refusals
+from annotation.core import refusals
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Study
@@ -122,18 +119,12 @@ def rules(request: UserRequest, slug: str) -> HttpResponse:
     # Not one after the other: both forms say at once what is wrong.
     valid = [form.is_valid() for form in forms]
     if data is not None and all(valid):
-        for form in forms:
-            form.save()
-        audit.record(request.user, "generation.rules", study, **_as_text(forms))
+        results.set_rules(study, *(form.cleaned_data for form in forms), by=request.user)
         messages.success(request, _("Saved."))
         return redirect("generation", slug)
     context = {"study": study, "forms": forms, "prompts": list(wording.EDITABLE)}
     status = 400 if any(form.errors for form in forms) else 200
     return render(request, "candidates/rules.html", context, status=status)
-
-
-def _as_text(forms: Iterable[BaseForm]) -> dict:
-    return {name: str(value) for form in forms for name, value in form.cleaned_data.items()}
 
 
 @require_http_methods(["GET", "POST"])

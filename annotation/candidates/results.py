@@ -4,14 +4,17 @@ import json
 import logging
 from collections import defaultdict
 from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
+from annotation.accounts.models import User
 from annotation.candidates import clean, textchecks
 from annotation.candidates.endpoints import Answer, Endpoint
-from annotation.candidates.models import Candidate, GenerationRules
+from annotation.candidates.models import Budget, Candidate, GenerationRules
 from annotation.candidates.strategies import Draft, Source
+from annotation.core import audit
 from annotation.personas.models import Attribute, PersonaVersion
 from annotation.studies.models import Study
 
@@ -47,6 +50,17 @@ class Written:
 def rules_of(study: Study) -> GenerationRules:
     """How ``study`` reviews what models write; unsaved defaults where nothing is set."""
     return GenerationRules.objects.filter(study=study).first() or GenerationRules(study=study)
+
+
+@transaction.atomic
+def set_rules(
+    study: Study, budget: dict[str, Any], rules: dict[str, Any], *, by: User | None = None
+) -> None:
+    """Change these fields of the study's Budget and GenerationRules."""
+    Budget.objects.update_or_create(study=study, defaults=budget)
+    GenerationRules.objects.update_or_create(study=study, defaults=rules)
+    changed = {name: str(value) for name, value in (budget | rules).items()}
+    audit.record(by, "generation.rules", study, **changed)
 
 
 def store(written: list[Written]) -> None:

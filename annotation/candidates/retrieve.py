@@ -5,17 +5,19 @@ that this endpoint sees it.
 """
 
 import json
+from collections.abc import Collection
 from typing import Any, cast
 
 import httpx2
 import numpy as np
 from django.conf import settings
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
 from annotation.candidates.models import Retrieval
-from annotation.candidates.strategies import Source
+from annotation.candidates.strategies import STRATEGIES, Source
 from annotation.core import text as core_text
 from annotation.core.embed import embed
 from annotation.histories import browse, consent, search, words
@@ -27,6 +29,18 @@ SEND = HistoryConsent.Purpose.SEND
 WEB_SECONDS = 20
 # Sessions of a history that may be shown: the newest, or by "selected" the nearest.
 NEWEST, NEAREST = 40, 5
+
+
+def faults(
+    sources: Collection[str], strategies: Collection[str], *, oracle: bool
+) -> dict[str, str]:
+    """What of a study's Retrieval cannot be: {field: sentence}."""
+    refused = {}
+    if not oracle and any(STRATEGIES[name].oracle for name in strategies):
+        refused["strategies"] = _("The arm “oracle” is for studies marked as such an experiment.")
+    if Retrieval.Source.WEB in sources and not settings.SEARCH_URL:
+        refused["sources"] = _("No web search is configured: set ATTUNE_SEARCH_URL.")
+    return refused
 
 
 def agreed(study: Study, owner: User, endpoint: str) -> bool:

@@ -944,6 +944,11 @@ TABLE = {
         data=lambda w: {"do": "cancel"},
     ),
     "api-conversations": api(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "api-conversations-histories": api(MANAGERS, POST=200),
+    # A file of documents is a form's, not JSON.
+    "api-documents": api(
+        MANAGERS, GET=200, HEAD=200, POST=415, DELETE=200, inert={"POST"}, changes={"DELETE"}
+    ),
     "api-attributes-make": api(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
     # A model's file is a form's, not JSON.
     "api-attributes-verify": api(MANAGERS, GET=200, HEAD=200, POST=415, inert={"POST"}),
@@ -966,6 +971,16 @@ TABLE = {
     "api-persona-split": api(
         MANAGERS, GET=200, HEAD=200, POST=200, data=lambda w: {"benchmark": 1}
     ),
+    "api-early-stop": api(
+        MANAGERS,
+        args=lambda w: {**_slug(w), "task": w.mine.batch.task.name},
+        foreign=lambda w: [{**_slug(w), "task": "nonsense"}],
+        GET=200,
+        HEAD=200,
+        PUT=200,
+        data=lambda w: {"below": "hard"},
+        changes={"PUT"},
+    ),
     "api-checks": api(
         MANAGERS,
         GET=200,
@@ -981,6 +996,21 @@ TABLE = {
         POST=200,
         data=lambda w: {"kind": "answer", "ids": [str(w.mine.candidate.pk)], "accepts": True},
         inert={"POST"},
+    ),
+    # Nobody has decided on the answer.
+    "api-review-undo": api(
+        MANAGERS,
+        POST=200,
+        data=lambda w: {"kind": "answer", "ids": [str(w.mine.candidate.pk)]},
+        inert={"POST"},
+    ),
+    "api-generation-rules": api(
+        MANAGERS,
+        GET=200,
+        HEAD=200,
+        PUT=200,
+        data=lambda w: {"rules": {"reviewers": 2}, "budget": {"cost": "5"}},
+        changes={"PUT"},
     ),
     "api-batch-close": api(MANAGERS, **_thing(batch="batch.pk"), POST=204),
     "api-study": api(MEMBERS, GET=200, HEAD=200),

@@ -1,0 +1,119 @@
+"""What answers and attributes rest on, over HTTP: retrieval, documents, members' own chats."""
+
+from typing import Any
+
+from django.db import transaction
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.base import StudyView, read
+from annotation.candidates import document_files, documents, retrieve
+from annotation.candidates.models import DocumentFile, Retrieval
+from annotation.candidates.strategies import STRATEGIES
+from annotation.core import audit
+from annotation.personas import conversations
+from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.models import Study
+
+FILES = 100
+SEARCHES = [
+    name for name, strategy in STRATEGIES.items() if strategy.searches or strategy.endpoint_searches
+]
+
+
+class RetrievalBody(serializers.ModelSerializer):
+    """Where search-augmented answers look, and the strategies asked for where none are named."""
+
+    sources = serializers.ListField(child=serializers.ChoiceField(choices=Retrieval.Source.values))
+    strategies = serializers.ListField(child=serializers.ChoiceField(choices=SEARCHES))
+    results = serializers.IntegerField(default=6, min_value=1, max_value=20)
+
+    class Meta:
+        model = Retrieval
+        fields = ("sources", "strategies", "results", "oracle")
+
+    def validate(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what the installation or the study does not allow."""
+        oracle = wanted.get("oracle", False)
+        if faults := retrieve.faults(wanted["sources"], wanted["strategies"], oracle=oracle):
+            raise serializers.ValidationError(faults)
+        return wanted
+
+
+class StudyRetrieval(StudyView):
+    @extend_schema(responses=RetrievalBody)
+    def get(self, request: Request, slug: str):
+        """The sources and strategies of the study's search-augmented answers."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response(RetrievalBody(_retrieval(study)).data)
+
+    @extend_schema(request=RetrievalBody, responses=RetrievalBody)
+    def put(self, request: Request, slug: str):
+        """Set them; ``oracle`` makes the study an experiment that may show the need to models."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = RetrievalBody(_retrieval(study), data=request.data)
+        body.is_valid(raise_exception=True)
+        with transaction.atomic():
+            saved = body.save()
+            audit.record(request.user, "retrieval.save", study, oracle=saved.oracle)
+        return Response(body.data)
+
+
+def _retrieval(study: Study) -> Retrieval:
+    return Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
+
+
+class DocumentUpload(serializers.Serializer):
+    file = serializers.FileField(help_text="JSON lines, HTML, PDF, Markdown or plain text.")
+
+
+class DocumentFileBody(serializers.ModelSerializer):
+    class Meta:
+        model = DocumentFile
+        fields = (
+            *("id", "name", "size", "status", "requested_at", "done", "total"),
+            *("added", "unchanged", "skipped", "skipped_count", "error"),
+        )
+        read_only_fields = fields
+
+
+class Documents(StudyView):
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="documents")
+    def get(self, request: Request, slug: str):
+        """How many documents the collection has, and its newest files with what came of each."""
+        study = study_for(request.user, slug, MANAGERS)
+        files = study.document_files.order_by("-pk")[:FILES]
+        shown = DocumentFileBody(files, many=True).data
+        return Response({"documents": study.documents.count(), "files": shown})
+
+    @extend_schema(
+        request={"multipart/form-data": DocumentUpload},
+        responses={202: DocumentFileBody},
+        operation_id="documents_add",
+    )
+    def post(self, request: Request, slug: str):
+        """Add the documents of a file; a worker reads it."""
+        study = study_for(request.user, slug, MANAGERS)
+        file = read(DocumentUpload, request.data)["file"]
+        row = document_files.request(study, file, request.user)
+        return Response(DocumentFileBody(row).data, status=202)
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="documents_remove")
+    def delete(self, request: Request, slug: str):
+        """Empty the collection. Answers keep the sources that they were written from."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response({"removed": documents.remove(study, by=request.user)})
+
+
+class ConversationsOfMembers(StudyView):
+    @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="add_histories")
+    def post(self, request: Request, slug: str):
+        """Add the redacted chats of members who allow it to the study's pool; ``added`` is new."""
+        study = study_for(request.user, slug, MANAGERS)
+        return Response({"added": conversations.add_histories(study, by=request.user)})
