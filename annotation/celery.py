@@ -1,4 +1,4 @@
-"""The Celery application. The broker only rings the bell: truth is in the rows."""
+"""The Celery application. The broker only notifies workers: what is to do is in the rows."""
 
 import gc
 import logging
@@ -9,13 +9,20 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import heartbeat_sent, worker_init
+from click import Option
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
+# `manage.py prepare` ran the checks, which import every page: twenty megabytes of each worker.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 log = logging.getLogger(__name__)
 app = Celery("annotation")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.steps["worker"].add("annotation.worker:Beat")
+app.user_options["worker"].add(
+    Option(["--embedded-beat"], is_flag=True, help="Send the periodic tasks, too; one worker only.")
+)
 
 SIGN_SECONDS = 15
 _signed_at = 0.0

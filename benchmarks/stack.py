@@ -25,7 +25,6 @@ MARKS = {
     "postgres": "bin/postgres",
     "redis": "redis-server",
     "worker": "annotation worker",
-    "beat": "beat-schedule",
 }
 
 

@@ -25,7 +25,7 @@ from .process import Program, answers, cause, kill_group, pause, rotate, shorten
 from .secrets import write_private
 
 REPOSITORY = Path(__file__).parents[2]
-STOP_ORDER = ["prepare", "web", "beat", "worker", "model", "redis", "postgres"]
+STOP_ORDER = ["prepare", "web", "worker", "model", "redis", "postgres"]
 HOST = "127.0.0.1"
 LIVE_SECONDS = 120
 STEADY_SECONDS = 5  # A child that ran this long starts a new series of failures.
@@ -165,16 +165,16 @@ class Supervisor:
 
     def _applications(self) -> list[Program]:
         celery = [sys.executable, "-m", "celery", "-A", "annotation"]
-        schedule = str(self.data / "run" / "beat-schedule")
         gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
         web = self._program("web", [*gunicorn, "--bind", f"{HOST}:{self.port}"])
-        worker = self._program("worker", [*celery, "worker", "--loglevel", "INFO"])
-        beat = self._program("beat", [sys.executable, "-m", "annotation.beat", schedule])
+        # A second process, and one a further core, only while tasks wait for them.
+        processes = f"--autoscale={max(2, os.cpu_count() or 2)},1"
+        options = ["worker", "--loglevel", "INFO", "--embedded-beat", processes]
+        worker = self._program("worker", [*celery, *options])
         return [
             replace(web, stop_seconds=15, orphan_signal=signal.SIGTERM),  # it ends its workers
             # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
             replace(worker, stop_seconds=30),
-            beat,
         ]
 
     def _program(self, name: str, argv: list[str]) -> Program:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -25,7 +26,7 @@ from annotation.local.process import pause
 from benchmarks.folders import delete_data_folder
 
 REPOSITORY = Path(__file__).parents[2]
-PARTS = {"postgres", "redis", "model", "web", "worker", "beat"}
+PARTS = {"postgres", "redis", "model", "web", "worker"}
 SECONDS = 120
 
 pytestmark = [
@@ -198,6 +199,22 @@ def test_a_killed_part_is_named_and_started_again(up, part):
     wait_for(lambda: any(mark in line for line in up.pids().values()), f"a new {part}")
     wait_for(lambda: up.get("/health/ready") == 200, "being ready")
     assert up.words.read_text().count(sentence) == 1
+
+
+def test_a_periodic_task_that_takes_long_gets_a_process_beside_it(up):
+    (worker,) = (
+        part
+        for part in psutil.Process(up.process.pid).children(recursive=True)
+        if "-A annotation worker" in " ".join(part.cmdline()) and part.children()
+    )
+    assert len(worker.children()) == 1
+    with psycopg.connect(up.services()["DATABASE_URL"]) as connection:
+        # What the task writes every quarter of a minute has to wait for this transaction.
+        connection.execute(
+            "INSERT INTO core_heartbeat VALUES ('beat', now())"
+            " ON CONFLICT (name) DO UPDATE SET at = excluded.at"
+        )
+        wait_for(lambda: len(worker.children()) == 2, "a second process")
 
 
 def test_a_second_start_on_the_same_folder_is_refused(up):

@@ -1,0 +1,82 @@
+"""When the worker of `manage.py up` adds a process and when it ends one."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from celery.worker import state
+
+from annotation import worker
+from annotation.worker import Autoscaler
+
+
+@dataclass
+class Processes:
+    """Counts as Celery's pool does."""
+
+    num_processes: int = 1
+    changes: list[int] = field(default_factory=list)
+
+    def grow(self, number: int) -> None:
+        self.num_processes += number
+        self.changes.append(number)
+
+    def shrink(self, number: int) -> None:
+        self.grow(-number)
+
+    def maintain_pool(self) -> None:
+        assert 1 <= self.num_processes <= 4
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that a test sets, and as many tasks in the worker as it says."""
+    times = {"now": 100.0, "tasks": 0}
+    monkeypatch.setattr(worker.time, "monotonic", lambda: times["now"])
+    monkeypatch.setattr(Autoscaler, "qty", property(lambda scaler: times["tasks"]))
+    return times
+
+
+def run(scaler: Autoscaler, clock: dict, seconds: int, tasks: int) -> None:
+    """Let time go by with so many tasks in the worker, looked at as Celery's timer does."""
+    clock["tasks"] = tasks
+    for _ in range(seconds // Autoscaler.LOOK_SECONDS):
+        clock["now"] += Autoscaler.LOOK_SECONDS
+        scaler.maybe_scale()
+
+
+def test_a_process_is_added_for_a_task_that_waits_and_ended_when_idle_for_a_minute(clock):
+    pool = Processes()
+    scaler = Autoscaler(pool, 2, 1)
+    run(scaler, clock, seconds=10, tasks=1)
+    assert pool.changes == []
+    run(scaler, clock, seconds=2, tasks=2)
+    assert pool.changes == []  # it waits since this moment
+    run(scaler, clock, seconds=2, tasks=2)
+    assert pool.changes == [1]
+    run(scaler, clock, seconds=60, tasks=1)
+    assert pool.changes == [1]
+    run(scaler, clock, seconds=2, tasks=0)
+    assert pool.changes == [1, -1]
+
+
+def test_tasks_that_come_together_and_end_soon_add_no_process(clock):
+    pool = Processes()
+    scaler = Autoscaler(pool, 2, 1)
+    for _ in range(10):
+        clock["tasks"] = 2
+        for _ in range(3):
+            scaler.maybe_scale(object())
+        run(scaler, clock, seconds=2, tasks=2)
+        run(scaler, clock, seconds=2, tasks=0)
+    assert pool.changes == []
+
+
+@pytest.mark.parametrize(("tasks", "processes"), [(2, 2), (4, 4), (9, 4)])
+def test_as_many_processes_as_tasks_wait_up_to_the_most(clock, tasks, processes):
+    pool = Processes()
+    run(Autoscaler(pool, 4, 1), clock, seconds=20, tasks=tasks)
+    assert pool.num_processes == processes
+
+
+def test_tasks_are_counted_as_celery_reserves_them():
+    assert Autoscaler(Processes(), 2, 1).qty == len(state.reserved_requests) == 0
