@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from annotation.core import text as core_text
+from annotation.core import characters
 
 _THINK = r"think(?:ing)?|reasoning|thought"
 _THOUGHT = re.compile(rf"<({_THINK})>(?:(?!<(?:{_THINK})>).)*?</\1>", re.S | re.I)
@@ -76,7 +76,7 @@ def clean(raw: str, tag: str = "") -> Cleaned:
     With ``tag`` only what stands between <tag> and </tag> counts, outside of the thinking.
     Thinking that was never closed takes everything after it: what follows is no answer.
     """
-    text = without_thoughts(core_text.clean(raw).replace("\r\n", "\n"))
+    text = without_thoughts(characters.clean(raw).replace("\r\n", "\n"))
     if tag:
         text = tagged(text, tag)
     urls: list[str] = []

@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Document, DocumentPassage
-from annotation.core import audit, records
-from annotation.core import text as core_text
+from annotation.core import audit, characters, records
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
@@ -229,7 +228,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
 
 
 def _clean(text: str) -> str:
-    lines = (" ".join(line.split()) for line in core_text.clean(text).splitlines())
+    lines = (" ".join(line.split()) for line in characters.clean(text).splitlines())
     joined = "\n".join(lines)
     while "\n\n\n" in joined:
         joined = joined.replace("\n\n\n", "\n\n")

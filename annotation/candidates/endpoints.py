@@ -22,7 +22,7 @@ import httpx2
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from annotation.core import text as core_text
+from annotation.core import characters
 from annotation.core.errors import DomainError, NotFound
 
 ANSWER_BYTES = 2 * 2**20
@@ -377,7 +377,7 @@ def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Answer:
         text = choice["message"]["content"] or ""
         usage = payload.get("usage") or {}
         answer = Answer(
-            text=core_text.clean(text),
+            text=characters.clean(text),
             model=_short(payload.get("model")),
             request_id=_short(headers.get("x-request-id") or payload.get("id")),
             tokens_in=_count(usage.get("prompt_tokens")),
@@ -418,7 +418,7 @@ def _entries(value: object) -> list:
 
 def _web_address(value: object) -> str:
     """``value`` where it is an address http(s)://host..., else empty."""
-    text = core_text.clean(value).strip() if isinstance(value, str) else ""
+    text = characters.clean(value).strip() if isinstance(value, str) else ""
     try:
         url = urlsplit(text)
     except ValueError:
@@ -428,7 +428,7 @@ def _web_address(value: object) -> str:
 
 
 def _short(value: object) -> str:
-    return core_text.clean(value)[:200] if isinstance(value, str) else ""
+    return characters.clean(value)[:200] if isinstance(value, str) else ""
 
 
 def _count(value: object) -> int:

@@ -18,7 +18,7 @@ from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
 from annotation.candidates.models import Retrieval
 from annotation.candidates.strategies import STRATEGIES, Source
-from annotation.core import text as core_text
+from annotation.core import characters
 from annotation.core.embed import embed
 from annotation.histories import browse, consent, search, words
 from annotation.histories.models import HistoryConsent
@@ -151,7 +151,7 @@ def web(text: str, limit: int) -> list[Source]:
 
 def _result(row: Any) -> Source:
     title, url, content = (
-        core_text.clean(str(row.get(name) or ""))[:2_000] for name in ("title", "url", "content")
+        characters.clean(str(row.get(name) or ""))[:2_000] for name in ("title", "url", "content")
     )
     return Source("web", url, title, url, content)
 

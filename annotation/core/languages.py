@@ -35,8 +35,9 @@ def script(text: str, fewest: int = 1) -> str:
 
     A sign of Hangul counts as two letters and a Chinese one as three.
     """
-    counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPTS.items()}
-    if counts["kana"] > 0.1 * sum(counts.values()):
+    names = ("latin",) if text.isascii() else tuple(_SCRIPTS)
+    counts = {name: len(_SCRIPTS[name].findall(text)) for name in names}
+    if counts.get("kana", 0) > 0.1 * sum(counts.values()):
         return "kana"
     counts = {name: count * _WEIGHTS.get(name, 1) for name, count in counts.items()}
     most = max(counts, key=lambda name: counts[name])

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 
 from annotation.core import languages, mathematics
+from annotation.core.characters import clean
 
 # Beyond these a text is shown as it is, unrendered: parsing time and the size of the page must not
 # be the writer's choice. Within them the worst texts known take half a second.
@@ -36,9 +37,7 @@ TAGS = {
 # "*" empties what the sanitiser would keep on every tag; `lang` is ours: foreign HTML stays text.
 ATTRIBUTES = {"*": {"lang"}, "a": {"href"}, "ol": {"start"}, **mathematics.ATTRIBUTES}
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _PLACEHOLDERS = re.compile("[\ue000\ue001]")
-_OVERRIDES = re.compile("[\u202d\u202e]")
 _SIGNS = re.compile(r"[][*_`<>|~!&\\#+-]")
 
 _markdown = MarkdownIt(
@@ -126,16 +125,6 @@ def render_marked(pieces: list[tuple[str, str]]) -> SafeString:
 
 
 _cached = functools.lru_cache(maxsize=1024)(_render)
-
-
-def clean(text: str) -> str:
-    """Return ``text`` without characters that PostgreSQL or a browser cannot hold.
-
-    NUL is dropped, a lone surrogate becomes U+FFFD, and bidirectional overrides, which could make
-    a text read otherwise than it is, are dropped too.
-    """
-    text = _SURROGATES.sub("\ufffd", text.replace("\x00", ""))
-    return _OVERRIDES.sub("", text)
 
 
 def _costly(text: str) -> bool:

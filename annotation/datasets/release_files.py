@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from annotation.core import text as core_text
+from annotation.core import characters
 from annotation.core.errors import DomainError
 
 ENDINGS = ("parquet", "jsonl", "csv")
@@ -103,11 +103,11 @@ def json_of(row: dict, *names: str):
 def _clean(value):
     """``value`` with every text as PostgreSQL can store it."""
     if isinstance(value, str):
-        return core_text.clean(value)
+        return characters.clean(value)
     if isinstance(value, list):
         return [_clean(entry) for entry in value]
     if isinstance(value, dict):
-        return {core_text.clean(str(key)): _clean(entry) for key, entry in value.items()}
+        return {characters.clean(str(key)): _clean(entry) for key, entry in value.items()}
     return value
 
 

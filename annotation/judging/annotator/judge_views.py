@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
+from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.core.text import clean
 from annotation.judging.annotator import history_beside, overview, skeleton
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels

@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates import generate, prompts
 from annotation.candidates.models import Candidate
+from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError
-from annotation.core.text import clean
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import KINDS, score_rows
 from annotation.judging.models import ClaimReview, Draft, Judgment, Slot

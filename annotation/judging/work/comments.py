@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce, Left, Now
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.core import audit, text
+from annotation.core import audit, characters
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging.models import ItemComment, Slot
 from annotation.studies.models import Study
@@ -94,7 +94,7 @@ def mark_read(user: User, slots: Iterable[UUID]) -> None:
 
 
 def _checked(body: str) -> str:
-    words = text.clean(body.replace("\r\n", "\n")).strip()
+    words = characters.clean(body.replace("\r\n", "\n")).strip()
     if not words or len(words) > LIMIT:
         raise DomainError(_("Write up to %(n)d characters.") % {"n": LIMIT})
     return words

@@ -1,0 +1,16 @@
+"""Characters of foreign text that PostgreSQL or a browser cannot hold. Pure."""
+
+import re
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_OVERRIDES = re.compile("[\u202d\u202e]")
+
+
+def clean(text: str) -> str:
+    """Return ``text`` without characters that PostgreSQL or a browser cannot hold.
+
+    NUL is dropped, a lone surrogate becomes U+FFFD, and bidirectional overrides, which could make
+    a text read otherwise than it is, are dropped too.
+    """
+    text = _SURROGATES.sub("\ufffd", text.replace("\x00", ""))
+    return _OVERRIDES.sub("", text)
