@@ -4,7 +4,8 @@ The floor is COPY of the columns that its tables `judgments`, `items`, `candidat
 have, joined as they are stored, to files; soft labels and agreement are computed besides.
 `judgments` is what the whole release takes of COPY of the judgments alone. Processor time is that
 of the process and of its PostgreSQL backend, without parallel workers. Each run is a process of its
-own, which tells its peak memory. `python -m benchmarks.export 1000000` takes a million judgments.
+own, which tells its peak memory, without pandas: a server has none, and Arrow loads it where the
+tests' is installed. `python -m benchmarks.export 1000000` takes a million judgments.
 """
 
 import json
@@ -125,8 +126,17 @@ def _spent(connection: psycopg.Connection) -> float:
     return time.process_time() + backend.user + backend.system
 
 
+class _WithoutPandas:
+    """A finder of modules that refuses pandas."""
+
+    def find_spec(self, name: str, *where: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
 def _child(format: str) -> dict:
     """Freeze the study and write its release."""
+    sys.meta_path.insert(0, _WithoutPandas())
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
     import django
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Cast
 # Signs that no value has: JSON escapes them. So no value is ever quoted.
 _DELIMITER, _QUOTE = "\x1f", "\x01"
 # Bytes that are read together.
-BLOCK = 4 * 2**20
+BLOCK = 2**20
 _AS_CSV = "FORMAT csv, DELIMITER E'\\x1f', QUOTE E'\\x01'"
 
 

@@ -145,7 +145,7 @@ class Reading:
         shown, rulings = self._answers(chunk), self._rulings(chunk)
         pairs, attributes = self._imported(chunk), self._attributes(chunk)
         personas = PersonaVersion.objects.in_bulk({item.persona_version_id for item in chunk})
-        ids = [dict(enumerate((a.id for a in shown[item.pk]), start=1)) for item in chunk]
+        ids = [dict(enumerate((a.id for a in shown[item.position]), start=1)) for item in chunk]
         votes, collected = self._votes.of([item.position for item in chunk], ids)
         by_item = zip(chunk, ids, collected, votes.by_item(len(chunk)), strict=True)
         items = [
@@ -154,11 +154,11 @@ class Reading:
                 personas.get(item.persona_version_id),
                 names,
                 number,
-                rulings.get(item.pk),
-                answers=tuple(shown[item.pk]),
+                rulings.get(item.position),
+                answers=tuple(shown[item.position]),
                 votes=of_item,
                 attribute=attributes.get(item.attribute_id),
-                imported=pairs.get(item.pk),
+                imported=pairs.get(item.position),
             )
             for item, names, number, of_item in by_item
         ]
@@ -205,31 +205,34 @@ class Reading:
             batch__purpose=Batch.Purpose.WORK,
         ).exclude(query__owner__in=self.withdrawn)
 
+    def _of(self, chunk) -> dict:
+        """The condition on rows of items that takes those of the chunk, and of items between."""
+        positions = chunk[0].position, chunk[-1].position
+        return {"item__study": self.release.study_id, "item__position__range": positions}
+
     def _answers(self, chunk) -> dict:
+        """{item's position: its answers}."""
         out = defaultdict(list)
-        options = ItemOption.objects.filter(sql.among("item_id", [item.pk for item in chunk]))
+        options = ItemOption.objects.filter(**self._of(chunk)).order_by("number")
         fields = ("external_id", "text", "strategy", "model")
-        rows = options.order_by("number").values_list(
-            "item_id", *(f"candidate__{name}" for name in fields)
-        )
-        for item, *answer in rows:
-            out[item].append(records.Answer(*answer))
+        rows = options.values_list("item__position", *(f"candidate__{name}" for name in fields))
+        for position, *answer in rows:
+            out[position].append(records.Answer(*answer))
         return out
 
     def _imported(self, chunk) -> dict:
-        """{item: the winner and tier of its imported pair}."""
+        """{item's position: the winner and tier of its imported pair}."""
         if self.frozen.get("choices", {}).get("rule") != "imported":
             return {}
-        rows = ImportedPair.objects.filter(sql.among("item_id", [item.pk for item in chunk]))
-        fields = "item_id", "option__candidate__external_id", "tier"
-        return {item: (chosen, tier) for item, chosen, tier in rows.values_list(*fields)}
+        fields = "item__position", "option__candidate__external_id", "tier"
+        rows = ImportedPair.objects.filter(**self._of(chunk)).values_list(*fields)
+        return {position: (chosen, tier) for position, chosen, tier in rows}
 
     def _rulings(self, chunk) -> dict:
-        """{item: the newest ruling on it}."""
-        rulings = Adjudication.objects.filter(
-            sql.among("item_id", [item.pk for item in chunk]), pk__lte=self.frozen["adjudication"]
-        )
-        return dict(rulings.order_by("pk").values_list("item_id", "label"))
+        """{item's position: the newest ruling on it}."""
+        last = self.frozen["adjudication"]
+        rulings = Adjudication.objects.filter(**self._of(chunk), pk__lte=last).order_by("pk")
+        return dict(rulings.values_list("item__position", "label"))
 
     def _attributes(self, chunk) -> dict:
         """{attribute's id: the attribute} of those that the items show."""

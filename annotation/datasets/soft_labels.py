@@ -27,7 +27,7 @@ class Posteriors:
         if not item.labels or not item.votes:
             return None
         positions, rows = self._tasks[item.task, item.task_version]
-        return tuple(rows[np.searchsorted(positions, item.position)].tolist())
+        return tuple(rows[positions.searchsorted(item.position)].tolist())
 
 
 def _fitted(votes: LabelVotes) -> tuple[np.ndarray, np.ndarray]:
@@ -36,10 +36,13 @@ def _fitted(votes: LabelVotes) -> tuple[np.ndarray, np.ndarray]:
     starts = np.flatnonzero(np.diff(votes.position, prepend=-1))
     positions, sizes = votes.position[starts], np.diff(starts, append=len(votes.position))
     item = np.repeat(np.arange(len(starts), dtype=np.int32), sizes)
-    workers, worker = np.unique(votes.worker, return_inverse=True)
-    shape = len(positions), len(workers), len(votes.offered)
+    # People without a vote on the task have no place in the model.
+    voted = np.bincount(votes.worker) > 0
+    worker = (np.cumsum(voted, dtype=np.int32) - 1)[votes.worker]
+    shape = len(positions), int(voted.sum()), len(votes.offered)
     fitted = dawid_skene(item, worker, votes.label, shape)
-    return positions, fitted.posterior.round(DIGITS)
+    # A search for one of Python's numbers would make a copy of smaller ones each time.
+    return positions.astype(np.int64), fitted.posterior.round(DIGITS)
 
 
 def soft(item: Item, posterior: tuple[float, ...] | None) -> list[dict]:

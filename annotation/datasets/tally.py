@@ -54,7 +54,8 @@ class Tally:
     def _agree(self, item, verdict) -> None:
         name = f"{item.task} v{item.task_version}"
         if item.labels:
-            task = self._tasks.setdefault(name, _Task.of(item))
+            if (task := self._tasks.get(name)) is None:
+                task = self._tasks[name] = _Task.of(item)
             # A majority may have folded a scale into its sides: agreement is on the scale itself.
             counts = verdict.counts if len(verdict.counts) == len(item.labels) else counted(item)
             task.add(verdict.tier, counts, item.voters)

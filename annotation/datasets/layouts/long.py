@@ -1,6 +1,7 @@
 """Everything in long form: one row a judgment, an item, an answer, a persona, an attribute."""
 
-from itertools import repeat
+from collections.abc import Callable
+from itertools import chain, repeat
 
 from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.layouts.soft import soft_row, soft_tables
@@ -107,11 +108,14 @@ def is_main(name: str) -> bool:
     return name in ("items", "judgments")
 
 
-def votes(item):
-    """The item's rows of votes.csv, where its votes are labels; shared with other layouts."""
-    if item.labels and item.votes:
-        rows = zip(repeat(item.id), item.voters, item.given_labels, strict=False)
-        yield "votes", Rows(list(rows))
+def votes(chunk, wanted: Callable = lambda item: item.labels):
+    """The rows of votes.csv for the labels of the ``wanted`` items; shared with other layouts."""
+    rows = (
+        zip(repeat(item.id), item.voters, item.given_labels, strict=False)
+        for item in chunk.items
+        if wanted(item)
+    )
+    yield "votes", Rows(list(chain.from_iterable(rows)))
 
 
 def _item(item, verdict, pair, posterior):
@@ -119,7 +123,6 @@ def _item(item, verdict, pair, posterior):
     # The judgments are the annotators' labels already.
     if item.labels and item.votes:
         yield "soft_labels", soft_row(item, posterior)
-    yield from votes(item)
 
 
 def _item_row(item, verdict) -> dict:
@@ -171,6 +174,7 @@ def _judgments(chunk):
     texts = chunk.votes.columns.texts
     answer = mapped(texts["answer"], lambda text: text if text[0] == '"' else json_text(text))
     yield "judgments", Columns(chunk.spread(_of_item) | texts | {"answer": answer})
+    yield from votes(chunk)
 
 
 def _text(answer) -> str | None:

@@ -71,8 +71,7 @@ def _persona(persona):
 
 
 def _item(item, verdict, pair, posterior):
-    if item.kind == "selection":
-        yield from votes(item)
+    if _selects(item):
         yield from soft_rows(item, posterior)
     if pair is None:
         return
@@ -101,7 +100,12 @@ def _item(item, verdict, pair, posterior):
 
 
 def _annotations(chunk):
-    return annotations(chunk, lambda item: item.kind == "selection")
+    yield from votes(chunk, _selects)
+    yield from annotations(chunk, _selects)
+
+
+def _selects(item) -> bool:
+    return item.kind == "selection"
 
 
 texts = harness_texts

@@ -92,7 +92,6 @@ def is_main(name: str) -> bool:
 def _item(item, verdict, pair, posterior):
     if item.kind in _ROWS and (made := _ROWS[item.kind](item, verdict)):
         yield made
-        yield from votes(item)
         yield from soft_rows(item, posterior)
 
 
@@ -189,12 +188,13 @@ def _most(counts: dict) -> str | None:
 
 
 def _annotations(chunk):
-    return annotations(chunk, lambda item: item.kind in _ROWS and _is_complete(item))
+    yield from votes(chunk, _is_complete)
+    yield from annotations(chunk, _is_complete)
 
 
 def _is_complete(item) -> bool:
-    """Whether the item has what its row needs."""
-    return item.kind != "preference" or orient(item) is not None
+    """Whether the item is of a stage and has what its row needs."""
+    return item.kind in _ROWS and (item.kind != "preference" or orient(item) is not None)
 
 
 _ROWS = {"attribute": _attribute, "relevance": _relevance, "preference": _response}
