@@ -121,4 +121,5 @@ def standings_table(rows: list[Standing]) -> tables.Table:
                 [*cells, result["position_consistency"], result["unparsed"]],
             )
         )
-    return tables.Table("Standings", heads, lines)
+    ranked = {"accuracy", "equal length", "position consistency"}
+    return tables.Table("Standings", heads, lines, ranked=ranked)

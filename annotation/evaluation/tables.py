@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,17 +37,21 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: its heading in the table, its name, and a value or None a column."""
+    """A line of a table: its heading in the table, its name, and a value or None a column.
+
+    Counts and ranks are ``int``: they are shown without digits after the point.
+    """
 
     group: str
     name: str
-    values: list[float | None]
+    values: Sequence[float | None]
 
 
 @dataclass(frozen=True)
 class Table:
     """``heads`` name the columns of values, ``first`` that of the rows' names; ``digits`` are
-    those after the point.
+    those after the point. ``ranked`` are the heads of columns whose highest value is the best,
+    None for all.
     """
 
     title: "StrOrPromise"
@@ -54,12 +59,16 @@ class Table:
     rows: list[Row]
     digits: int = 1
     first: "StrOrPromise" = MODEL
+    ranked: Set[str] | None = None
 
     def best(self) -> list[float | None]:
-        """The highest value of each column, as it is shown."""
+        """The best value of each column, as it is shown; None where no value is better."""
         columns = zip(*(row.values for row in self.rows), strict=True)
         shown = ([round(v, self.digits) for v in column if v is not None] for column in columns)
-        return [max(values, default=None) for values in shown]
+        return [
+            max(values, default=None) if self.ranked is None or head in self.ranked else None
+            for head, values in zip(self.heads, shown, strict=False)
+        ]
 
 
 def accuracies(results: list[tuple[str, dict]]) -> Table:
@@ -129,7 +138,7 @@ def correlations(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Tabl
     rows = [Row("", name, [_pearson(a, b) for b in values]) for name, a in
             zip(names, values, strict=True)]  # fmt: skip
     title = _("Pearson's correlation of aspects and choice")
-    return Table(title, names, rows, digits=2, first=_("Aspect"))
+    return Table(title, names, rows, digits=2, first=_("Aspect"), ranked=frozenset())
 
 
 def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
@@ -207,7 +216,9 @@ def _tex(text: str) -> str:
 
 
 def _number(value: float | None, digits: int) -> str:
-    return "--" if value is None else f"{value:.{digits}f}"
+    if value is None:
+        return "--"
+    return str(value) if isinstance(value, int) else f"{value:.{digits}f}"
 
 
 def _bold(text: str, bold: bool) -> str:

@@ -192,7 +192,7 @@ def _servers(request: UserRequest) -> list:
 
 def _standings(study: Study, release) -> dict:
     benchmark = leaderboard.of_release(release)
-    context = {"study": study, "release": release, "tables": _shown(_of_aspects(release))}
+    context = {"study": study, "release": release, "tables": _of_aspects(release).items()}
     if benchmark is None:
         return context
     rows = leaderboard.standings(benchmark)
@@ -201,7 +201,7 @@ def _standings(study: Study, release) -> dict:
     return context | {
         "rows": rows,
         "chart": rows and _chart(leaderboard.dots(rows)),
-        "tables": _shown(leaderboard.all_tables(benchmark)) + context["tables"],
+        "tables": [*leaderboard.all_tables(benchmark).items(), *context["tables"]],
         "under_way": under_way,
         "no_worker": waiting and not worker_alive(),
     }
@@ -214,10 +214,6 @@ def _of_aspects(release: Release) -> dict:
         # The rest of the page does not need the files.
         log.warning("release %s: %s", release.pk, refusal.sentence)
         return {}
-
-
-def _shown(made: dict) -> list[tuple]:
-    return [(name, table, table.best()) for name, table in made.items()]
 
 
 def _chart(dots):

@@ -189,6 +189,11 @@ def test_the_command_prints_the_tables_of_a_release(capsys, measured, tmp_path):
     call_command("leaderboard", "--release", folder, "--format", "json")
     rows = json.loads(capsys.readouterr().out)
     assert [row["rank"] for row in rows] == [1, 2, 2]
+    call_command("leaderboard", "--release", folder, "--format", "latex")
+    latex = capsys.readouterr().out
+    # Counts and ranks have no digits after the point, and what is no merit is not in bold.
+    assert "\\& co\\_1 (persona) & 1 & 18 & \\textbf{100.0} & 82.4 &" in latex
+    assert latex.count("scripted-1 (persona) & 2 & 18 & 66.7 & 50.8 &") == 1
     call_command("leaderboard", "--release", folder, "--table", "settings", "--format", "latex")
     assert capsys.readouterr().out.startswith("% Accuracy by setting")
     with pytest.raises(CommandError, match="No model was measured"):

@@ -30,4 +30,5 @@ class Command(BaseCommand):
             self.stdout.write("ok")
         if faults:
             words = "; ".join(f"{fault['path']} {fault['reason']}" for fault in faults[:20])
-            raise CommandError(f"{len(faults)} files differ: {words}")
+            number = "1 file differs" if len(faults) == 1 else f"{len(faults)} files differ"
+            raise CommandError(f"{number}: {words}")
