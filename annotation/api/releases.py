@@ -44,10 +44,9 @@ class ReleaseRequest(serializers.Serializer):
     format = serializers.ChoiceField(choices=["jsonl", "csv", "parquet"], required=False)
     safe_csv = serializers.BooleanField(default=False)
     licence = serializers.CharField(max_length=freeze.LICENCE_LIMIT, default="", allow_blank=True)
-    hard_fill = Share(required=False, max_length=40)
+    hard_fill = Share(required=False)
     easy_share = Share(
         required=False,
-        max_length=40,
         help_text="Least share of the votes that the ground truth of an easy pair needs.",
     )
     rule = serializers.ChoiceField(choices=PAIR_RULES, required=False)

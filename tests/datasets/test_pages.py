@@ -171,12 +171,23 @@ class TestApi:
     @pytest.mark.parametrize(
         "data",
         [{"layout": "x"}, {"format": "csv"}, {"layout": "dpo", "format": "csv"},
-         {"layout": ["long"]}, {"layout": "long", "licence": {"a": 1}}],
+         {"layout": ["long"]}, {"layout": "long", "licence": {"a": 1}},
+         {"layout": "personafeedback", "hard_fill": "9" * 41},
+         {"layout": "personafeedback", "hard_fill": "1/0"},
+         {"layout": "personafeedback", "easy_share": "3/2"}],
     )  # fmt: skip
     def test_a_wrong_body_is_a_problem(self, cast, tea, call, data):
         answer = call(cast.person("Rui"), "post", "/api/v1/studies/tea/releases/", data)
         assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
         assert Release.objects.count() == 0
+
+    def test_shares_are_exact_numbers(self, cast, tea, call):
+        data = {"layout": "personafeedback", "hard_fill": "1/3", "easy_share": "0.6"}
+        answer = call(cast.person("Rui"), "post", "/api/v1/studies/tea/releases/", data)
+        assert answer.status_code == 202
+        release = Release.objects.get()
+        assert release.frozen["hard_fill"] == "1/3"
+        assert release.frozen["choices"]["easy_share"] == "3/5"
 
     def test_what_a_caller_may_not_set_is_ignored(self, cast, tea, call):
         data = {"layout": "long", "status": "done", "version": 9, "salt": "00", "study": "rain"}
