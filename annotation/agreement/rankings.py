@@ -54,13 +54,15 @@ class Rankings:
                 "item": item.item,
                 "name": item.name,
                 "judged": len(item.places),
-                "w": item.w if np.isfinite(item.w) else None,
+                "measure": item.w if np.isfinite(item.w) else None,
                 "orders": ", ".join("-".join(map(str, row)) for row in item.places.tolist()),
                 "position": item.position,
             }
             for item in self.paired
         ]
-        return sorted(rows, key=lambda row: (row["w"] is None, row["w"] or 0, row["position"]))
+        return sorted(
+            rows, key=lambda row: (row["measure"] is None, row["measure"] or 0, row["position"])
+        )
 
 
 def read(judgments) -> Rankings:

@@ -1,5 +1,6 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -85,6 +86,11 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
         "top_up": rules.DEFAULT.top_up,
         "early": early_stop.state(study, task) if manages else None,
         "address": reverse("results", args=[slug, task]),
+        "shown": urlencode(
+            {"votes": board.totals["votes"], "of": digest, "page": page.number}
+            | ({"tier": tier} if tier else {})
+        ),
+        "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
         "has_scores": scoring.any_scores(study),
         "figures": [board.figure(key) for key in FIGURES],
         "capped": CAP if board.last is not None else None,

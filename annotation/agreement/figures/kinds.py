@@ -1,5 +1,6 @@
 """The figures of a task of another kind than a selection: how far it is and what people say."""
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from django.db.models import Case, Count, F, FloatField, Q, StdDev, TextField, When
@@ -15,6 +16,15 @@ from annotation.agreement.figures.scores import spread_figure
 from annotation.core import charts
 from annotation.judging.kinds import config_of_task
 from annotation.studies.models import Study
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How far the answers to an item differ: its name, its digits on a page, a sentence on it."""
+
+    name: str
+    digits: int
+    lead: str
 
 
 class KindBoard(Board):
@@ -91,7 +101,8 @@ class KindBoard(Board):
         """Rows of an item (of scores: of an answer and a criterion) with two answers or more.
 
         The least agreed on first: on a scale by the standard deviation of the answers, otherwise
-        by the item's own kappa. ``judged`` has how many, ``c0``, ``c1``, … of each declared label.
+        by the item's own kappa. ``measure`` has it, ``judged`` how many there are, ``c0``, ``c1``,
+        … how many of each declared label.
         """
         if self.kind.SHAPE == "ranks":
             return rankings.read(self.judgments).disputed
@@ -110,8 +121,9 @@ class KindBoard(Board):
         rows = rows.annotate(judged=Count("pk"), **counts).filter(judged__gte=2)
         if self.level == "ordinal":
             spread = StdDev(Cast("label", FloatField()), sample=True)
-            return rows.annotate(spread=spread).order_by("-spread", "-judged", *_places(by))
-        return rows.annotate(kappa=self._kappa(counts)).order_by("kappa", "-judged", "position")
+            return rows.annotate(measure=spread).order_by("-measure", "-judged", *_places(by))
+        rows = rows.annotate(measure=self._kappa(counts))
+        return rows.order_by("measure", "-judged", "position")
 
     def _kappa(self, counts):
         """The kappa of one row's answers, from their ``counts``."""
@@ -119,6 +131,28 @@ class KindBoard(Board):
         each = [Cast(name, FloatField()) for name in counts]
         same = sum(count * (count - 1.0) for count in each)
         return (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
+
+    @property
+    def measure(self) -> Measure:
+        """By what ``disputed`` is in order."""
+        if self.level == "ranks":
+            lead = _(
+                "Items with two rankings or more, the lowest W first; a ranking is the places of "
+                "answers 1, 2, …"
+            )
+            return Measure(_("Kendall's W"), 3, lead)
+        if self.level != "ordinal":
+            lead = _(
+                "Items with two votes or more, the lowest own kappa first; an item's kappa is "
+                "(K·S − D) / ((K−1)·D) of its votes."
+            )
+            return Measure(_("Own kappa"), 3, lead)
+        lead = _("Items with two judgments or more, the widest spread first.")
+        if self.kind.SHAPE == "scores":
+            lead = _(
+                "An item's answer and a criterion with two scores or more, the widest spread first."
+            )
+        return Measure(_("Standard deviation"), 2, lead)
 
     def votes_of(self, row: dict) -> str:
         """The answers of a row of ``disputed``: places on a scale one by one, words counted."""
