@@ -1,8 +1,6 @@
 """An owner's queries and gold responses over HTTP: what the pages of their own queries do."""
 
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -17,8 +15,6 @@ from annotation.core.errors import DomainError
 from annotation.judging.gold import claims
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldResponse, Query
-from annotation.studies.access import study_for
-from annotation.studies.models import Role
 
 
 class GuideBody(serializers.Serializer):
@@ -77,14 +73,14 @@ class OwnQueries(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_queries_list")
     def get(self, request: Request, slug: str):
         """Your current queries, newest first."""
-        study = _study(request, slug)
+        study = owner_queries.study_of(request.user, slug)
         queries = owner_queries.of(study, request.user).prefetch_related("grounds")
         return Response({"queries": [_query(query) for query in queries]})
 
     @extend_schema(parameters=[KEY], request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, slug: str):
         """Write a new query; with ``finish`` it may be answered."""
-        study, wanted = _study(request, slug), _wanted(request)
+        study, wanted = owner_queries.study_of(request.user, slug), _wanted(request)
 
         @transaction.atomic
         def act():
@@ -179,17 +175,8 @@ class OwnRubric(StudyView):
         return Response(_rubric(query), status=202)
 
 
-def _study(request: Request, slug: str):
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    if not owner_queries.asked_for(study):
-        raise Http404
-    if not study.consented:
-        raise PermissionDenied
-    return study
-
-
 def _owned(request: Request, slug: str, key) -> Query:
-    study = _study(request, slug)
+    study = owner_queries.study_of(request.user, slug)
     return get_object_or_404(owner_queries.of(study, request.user), external_id=key)
 
 

@@ -1,17 +1,19 @@
 """Forms of generation: what a step needs, budgets, rules, prompts, reviews, sources."""
 
 import json
+from collections.abc import Iterable
 from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.candidates import endpoints, retrieve, verifier
+from annotation.candidates import endpoints, generate, retrieve, verifier
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules, Retrieval
 from annotation.candidates.steps.personas import MOST_PERSONAS
 from annotation.core.errors import DomainError
+from annotation.studies.models import Study
 
 TEXTS_LIMIT = 5_000_000
 # The fields of each step; others are left out of its form.
@@ -38,6 +40,20 @@ ARMS = {
     "search-oracle": gettext_lazy("oracle: the model is shown the need"),
     "search-endpoint": gettext_lazy("the endpoint's own web search: the question alone"),
 }
+# The other strategies, by what they need.
+OF_PERSONAS = {
+    "A1": gettext_lazy("A1: core fields and inferred preferences"),
+    "A2": gettext_lazy("A2: 80 % of the profile left out at random"),
+}
+REWRITES = {
+    "improve": gettext_lazy("improve: rewrite the A1 answers for the better, as long as they are"),
+    "degrade": gettext_lazy("degrade: rewrite the A1 answers for the worse, as long as they are"),
+}
+OTHERS = {
+    "attributes": gettext_lazy("attributes: from the persona's attributes"),
+    "mismatch": gettext_lazy("mismatch: A1 of another persona, for the easy tier"),
+}
+ALONE = {"A3": gettext_lazy("A3: the question alone")}
 
 
 def lines_of(text: str) -> list[str]:
@@ -282,3 +298,31 @@ class RetrievalForm(forms.ModelForm):
 
 class DocumentsForm(forms.Form):
     file = forms.FileField(label=gettext_lazy("JSON lines, HTML, PDF, Markdown or plain text"))
+
+
+class GenerateForm(forms.Form):
+    endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"))
+    strategies = forms.MultipleChoiceField(
+        label=gettext_lazy("Strategies"), widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(
+        self, *args: Any, study: Study, servers: Iterable[endpoints.Endpoint], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
+            (server.name, f"{server.name} ({server.model})") for server in servers
+        ]
+        cast(forms.ChoiceField, self.fields["strategies"]).choices = offered(study).items()
+        self.fields["strategies"].initial = generate.default_strategies(study)
+
+
+def offered(study: Study) -> dict:
+    """{strategy: its words}: those that ``study`` has something for, personas or sources."""
+    retrieval = Retrieval.objects.filter(study=study).first()
+    of_personas = OF_PERSONAS if study.personas.exists() else {}
+    arms = {name: ARMS[name] for name in retrieval.strategies} if retrieval else {}
+    described = study.personas.filter(attributes__isnull=False).exists()
+    others = {name: OTHERS[name] for name in OTHERS if name != "attributes" or described}
+    rewrites = REWRITES if study.candidates.filter(strategy="A1", status="done").exists() else {}
+    return of_personas | ALONE | (others if of_personas else {}) | arms | rewrites

@@ -1,21 +1,17 @@
-from collections.abc import Iterable
-from typing import Any, cast
-
-from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.forms import BaseForm
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints, generate, spending
 from annotation.candidates.endpoints import Endpoint
-from annotation.candidates.forms import ARMS
+from annotation.candidates.forms import REWRITES, GenerateForm
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
@@ -26,56 +22,13 @@ PAGE = 20
 FAILURES = 50
 
 
-OF_PERSONAS = {
-    "A1": gettext_lazy("A1: core fields and inferred preferences"),
-    "A2": gettext_lazy("A2: 80 % of the profile left out at random"),
-}
-REWRITES = {
-    "improve": gettext_lazy("improve: rewrite the A1 answers for the better, as long as they are"),
-    "degrade": gettext_lazy("degrade: rewrite the A1 answers for the worse, as long as they are"),
-}
-OTHERS = {
-    "attributes": gettext_lazy("attributes: from the persona's attributes"),
-    "mismatch": gettext_lazy("mismatch: A1 of another persona, for the easy tier"),
-}
-ALONE = {"A3": gettext_lazy("A3: the question alone")}
-
-
-class GenerateForm(forms.Form):
-    endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"))
-    strategies = forms.MultipleChoiceField(
-        label=gettext_lazy("Strategies"), widget=forms.CheckboxSelectMultiple
-    )
-
-    def __init__(
-        self, *args: Any, study: Study, servers: Iterable[Endpoint], **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
-            (server.name, f"{server.name} ({server.model})") for server in servers
-        ]
-        cast(forms.ChoiceField, self.fields["strategies"]).choices = offered(study).items()
-        self.fields["strategies"].initial = generate.default_strategies(study)
-
-
-def offered(study: Study) -> dict:
-    """{strategy: its words}: those that ``study`` has something for, personas or sources."""
-    retrieval = Retrieval.objects.filter(study=study).first()
-    of_personas = OF_PERSONAS if study.personas.exists() else {}
-    arms = {name: ARMS[name] for name in retrieval.strategies} if retrieval else {}
-    described = study.personas.filter(attributes__isnull=False).exists()
-    others = {name: OTHERS[name] for name in OTHERS if name != "attributes" or described}
-    rewrites = REWRITES if study.candidates.filter(strategy="A1", status="done").exists() else {}
-    return of_personas | ALONE | (others if of_personas else {}) | arms | rewrites
-
-
 @require_http_methods(["GET", "POST"])
 def candidates(request: UserRequest, slug: str) -> HttpResponse:
     """The study's answers: GET shows them and what is being written, POST asks for more."""
     study = study_for(request.user, slug, MANAGERS)
     if request.method == "GET" and request.htmx:
         return _progress(request, study)
-    servers = _servers(request)
+    servers = configured_servers(request)
     form = GenerateForm(request.POST or None, study=study, servers=servers)
     if form.is_valid() and request.POST.get("do") == "plan":
         return _page(
@@ -106,7 +59,8 @@ def cancel(request: UserRequest, slug: str) -> HttpResponse:
     return redirect("candidates", study.slug)
 
 
-def _servers(request: UserRequest) -> list[endpoints.Endpoint]:
+def configured_servers(request: UserRequest) -> list[endpoints.Endpoint]:
+    """The configured endpoints; a message and none where the configuration is wrong."""
     try:
         return endpoints.all()
     except endpoints.EndpointsWrong as wrong:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement.votes.table import VotesError
-from annotation.candidates import endpoints
+from annotation.candidates.views import configured_servers
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
@@ -54,7 +54,7 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, MANAGERS if request.method == "POST" else READERS)
     form = RaterForm(
         request.POST if request.method == "POST" else None,
-        servers=_servers(request),
+        servers=configured_servers(request),
         tasks=rating.tasks_of(study),
     )
     expected = None
@@ -152,7 +152,7 @@ def models(request: UserRequest, slug: str, version) -> HttpResponse:
     release = get_object_or_404(Release, study=study, version=version)
     form = EvaluationForm(
         request.POST if request.method == "POST" else None,
-        servers=_servers(request),
+        servers=configured_servers(request),
         layout=release.layout,
     )
     expected = None
@@ -180,14 +180,6 @@ def _answer(release, data: dict, user: User) -> dict | None:
         return None
     plan, server, _benchmark = runs.background_plan(*fields)
     return runs.estimate(plan, server)
-
-
-def _servers(request: UserRequest) -> list:
-    try:
-        return endpoints.all()
-    except endpoints.EndpointsWrong as wrong:
-        messages.error(request, str(wrong))
-        return []
 
 
 def _standings(study: Study, release) -> dict:

@@ -4,8 +4,10 @@ import secrets
 from collections.abc import Collection, Iterable
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
+from django.http import Http404
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -14,7 +16,8 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.histories import browse
 from annotation.queries import author
 from annotation.queries.models import Ground, Query
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.access import study_for
+from annotation.studies.models import Role, Study, TaskDefinition
 
 # The guided need, part by part, and the question that stands over each.
 PARTS = {
@@ -38,6 +41,19 @@ TEXTS = ("text", "guide", "scenario", "language")
 def asked_for(study: Study) -> bool:
     """Whether annotators of ``study`` write queries of their own: a task is for owners alone."""
     return bool(asking([study]))
+
+
+def study_of(user: User, slug: str) -> Study:
+    """The study to which ``user`` gives questions of their own.
+
+    Raises Http404 where it asks for none, PermissionDenied where ``user`` has not consented.
+    """
+    study = study_for(user, slug, (Role.ANNOTATOR,))
+    if not asked_for(study):
+        raise Http404
+    if not study.consented:
+        raise PermissionDenied
+    return study
 
 
 def asking(studies: Iterable[Study]) -> set[int]:

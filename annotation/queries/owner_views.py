@@ -6,9 +6,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.forms.models import model_to_dict
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -21,20 +20,10 @@ from annotation.histories import browse, search
 from annotation.queries import author, owner_queries
 from annotation.queries.models import Query
 from annotation.queries.scenarios import SCENARIOS
-from annotation.studies.access import study_for
-from annotation.studies.models import Role, Study
+from annotation.studies.models import Study
 
 HITS = 10
 TEXTS = ("text", "scenario", "language")
-
-
-def _study(request: UserRequest, slug: str) -> Study:
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    if not owner_queries.asked_for(study):
-        raise Http404
-    if not study.consented:
-        raise PermissionDenied
-    return study
 
 
 def _current(study: Study, request: UserRequest, key: str) -> Query:
@@ -45,7 +34,7 @@ def _current(study: Study, request: UserRequest, key: str) -> Query:
 @require_http_methods(["GET", "POST"])
 def queries(request: UserRequest, slug: str) -> HttpResponse:
     """The list; POST begins a new query."""
-    study = _study(request, slug)
+    study = owner_queries.study_of(request.user, slug)
     if request.method == "POST":
         return redirect("own-query", slug, owner_queries.begin(study, request.user).external_id)
     context = {
@@ -59,7 +48,7 @@ def queries(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def query(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """One query; POST saves it, and with ``done`` marks it as ready to be answered."""
-    study = _study(request, slug)
+    study = owner_queries.study_of(request.user, slug)
     row = _current(study, request, key)
     asked = request.POST.get("find", request.GET.get("find", "")).replace("\x00", "").strip()
     if request.method == "GET":
@@ -83,7 +72,7 @@ def query(request: UserRequest, slug: str, key: str) -> HttpResponse:
 @require_POST
 def change(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """Make the next version of an answered query."""
-    study = _study(request, slug)
+    study = owner_queries.study_of(request.user, slug)
     owner_queries.change(_current(study, request, key), request.user)
     return redirect("own-query", slug, key)
 
@@ -94,7 +83,7 @@ def sessions(request: UserRequest, slug: str, key: str) -> HttpResponse:
 
     It tells apart those that are picked on the page: not all of them need be saved already.
     """
-    study = _study(request, slug)
+    study = owner_queries.study_of(request.user, slug)
     row = _current(study, request, key)
     asked = request.GET.get("find", "").replace("\x00", "").strip()
     context = {"oob": True} | _sessions(study, row, asked, _picked(request.GET))

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.requests import UserRequest
-from annotation.candidates import endpoints
+from annotation.candidates.views import configured_servers
 from annotation.core.errors import DomainError
 from annotation.judging.batches.answers import request_answers
 from annotation.judging.batches.open import close_batch, open_batches, tasks_of
@@ -87,7 +87,7 @@ def open_(request: UserRequest, slug: str, name: str) -> HttpResponse:
         "form": form,
         "summary": summary_of(study, tasks, order=order, overlap=overlap, scope=form.scope),
         "missing": _missing(task),
-        "servers": _servers(request),
+        "servers": configured_servers(request),
     }
     status = 409 if request.method == "POST" else 200
     return render(request, "judging/batch.html", context, status=status)
@@ -107,14 +107,6 @@ def _answers_asked(
     words = ngettext("%(n)d answer is asked for.", "%(n)d answers are asked for.", len(rows))
     messages.success(request, words % {"n": len(rows)})
     return redirect("candidates", study.slug)
-
-
-def _servers(request: UserRequest) -> list:
-    try:
-        return endpoints.all()
-    except endpoints.EndpointsWrong as wrong:
-        messages.error(request, str(wrong))
-        return []
 
 
 def _opened(request: UserRequest, study: Study, tasks: list[TaskDefinition], **wanted: Any) -> str:
