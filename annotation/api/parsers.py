@@ -1,9 +1,11 @@
 import json
+import re
 
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
 DEPTH = 50
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class StrictJSONParser(JSONParser):
@@ -30,7 +32,7 @@ def _refuse(constant):
 def _check(value, depth: int = 0) -> None:
     if depth > DEPTH:
         raise ParseError("The JSON is nested too deeply.")
-    if isinstance(value, str) and any(c == "\x00" or "\ud800" <= c <= "\udfff" for c in value):
+    if isinstance(value, str) and UNSTORABLE.search(value):
         raise ParseError("The body holds a character that cannot be stored.")
     inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value
     if isinstance(inner, list):

@@ -253,22 +253,22 @@ def _unknown_items(
     queries = {query.external_id: query for query in current}
     attributes = Attribute.objects.filter(persona__study=study, external_id__in=named["attribute"])
     traits = {attribute.external_id: attribute for attribute in attributes}
-    candidates = {
-        candidate.external_id: candidate
-        for candidate in study.candidates.filter(
-            external_id__in={id for _, row in chunk for id in row["candidates"]}
-        )
-        .select_related("query")
-        .defer("text", "prompt", "parameters", "query__text", "query__need")
-    }
+    answers = {id for _, row in chunk for id in row["candidates"]}
+    shown = study.candidates.filter(external_id__in=answers).values_list(
+        "external_id", "pk", "query_id", named=True
+    )
+    candidates = {candidate.external_id: candidate for candidate in shown}
+    versions = {query.pk: query for query in queries.values()}
+    # Answers may be to an older version of their question.
+    older = {candidate.query_id for candidate in candidates.values()} - versions.keys()
+    versions |= study.queries.in_bulk(older)
     for line, row in chunk:
         there = stored.get(row["id"])
         if there is None:
-            references = {
-                "query": queries.get(row["query"]),
-                "attribute": traits.get(row["attribute"]),
-            }
-            yield line, row | references | {"options": [candidates[id] for id in row["candidates"]]}
+            options = [candidates[id] for id in row["candidates"]]
+            query = versions[options[0].query_id] if options else queries.get(row["query"])
+            references = {"query": query, "attribute": traits.get(row["attribute"])}
+            yield line, row | references | {"options": options}
         elif not _same_item(there, row, tasks[row["task"]]):
             report.fault(
                 f"items.jsonl, line {line}",
@@ -287,7 +287,7 @@ def _row(line: int, row: dict, task: TaskDefinition, report: Report) -> dict | N
         return None
     return {
         "external_id": row["id"],
-        "query": options[0].query if options else row["query"],
+        "query": row["query"],
         "attribute": row["attribute"],
         "candidates": [option.pk for option in options],
         "overlap": row["overlap"] or task.overlap,
