@@ -8,12 +8,15 @@
   function move(step) {
     const at = rows.indexOf(document.activeElement);
     const next = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
-    if (next) next.focus();
+    if (!next) return;
+    next.focus();
+    // Of a row taller than the window the beginning is read first.
+    next.closest("[data-row]").scrollIntoView({ block: "start" });
   }
 
   function chooseFocused() {
     const at = document.activeElement;
-    if (rows.includes(at) && !rows.some((one) => one.checked)) at.checked = true;
+    if (rows.includes(at) && !rows.some((row) => row.checked)) at.checked = true;
   }
 
   const keys = {
