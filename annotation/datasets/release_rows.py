@@ -256,14 +256,14 @@ class PersonaFeedback(_Pairs):
 
 
 class Dpo(_Pairs):
-    """``pairs``: prompt, chosen, rejected."""
+    """``pairs``: prompt, chosen, rejected; or question, chosen, reject as published."""
 
     name = "dpo"
     question, rejected = "prompt", "rejected"
     # fmt: off
     columns = frozenset((
         "prompt", "chosen", "rejected", "tier", "share", "n", "item_id", "user_id",
-        "persona", "votes", "chosen_id", "reject_id", "query_id", "type",
+        "persona", "votes", "chosen_id", "reject_id", "query_id", "type", "question", "reject",
     ))
     # fmt: on
 
@@ -283,7 +283,9 @@ class Dpo(_Pairs):
         """The pairs; their half is the question's type, if it is there."""
         for place, row in self.read("pairs", self.columns):
             half = row.get("type") if row.get("type") in HALVES else "specific"
-            yield place, row | {"half": half, "tier": str(row.get("tier") or "")}
+            texts = {"prompt": row.get("prompt", row.get("question"))}
+            texts["rejected"] = row.get("rejected", row.get("reject"))
+            yield place, row | texts | {"half": half, "tier": str(row.get("tier") or "")}
 
 
 def _bare_persona(place: Place, row: dict) -> Iterator[dict]:

@@ -101,6 +101,17 @@ def test_pairs_alone_are_enough(tmp_path, db):
     assert Study.objects.get(slug="bare").personas.get().external_id == "1"
 
 
+def test_pairs_with_the_published_keys_may_stand_in_one_file(tmp_path, db):
+    write(tmp_path / "pairs.jsonl", [PAIR, PAIR | {"question": "And now?", "tier": "hard"}])
+    report = import_release(tmp_path, "bare")
+    assert (report["items"], report["rejected"], report["unknown_columns"]) == (2, [], [])
+    assert report["pairs"] == {"specific": {"": 1, "hard": 1}}
+    study = Study.objects.get(slug="bare")
+    assert study.personas.get().external_id == "1"
+    assert set(study.queries.values_list("text", flat=True)) == {PAIR["question"], "And now?"}
+    assert set(study.candidates.values_list("text", flat=True)) == {"Tea.", "Cars."}
+
+
 @pytest.mark.parametrize("layout", ["personafeedback", "dpo", "long"])
 def test_our_own_release_comes_back_with_its_votes(tea, items, vote, built, tmp_path, layout):
     for item, pattern in zip(items(3), ["1" * 9, "111111112", "2222222"], strict=True):

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
@@ -55,16 +56,17 @@ class Command(RefusingCommand):
 def _upload(folder: Path, repository: str, manifest: dict, *, private: bool) -> str:
     try:
         from huggingface_hub import HfApi
-        from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
+        from huggingface_hub.errors import LocalTokenNotFoundError
     except ImportError as error:
         raise CommandError("Install the extra: pip install 'attune[hub]'.") from error
-    client, words = HfApi(), f"{manifest['study']} release {manifest['version']}"
+    client, study = HfApi(), manifest.get("study", folder.name)
+    words = f"{study} release {manifest.get('version', '')}".strip()
     try:
         client.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
         commit = client.upload_folder(
             repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=words
         )
-    except (HfHubHTTPError, LocalTokenNotFoundError, OSError) as error:
+    except (httpx2.HTTPError, LocalTokenNotFoundError, OSError) as error:
         reason = str(error).strip().split("\n")[0][:300]
         raise CommandError(f"The Hub did not take it: {reason}") from error
     return str(commit.commit_url)
