@@ -158,6 +158,25 @@ def test_a_kind_with_one_label_an_answer_has_it_in_sql(judged, code):
         assert row.choice in kind.choices(config)
 
 
+def test_a_kind_with_scores_has_them_as_rows_of_its_judgments(judged):
+    scored = {}
+    for code in IN_BUNDLES:
+        rows = Judgment.objects.filter(slot__study=judged, slot__item__batch__task__kind=code)
+        if KINDS[code].SHAPE != "scores":
+            with pytest.raises(TypeError, match=f"a {code} judgment has no scores"):
+                KINDS[code].scores(rows)
+            continue
+        parts = KINDS[code].scores(rows).order_by("part")
+        scored[code] = list(parts.values_list("pk", "number", "criterion", "score"))
+        answers = answers_of(dict.fromkeys(rows.values_list("pk", flat=True), code))
+        assert sorted(scored[code]) == sorted(
+            (pk, part.number, part.criterion, part.score)
+            for pk, answer in answers.items()
+            for part in answer.scores
+        )
+    assert scored and all(scored.values())
+
+
 @pytest.mark.parametrize("code", KINDS)
 def test_a_study_without_material_has_nothing_to_plan(tea, code):
     task = TaskDefinition(name="new", kind=code, config=KINDS[code].check_config({}))
