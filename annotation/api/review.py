@@ -129,7 +129,7 @@ class GenerationRules(StudyView):
         study = study_for(request.user, slug, MANAGERS)
         wanted = read(GenerationRulesBody, request.data)
         budget, rules = wanted.get("budget", {}), wanted.get("rules", {})
-        results.set_rules(study, budget, rules, by=request.user)
+        review.set_rules(study, budget, rules, by=request.user)
         return Response(_rules(study))
 
 

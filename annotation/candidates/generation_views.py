@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.accounts.requests import UserRequest
-from annotation.candidates import proposals, results, review, spending, wording
+from annotation.candidates import proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, BudgetForm, PromptForm, RulesForm, StepForm
 from annotation.candidates.models import Budget, PromptTemplate, Run
 from annotation.candidates.steps import STEPS
@@ -119,7 +119,7 @@ def rules(request: UserRequest, slug: str) -> HttpResponse:
     # Not one after the other: both forms say at once what is wrong.
     valid = [form.is_valid() for form in forms]
     if data is not None and all(valid):
-        results.set_rules(study, *(form.cleaned_data for form in forms), by=request.user)
+        review.set_rules(study, *(form.cleaned_data for form in forms), by=request.user)
         messages.success(request, _("Saved."))
         return redirect("generation", slug)
     context = {"study": study, "forms": forms, "prompts": list(wording.EDITABLE)}

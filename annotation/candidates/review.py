@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
+from annotation.candidates import results
 from annotation.candidates.models import Candidate, Generated, Opinion, Proposal
 from annotation.candidates.proposals import PENDING, rules_of
 from annotation.candidates.steps import STEPS
@@ -116,17 +117,34 @@ def _settle(row: Proposal | Candidate, kind: str, needed: int, by: User) -> None
     """The row's review, once ``needed`` opinions agree."""
     opinions = list(row.opinions.order_by("pk"))
     votes = Counter(opinion.accepts for opinion in opinions)
-    for accepts in (True, False):
-        if votes[accepts] < needed:
-            continue
-        fields = {"review": ACCEPTED if accepts else REJECTED, "reviewed_at": timezone.now()}
-        if not accepts:
-            fields["review_reason"] = next(
-                opinion.reason for opinion in opinions if not opinion.accepts
-            )
-        elif kind != ANSWER:
-            fields["made"] = STEPS[kind].accept(row, by)
-        type(row)._base_manager.filter(pk=row.pk).update(**fields)
+    accepts = votes[True] > votes[False]
+    # Where the study asked for two reviewers before, there may be a tie and only one is needed.
+    if votes[accepts] < needed or votes[True] == votes[False]:
+        return
+    fields = {"review": ACCEPTED if accepts else REJECTED, "reviewed_at": timezone.now()}
+    if not accepts:
+        fields["review_reason"] = next(
+            opinion.reason for opinion in opinions if not opinion.accepts
+        )
+    elif kind != ANSWER:
+        fields["made"] = STEPS[kind].accept(row, by)
+    type(row)._base_manager.filter(pk=row.pk).update(**fields)
+
+
+@transaction.atomic
+def set_rules(study: Study, budget: dict[str, Any], rules: dict[str, Any], *, by: User) -> None:
+    """Change these fields of the study's Budget and GenerationRules.
+
+    Where fewer reviewers are asked for than before, what they agree on already is decided.
+    """
+    before = rules_of(study).reviewers
+    results.set_rules(study, budget, rules, by=by)
+    needed = rules.get("reviewers", before)
+    for kind in (*STEPS, ANSWER) if needed < before else ():
+        reviewed = Opinion.objects.filter(**{f"{_column(kind)}__study": study})
+        rows = rows_of(study, kind).filter(review=PENDING, pk__in=reviewed.values(_column(kind)))
+        for row in rows.select_for_update(of=("self",)).order_by("pk"):
+            _settle(row, kind, needed, by)
 
 
 @transaction.atomic

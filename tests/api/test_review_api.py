@@ -100,6 +100,21 @@ def test_two_reviewers_are_asked_for_by_a_program(tea, proposed, carol):  # noqa
     assert [row["id"] for row in waiting] == proposed[1:]
 
 
+def test_what_one_reviewer_decided_holds_once_one_is_enough(tea, proposed, carol, cast, client):  # noqa: F811
+    carol("PUT", RULES, {"rules": {"reviewers": 2}})
+    adam = Caller(client, cast.member("Adam", tea, "curator"))
+    decide(carol, proposed)
+    decide(adam, proposed[1:], accepts=False, reason="dramatised")
+    carol("PUT", RULES, {"rules": {"reviewers": 1}})
+    first, tied = (Proposal.objects.get(pk=pk) for pk in proposed)
+    assert (first.review, tied.review) == ("accepted", "pending")
+    assert Persona.objects.filter(study=tea, external_id=first.made).count() == 1
+    eve = Caller(client, cast.member("Eve", tea, "curator"))
+    decide(eve, proposed[1:], accepts=False, reason="dramatised")
+    tied.refresh_from_db()
+    assert (tied.review, tied.made) == ("rejected", "")
+
+
 @pytest.mark.parametrize(
     "body",
     [
