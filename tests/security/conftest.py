@@ -66,7 +66,7 @@ class World:
         self.bo_slot = self._claim(self.tea, "Bo")
         self.judged = self._judged(self.tea, "Ann")
         self.trained = self._trained(self.tea, "Ann")
-        self.fingerprint = fingerprint()
+        self.fingerprint = Fingerprint()
 
     def _join(self):
         roles = {
@@ -308,18 +308,49 @@ def writes() -> Iterator[list[str]]:
         yield statements
 
 
-def fingerprint() -> str:
-    """One digest of every row of the project's own tables, sessions and cookies apart."""
-    tables = [
-        name
-        for name in connection.introspection.django_table_names()
-        if name not in {"django_session", "django_migrations"}
-    ]
+class Fingerprint:
+    """The rows of every table of the project's own, sessions and cookies apart, as digests.
+
+    PostgreSQL counts what a transaction writes into a table, also by triggers and where it is
+    undone later. Only tables that were written to since they were as here are read again.
+    """
+
+    def __init__(self):
+        names = set(connection.introspection.django_table_names())
+        self._digests = digests(names - {"django_session", "django_migrations"})
+        self._written = written_rows()
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def changed(self) -> set[str]:
+        """The names of the tables whose rows are others now."""
+        written = written_rows()
+        touched = {
+            name for name in self._digests if written.get(name, 0) != self._written.get(name, 0)
+        }
+        now = digests(touched)
+        changed = {name for name in touched if now[name] != self._digests[name]}
+        self._written |= {name: written.get(name, 0) for name in touched - changed}
+        return changed
+
+
+def written_rows() -> dict[str, int]:
+    """How many rows the transaction has written into each table."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables"
+            " WHERE schemaname = current_schema()"
+        )
+        return dict(cursor.fetchall())
+
+
+def digests(names: set[str]) -> dict[str, str | None]:
+    """{table: digest of its rows in any order}."""
     each = " UNION ALL ".join(
         f"SELECT '{name}', md5(string_agg(t::text, '|' ORDER BY t::text)) FROM \"{name}\" t"  # noqa: S608
-        for name in tables
+        for name in names
     )
     with connection.cursor() as cursor:
-        # The parts of a union come in any order.
-        cursor.execute(f"SELECT md5(string_agg(x::text, '|' ORDER BY x::text)) FROM ({each}) x")  # noqa: S608
-        return cursor.fetchone()[0]
+        cursor.execute(each or "SELECT '', '' WHERE false")
+        return dict(cursor.fetchall())
