@@ -39,6 +39,10 @@ class ModelForm(forms.Form):
         cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
         ]
+        if not servers:
+            self.fields["endpoint"].help_text = _(
+                "No endpoint is configured. The operator sets ATTUNE_ENDPOINTS."
+            )
 
 
 class EvaluationForm(ModelForm):

@@ -350,7 +350,8 @@
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   // What has the focus as it goes makes the browser style the old item beside the new one.
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target.id === "judge" && event.detail.shouldSwap) document.activeElement?.blur();
+    const { target, shouldSwap } = event.detail;
+    if (target.id === "judge" && shouldSwap && target.contains(document.activeElement)) document.activeElement.blur();
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     // What comes later beside the item is no new item.
