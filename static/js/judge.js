@@ -348,11 +348,6 @@
   setInterval(tick, 1000);
   // A page from the browser's memory may show an item that was judged since.
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  // What has the focus as it goes makes the browser style the old item beside the new one.
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    const { target, shouldSwap } = event.detail;
-    if (target.id === "judge" && shouldSwap && target.contains(document.activeElement)) document.activeElement.blur();
-  });
   document.addEventListener("htmx:afterSwap", (event) => {
     // What comes later beside the item is no new item.
     if (event.detail.target.id !== "judge") return;
