@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.core.errors import Conflict
+from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import Rows
 from annotation.core.rows import chunks
 from annotation.imports import shape
@@ -71,7 +71,7 @@ def _add(study: Study, chunk: list, faults: Faults) -> int:
     return conversations.add(study, rows)
 
 
-def _nothing(faults: Faults):
+def _nothing(faults: Faults) -> DomainError:
     if not faults.count:
         return MappingError(_("Nothing came in: the file has no rows."))
     line, reason = faults.rows[0]

@@ -1,8 +1,9 @@
 """How a file is read: the mapping of its columns, the task, and what to do with faulty lines."""
 
-from typing import cast
+from typing import Any, cast
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -42,7 +43,13 @@ class MappingForm(forms.Form):
         label=gettext_lazy("Keep this mapping as a recipe called"), max_length=60, required=False
     )
 
-    def __init__(self, data, sample: list[dict], mapping: Mapping | None, tasks: list[str]) -> None:
+    def __init__(
+        self,
+        data: QueryDict | None,
+        sample: list[dict],
+        mapping: Mapping | None,
+        tasks: list[str],
+    ) -> None:
         columns = mapping.columns if mapping else {}
         # Whoever has tasks looks at a batch before it is opened.
         later = bool(tasks) and not (mapping and mapping.votes)
@@ -68,8 +75,8 @@ class MappingForm(forms.Form):
             field.required, field.label = False, title
             self.fields[f"map-{target}"] = field
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
         columns = {}
         for target in TARGETS:
             value = data.get(f"map-{target}") or ()

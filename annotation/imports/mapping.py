@@ -98,7 +98,7 @@ class Mapping:
         }
 
     @classmethod
-    def from_json(cls, value) -> "Mapping":
+    def from_json(cls, value: object) -> "Mapping":
         """Read ``{"columns": {target: column or [columns]}, "values": {}}``; MappingError."""
         columns = value.get("columns") if isinstance(value, dict) else None
         values = value.get("values") or {} if isinstance(value, dict) else {}
@@ -131,7 +131,7 @@ class Mapping:
         return not self.has(*makes)
 
 
-def _columns(target: str, names) -> tuple[str, ...]:
+def _columns(target: str, names: object) -> tuple[str, ...]:
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise MappingError(_("“%s” must name a column.") % str(target)[:60])
@@ -214,12 +214,12 @@ def _is_id(place: str) -> bool:
     return place.lower().endswith("id")
 
 
-def has_type(value) -> bool:
+def has_type(value: object) -> bool:
     """Whether a cell holds a type of question."""
     return str(value).strip().lower() in TYPES
 
 
-def _target(place: str, value) -> str | None:
+def _target(place: str, value: object) -> str | None:
     name = re.sub("[^a-z0-9]", "", re.split(r"[.\]]", place)[-1].lower())
     if place.endswith(("[].text", "[].response", "[].content", "[].output")):
         return "answer" if "turn" not in place and "message" not in place else None
@@ -241,7 +241,7 @@ def _target(place: str, value) -> str | None:
     return target if "." not in place or target in ("prompt", "answer") else None
 
 
-def _are_texts(value) -> bool:
+def _are_texts(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
 
 
@@ -263,7 +263,7 @@ def _tidy(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> Non
             columns.pop(target, None)
 
 
-def is_messages(value) -> bool:
+def is_messages(value: object) -> bool:
     """Whether ``value`` is a conversation: a list of objects with a role and a text."""
     return (
         isinstance(value, list)

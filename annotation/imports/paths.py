@@ -1,7 +1,9 @@
 """Places inside a record: ``conversation_a[1].content``, ``answers[].text``. Pure."""
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
+from typing import Any
 
 _NAME = re.compile(r"[^.\[\]]+")
 _STEP = re.compile(r"([^.\[\]]+)|\[(-?\d*)\]")
@@ -26,7 +28,7 @@ def steps(path: str) -> tuple[str | int | None, ...]:
     return tuple(taken)
 
 
-def value_at(record: dict, path: str):
+def value_at(record: dict, path: str) -> Any:
     """What stands at ``path``; None where nothing does.
 
     A column called exactly like the path comes first: its name may hold dots and brackets.
@@ -36,7 +38,7 @@ def value_at(record: dict, path: str):
     return _walk(record, steps(path))
 
 
-def _walk(value, path: tuple):
+def _walk(value: Any, path: tuple) -> Any:
     for number, step in enumerate(path):
         if step is None:
             if not isinstance(value, list):
@@ -51,7 +53,7 @@ def _walk(value, path: tuple):
     return value
 
 
-def column_of(path: str, columns) -> str:
+def column_of(path: str, columns: Collection[str]) -> str:
     """The column that ``path`` begins in."""
     return path if path in columns else str(steps(path)[0])
 
@@ -60,11 +62,11 @@ def leaves(record: dict, limit: int = 200) -> dict[str, object]:
     """Every place of ``record`` a value can be taken from, with the value; lists by ``[]``."""
     places: dict[str, object] = {}
 
-    def offer(value, path: str) -> None:
+    def offer(value: object, path: str) -> None:
         if len(places) < limit and (path not in record or value is record[path]):
             places.setdefault(path, value)
 
-    def visit(value, path: str) -> None:
+    def visit(value: object, path: str) -> None:
         offer(value, path)
         if isinstance(value, dict):
             for key, entry in value.items():

@@ -1,7 +1,9 @@
 """Bytes from a browser or a program into an import, whole or in pieces."""
 
 from typing import Any
+from uuid import UUID
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils.translation import get_language
@@ -42,7 +44,7 @@ def begin(study: Study, by: User, name: str, size: int, fingerprint: str = "") -
         return sending.get(fingerprint=fingerprint)
 
 
-def append(study: Study, pk, offset: int, data: bytes) -> DataImport:
+def append(study: Study, pk: UUID, offset: int, data: bytes) -> DataImport:
     """Add one piece, as ``core.uploads``. Raises NotFound."""
     with transaction.atomic():
         row = DataImport.objects.select_for_update(no_key=True).filter(study=study, pk=pk).first()
@@ -52,9 +54,10 @@ def append(study: Study, pk, offset: int, data: bytes) -> DataImport:
     return row
 
 
-def whole(study: Study, by: User, file) -> DataImport:
+def whole(study: Study, by: User, file: UploadedFile) -> DataImport:
     """Take a file (Django's UploadedFile) that came in one form."""
-    _check(study, file.size)
+    name, size = file.name or "", file.size or 0
+    _check(study, size)
     stored = files.create()
     try:
         with files.path_of(stored).open("wb") as sink:
@@ -65,10 +68,10 @@ def whole(study: Study, by: User, file) -> DataImport:
             return _create(
                 study,
                 by,
-                file.name,
-                file.size,
+                name,
+                size,
                 stored=stored,
-                received=file.size,
+                received=size,
                 status=Status.WAITING,
             )
     except BaseException:
@@ -76,7 +79,7 @@ def whole(study: Study, by: User, file) -> DataImport:
         raise
 
 
-def cancel(study: Study, pk, by: User | None = None) -> None:
+def cancel(study: Study, pk: UUID, by: User | None = None) -> None:
     """Give up an import that is not done; its file is deleted, its work in progress undone."""
     rows = DataImport.objects.filter(study=study, pk=pk, status__in=UNDER_WAY)
     stored = rows.values_list("stored", flat=True).first()

@@ -6,7 +6,7 @@ columns together. ``?`` marks a target that may be missing.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -252,7 +252,7 @@ def _numbers(rows: Iterable[dict], columns: dict) -> list[str]:
     return [name for name in names if all(is_number(row.get(name)) for row in rows)]
 
 
-def is_number(value) -> bool:
+def is_number(value: Any) -> bool:
     """Whether a cell holds a number or nothing."""
     if value in (None, ""):
         return True

@@ -61,7 +61,7 @@ def check_startable(row: DataImport) -> None:
         raise Conflict(_("The file is gone: send it again."), code="file_lost")
 
 
-def run(pk) -> DataImport | None:
+def run(pk: UUID | str) -> DataImport | None:
     """Carry out one requested import; the row, or None where somebody else has it."""
     if not jobs.take(DataImport.objects.all(), pk):
         return None

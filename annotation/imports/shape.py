@@ -132,7 +132,7 @@ class _Reading:
     def cells(self, target: str) -> list:
         return [paths.value_at(self.record, name) for name in self.mapping.columns.get(target, ())]
 
-    def cell(self, target: str):
+    def cell(self, target: str) -> Any:
         names = self.mapping.columns.get(target)
         return paths.value_at(self.record, names[0]) if names else None
 
@@ -312,7 +312,7 @@ class _Reading:
             raise RowError(_("the label is missing"))
         return votes
 
-    def label(self, value, row: Row) -> str:
+    def label(self, value: object, row: Row) -> str:
         text = self.mapping.values.get(str(value), clean(value, "label")).strip()
         if len(row.answers) < 2:
             return text
@@ -338,7 +338,7 @@ class _Reading:
             self.add_scores(scores, name or column.rsplit(".", 1)[-1], value, row)
         return scores
 
-    def add_scores(self, scores: dict, name: str, value, row: Row) -> None:
+    def add_scores(self, scores: dict, name: str, value: object, row: Row) -> None:
         names = [answer.name for answer in row.answers]
         if isinstance(value, dict):
             for key, entry in value.items():
@@ -356,7 +356,7 @@ class _Reading:
         else:
             self.add(scores, 1, name, value)
 
-    def add(self, scores: dict, number: int | str, criterion: str, value) -> None:
+    def add(self, scores: dict, number: int | str, criterion: str, value: Any) -> None:
         criterion = clean(criterion, "criterion").strip()[:CRITERION_LIMIT]
         value = self.mapping.values.get(str(value), value)
         if value in (None, ""):
@@ -412,7 +412,7 @@ def choice_of(text: str, names: list[str], models: list[str]) -> str | None:
     return word or None
 
 
-def clean(value, what: str) -> str:
+def clean(value: object, what: str) -> str:
     """A cell as text; RowError where it cannot be stored."""
     if isinstance(value, str):
         text = value
@@ -439,7 +439,7 @@ def digest(sign: str, *parts: str) -> str:
     return f"{sign}-{hashlib.blake2b(text, digest_size=9).hexdigest()}"
 
 
-def _persona(value, name: str) -> tuple[str, dict | None]:
+def _persona(value: object, name: str) -> tuple[str, dict | None]:
     """Id and profile; a text without blanks is the id of a persona described elsewhere."""
     if isinstance(value, str | int) and not isinstance(value, bool):
         text = clean(value, "persona").strip()
@@ -459,7 +459,7 @@ def _persona(value, name: str) -> tuple[str, dict | None]:
 # --- Conversations -------------------------------------------------------------------------------
 
 
-def as_messages(value) -> list[tuple[str, str]]:
+def as_messages(value: Any) -> list[tuple[str, str]]:
     """(role, text) of a conversation: a list of messages, or a text with Human: and Assistant:."""
     if is_messages(value):
         return [(role_of(turn), clean(text_of(turn), "conversation")) for turn in value]
@@ -479,7 +479,7 @@ def _asked(messages: list[tuple[str, str]]) -> str:
     return "\n\n".join(text.strip() for _role, text in messages[: first + 1])
 
 
-def _answered(messages: list[tuple[str, str]], turn=None) -> str:
+def _answered(messages: list[tuple[str, str]], turn: object = None) -> str:
     """Everything after the first question: one answer, or the rest of the conversation."""
     first = next((n for n, (role, _text) in enumerate(messages) if role == "user"), -1)
     rest = messages[first + 1 :]
@@ -496,7 +496,7 @@ def _answered(messages: list[tuple[str, str]], turn=None) -> str:
 # --- Times ---------------------------------------------------------------------------------------
 
 
-def moment(value) -> datetime | None:
+def moment(value: Any) -> datetime | None:
     """A time in ISO 8601 or in seconds since 1970; without a zone it is UTC."""
     if value in (None, ""):
         return None
@@ -515,7 +515,7 @@ def moment(value) -> datetime | None:
     return at
 
 
-def _seconds(value) -> float | None:
+def _seconds(value: Any) -> float | None:
     if value in (None, ""):
         return None
     try:

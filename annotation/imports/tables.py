@@ -218,7 +218,7 @@ def _json_list(path: Path, prefix: str) -> records.Rows:
 
 
 @contextmanager
-def _broken_json():
+def _broken_json() -> Iterator[None]:
     try:
         yield
     except (ijson.JSONError, UnicodeError) as error:
@@ -294,7 +294,7 @@ def _sheet_rows(path: Path, name: str) -> records.Rows:
             yield line, dict(zip(header, cells, strict=False))
 
 
-def _plain(value):
+def _plain(value: object) -> object:
     """A cell as JSON has it."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
@@ -349,7 +349,7 @@ def _unzipped(archive: zipfile.ZipFile, entries: list, scratch: Path) -> Table:
     return _open(inner, scratch)
 
 
-def _ignored(entry) -> bool:
+def _ignored(entry: zipfile.ZipInfo) -> bool:
     """Folders, and what macOS adds."""
     name = Path(entry.filename).name
     return entry.is_dir() or name.startswith(".") or "__MACOSX" in entry.filename

@@ -1,3 +1,5 @@
+from uuid import UUID
+
 from annotation.celery import app
 from annotation.core import jobs
 from annotation.imports import run
@@ -17,6 +19,6 @@ def ring() -> None:
         soon(pk)
 
 
-def soon(pk) -> None:
+def soon(pk: UUID | str) -> None:
     """Notify a worker of an import at once."""
     jobs.notify(carry_out, pk)

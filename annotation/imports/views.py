@@ -1,9 +1,11 @@
 """The curators' pages under "Data": send a file, map its columns, import it, see what came in."""
 
 import csv
+from collections.abc import Iterator
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
 from django.core.paginator import Paginator
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -48,9 +50,10 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
     error = ""
     if request.method == "POST":
         try:
-            if "file" not in request.FILES:
+            file = request.FILES.get("file")
+            if not isinstance(file, UploadedFile):
                 raise DomainError(_("Choose a file first."))
-            row = receive.whole(study, request.user, request.FILES["file"])
+            row = receive.whole(study, request.user, file)
             return redirect("import", slug, row.pk)
         except DomainError as refusal:
             error = refusal.sentence
@@ -90,14 +93,14 @@ def one_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     return response
 
 
-def _cancel(request: UserRequest, study: Study, row) -> HttpResponse:
+def _cancel(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     with refusals.as_message(request):
         receive.cancel(study, row.pk, request.user)
         messages.success(request, _("It was cancelled. Nothing of it is stored."))
     return redirect("imports", study.slug)
 
 
-def _map(request: UserRequest, study: Study, row):
+def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     """The mapping with ten rows as they would come in; POST imports, or shows another mapping."""
     recipe = request.POST.get("recipe") or request.GET.get("recipe") or ""
     context = {"study": study, "row": row, "recipes": _recipes(study), "recipe": recipe}
@@ -133,7 +136,7 @@ def _map(request: UserRequest, study: Study, row):
     return render(request, "imports/map.html", context, status=400 if form.errors else 200)
 
 
-def _first(table, size: int):
+def _first(table: tables.Table, size: int) -> Iterator[tuple[int, dict | str]]:
     for number, row in enumerate(table.rows()):
         if number == size:
             return
@@ -146,7 +149,7 @@ def _recipes(study: Study) -> list[tuple[str, str]]:
     return [*((f"own:{name}", name) for name in saved), *shipped]
 
 
-def _mapping(row, name: str, records: list[dict]) -> tuple[Mapping | None, str]:
+def _mapping(row: DataImport, name: str, records: list[dict]) -> tuple[Mapping | None, str]:
     """The mapping of the recipe ``name``, else that of an earlier attempt, else the proposal.
 
     And a sentence where there is none, or the recipe does not fit.
@@ -187,14 +190,14 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
     return rows if mapping else []
 
 
-def _bundle(request: UserRequest, study: Study, row, context):
+def _bundle(request: UserRequest, study: Study, row: DataImport, context: dict) -> HttpResponse:
     if request.POST.get("action") == "import":
         data = {"mapping": None, "task": "", "open_items": True, "skip_faults": False}
         return _start(request, study, row, data)
     return render(request, "imports/map.html", context | {"bundle": True})
 
 
-def _start(request: UserRequest, study: Study, row, data: dict) -> HttpResponse:
+def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> HttpResponse:
     with refusals.as_message(request):
         run.request(
             row,

@@ -1,6 +1,7 @@
 """`manage.py import_data FILE`"""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Command(RefusingCommand):
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, file, **options: Any) -> None:
+    def handle(self, *args: Any, file: str, **options: Any) -> None:
         """Store what fits; print the counts and what was rejected."""
         path = Path(file)
         if path.is_dir() and (path / "study.json").is_file():
@@ -70,14 +71,16 @@ class Command(RefusingCommand):
         else:
             self.say(file, report, result.rejected_count, options["dry_run"])
 
-    def brought(self, act, *values: Any):
+    def brought(
+        self, act: Callable[..., tuple[str, bring.Brought]], *values: Any
+    ) -> tuple[str, bring.Brought]:
         try:
             return act(*values)
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
 
     @transaction.atomic
-    def table(self, path: Path, options) -> tuple[str, bring.Brought]:
+    def table(self, path: Path, options: dict[str, Any]) -> tuple[str, bring.Brought]:
         """Import a file; a study that was made for it goes with it where nothing came in."""
         with tables.opened(path) as table:
             wanted = Study.objects.filter(slug=options["study"]).first()
