@@ -1,3 +1,5 @@
+from typing import TYPE_CHECKING
+
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -7,8 +9,12 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
-from annotation.accounts.models import ApiToken
+from annotation.accounts.models import ApiToken, User
 from annotation.core.errors import DomainError
+
+if TYPE_CHECKING:
+    # It reads the settings of DRF, which name this module.
+    from drf_spectacular.openapi import AutoSchema
 
 # Calls that are not about a study.
 ANY_STUDY = {"api-root", "api-schema"}
@@ -17,7 +23,7 @@ ANY_STUDY = {"api-root", "api-schema"}
 class TokenAuthentication(BaseAuthentication):
     """``Authorization: Bearer KEY`` (or ``Token KEY``) with a key from the tokens page."""
 
-    def authenticate(self, request: Request):
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         scheme, _, key = get_authorization_header(request).decode("latin-1").partition(" ")
         if scheme.lower() not in {"bearer", "token"}:
             return None
@@ -33,10 +39,10 @@ class TokenAuthentication(BaseAuthentication):
         self._note_use(token)
         return token.user, token
 
-    def authenticate_header(self, request: Request):
+    def authenticate_header(self, request: Request) -> str:
         return "Bearer"
 
-    def _note_use(self, token) -> None:
+    def _note_use(self, token: ApiToken) -> None:
         # To the minute: not every call of a busy script needs a write.
         now = timezone.now()
         if token.last_used_at is None or (now - token.last_used_at).total_seconds() > 60:
@@ -67,5 +73,5 @@ class TokenScheme(OpenApiAuthenticationExtension):
     target_class = "annotation.api.authentication.TokenAuthentication"
     name = "token"
 
-    def get_security_definition(self, auto_schema):
+    def get_security_definition(self, auto_schema: "AutoSchema") -> dict:
         return {"type": "http", "scheme": "bearer"}

@@ -21,7 +21,7 @@ from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import board, curate, splitting
 from annotation.personas.balance import Tally
-from annotation.personas.models import Persona
+from annotation.personas.models import PairDecision, Persona
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Study
 
@@ -91,7 +91,7 @@ class EarlyStopState(EarlyStopBody):
 
 class PersonaReviews(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="persona_reviews")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The reasons of both rounds, and how many personas were dropped for each."""
         study = study_for(request.user, slug, MANAGERS)
         return Response({"kept": len(board.versions(study)), "dropped": curate.dropped(study)})
@@ -99,7 +99,7 @@ class PersonaReviews(StudyView):
     @extend_schema(
         request=PersonaReviewBody, responses=OpenApiTypes.OBJECT, operation_id="review_personas"
     )
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Drop personas for a reason of round 1 or 2, or take them back: all of them or none."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = read(PersonaReviewBody, request.data)
@@ -119,7 +119,7 @@ class PersonaBoard(StudyView):
     @extend_schema(
         parameters=[BoardBody], responses=OpenApiTypes.OBJECT, operation_id="persona_board"
     )
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """Of whom the personas consist, and the pairs that are alike and wait for a decision."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = read(BoardBody, request.query_params)
@@ -143,7 +143,7 @@ class PersonaBoard(StudyView):
 
 class PersonaPairs(StudyView):
     @extend_schema(request=PairBody, responses=OpenApiTypes.OBJECT, operation_id="decide_pair")
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Keep both personas of a pair, or drop one of them; a pair is decided once."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = read(PairBody, request.data)
@@ -157,7 +157,7 @@ class PersonaPairs(StudyView):
         return Response(_decision(decision), status=201)
 
     @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="undo_pair")
-    def delete(self, request: Request, slug: str):
+    def delete(self, request: Request, slug: str) -> Response:
         """Take your last decision back, and a drop with it."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_decision(board.undo(study, by=request.user)))
@@ -169,7 +169,7 @@ class PersonaSplit(StudyView):
     @extend_schema(
         parameters=[SplitBody], responses=OpenApiTypes.OBJECT, operation_id="preview_split"
     )
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """How many personas are on each side; with ``benchmark`` who would be, by dimension."""
         study = study_for(request.user, slug, MANAGERS)
         people = study.personas.filter(dropped_at=None)
@@ -180,7 +180,7 @@ class PersonaSplit(StudyView):
         return Response({"sides": sides, "proposal": _proposal(proposal)})
 
     @extend_schema(request=SplitBody, responses=OpenApiTypes.OBJECT, operation_id="split_personas")
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Divide the personas as the same call with GET proposes. Sides are for good."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = read(SplitBody, request.data)
@@ -189,13 +189,13 @@ class PersonaSplit(StudyView):
 
 class ChecksOfStudy(StudyView):
     @extend_schema(responses=ChecksBody, operation_id="checks")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """How often the study trains, checks, and lets owners judge their own items again."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(ChecksBody(Checks.objects.filter(study=study).first() or Checks()).data)
 
     @extend_schema(request=ChecksBody, responses=ChecksBody, operation_id="checks_save")
-    def put(self, request: Request, slug: str):
+    def put(self, request: Request, slug: str) -> Response:
         """Set it; hidden checks get new places for everybody."""
         study = study_for(request.user, slug, MANAGERS)
         rates = Rates(**read(ChecksBody, request.data))
@@ -204,13 +204,13 @@ class ChecksOfStudy(StudyView):
 
 class EarlyStopOfTask(StudyView):
     @extend_schema(responses=EarlyStopState, operation_id="early_stop")
-    def get(self, request: Request, slug: str, task: str):
+    def get(self, request: Request, slug: str, task: str) -> Response:
         """Whether items that can no longer reach a tier get no more votes, and what it saved."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(early_stop.state(study, _with_tiers(study, task)))
 
     @extend_schema(request=EarlyStopBody, responses=EarlyStopState, operation_id="early_stop_save")
-    def put(self, request: Request, slug: str, task: str):
+    def put(self, request: Request, slug: str, task: str) -> Response:
         """Stop items ``below`` "hard" or "borderline" from now on; "" stops no more."""
         study = study_for(request.user, slug, MANAGERS)
         name = _with_tiers(study, task)
@@ -254,7 +254,7 @@ def _pair(pair: board.Pair) -> dict:
     return {"personas": ids, "similarity": round(pair.similarity, 4)}
 
 
-def _decision(decision) -> dict:
+def _decision(decision: PairDecision) -> dict:
     dropped = decision.dropped and decision.dropped.external_id
     return {"personas": [str(decision.first), str(decision.second)], "dropped": dropped}
 

@@ -1,5 +1,7 @@
 """Models on a release over HTTP: ask for a run, see how it stands and what came out."""
 
+from uuid import UUID
+
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -43,7 +45,7 @@ class EvaluationStatus(serializers.Serializer):
     result = serializers.JSONField(allow_null=True)
     url = serializers.SerializerMethodField()
 
-    def get_url(self, run) -> str:
+    def get_url(self, run: Run) -> str:
         address = reverse("api-evaluation", args=[run.public_id])
         return self.context["request"].build_absolute_uri(address)
 
@@ -52,7 +54,7 @@ class EvaluationsOfRelease(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses=EvaluationStatus(many=True), operation_id="evaluation_list")
-    def get(self, request: Request, pk):
+    def get(self, request: Request, pk: UUID) -> Response:
         """The newest runs of models on the release, newest first."""
         release = release_for(request.user, pk)
         rows = Run.objects.filter(benchmark__release=release).order_by("-created_at", "-pk")
@@ -64,7 +66,7 @@ class EvaluationsOfRelease(APIView):
         responses={202: EvaluationStatus},
         operation_id="evaluation_request",
     )
-    def post(self, request: Request, pk):
+    def post(self, request: Request, pk: UUID) -> Response:
         """Ask a configured endpoint about all of the release; workers carry it out."""
         release = release_for(request.user, pk)
         study_for(request.user, release.study.slug, MANAGERS)
@@ -83,7 +85,7 @@ class EvaluationDetail(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses=EvaluationStatus, operation_id="evaluation_status")
-    def get(self, request: Request, pk):
+    def get(self, request: Request, pk: UUID) -> Response:
         """How a run stands; with its result when it is done, and the reason when it stopped."""
         visible = Study.objects.visible_to(request.user)
         rows = Run.objects.select_related("benchmark__release__study")
@@ -118,7 +120,7 @@ class ModelRaters(StudyView):
     """Models that judge the items of a study; their verdicts are no votes."""
 
     @extend_schema(responses=RatingStatus(many=True), operation_id="model_rater_list")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The newest runs, newest first: verdicts, replies that name no label, contradictions."""
         study = study_for(request.user, slug, READERS)
         return Response(RatingStatus(rating.runs_of(study), many=True).data)
@@ -126,7 +128,7 @@ class ModelRaters(StudyView):
     @extend_schema(
         request=RatingRequest, responses={202: RatingStatus}, operation_id="model_rater_request"
     )
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Let a model judge the items of a task; with ``dry_run`` only what it would take.
 
         Where an item has several answers it is asked in both orders. Workers carry it out.

@@ -42,7 +42,7 @@ class RunBody(serializers.Serializer):
 
 class Generation(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_list")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The newest runs with what became of them, what was spent, and how many owners' queries
         have too few answers for a release: five examples and one to test on."""
         study = study_for(request.user, slug, MANAGERS)
@@ -53,7 +53,7 @@ class Generation(StudyView):
         return Response({"runs": runs, "spent": spent, "queries_with_few_answers": few})
 
     @extend_schema(parameters=[KEY], request=GenerationBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Ask a model for proposals or answers; with ``dry_run`` only for the plan of it."""
         study = study_for(request.user, slug, MANAGERS)
         body = GenerationBody(data=request.data)
@@ -66,13 +66,13 @@ class Generation(StudyView):
 
 class OneRun(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_run")
-    def get(self, request: Request, slug: str, run):
+    def get(self, request: Request, slug: str, run: int) -> Response:
         """One run: calls, tokens, cost and seconds as ``planned`` and as they came (``actual``)."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_run(get_object_or_404(Run, study=study, pk=run)))
 
     @extend_schema(request=RunBody, responses=OpenApiTypes.OBJECT, operation_id="change_run")
-    def post(self, request: Request, slug: str, run):
+    def post(self, request: Request, slug: str, run: int) -> Response:
         """Cancel what is not written yet, or ask again for what was cancelled or failed."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(Run, study=study, pk=run)
@@ -90,7 +90,7 @@ class PromptBody(serializers.Serializer):
 
 class Prompts(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompts_list")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The study's wording of every prompt, with the places that its texts may name."""
         study = study_for(request.user, slug, MANAGERS)
         return Response({"prompts": [_prompt(study, name) for name in wording.EDITABLE]})
@@ -98,13 +98,13 @@ class Prompts(StudyView):
 
 class OnePrompt(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompt")
-    def get(self, request: Request, slug: str, name: str):
+    def get(self, request: Request, slug: str, name: str) -> Response:
         """The study's wording of one prompt."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(_prompt(study, _prompt_name(name)))
 
     @extend_schema(request=PromptBody, responses=OpenApiTypes.OBJECT, operation_id="prompt_save")
-    def put(self, request: Request, slug: str, name: str):
+    def put(self, request: Request, slug: str, name: str) -> Response:
         """Make the next version; runs that were started keep theirs."""
         study = study_for(request.user, slug, MANAGERS)
         body = PromptBody(data=request.data)

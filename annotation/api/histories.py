@@ -1,5 +1,8 @@
 """A history over HTTP: send a file whole or in pieces, and see how its import stands."""
 
+from typing import IO, Any
+from uuid import UUID
+
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -24,11 +27,11 @@ class Begun(serializers.Serializer):
     offset = serializers.IntegerField(source="received")
     piece = serializers.SerializerMethodField()
 
-    def get_status_url(self, upload) -> str:
+    def get_status_url(self, upload: Upload) -> str:
         address = reverse("api-history", args=[upload.pk])
         return self.context["request"].build_absolute_uri(address)
 
-    def get_piece(self, upload) -> int:
+    def get_piece(self, upload: Upload) -> int:
         return receive.PIECE
 
 
@@ -43,7 +46,7 @@ class UploadStatus(serializers.Serializer):
     skipped = serializers.JSONField()
     error = serializers.SerializerMethodField()
 
-    def get_error(self, upload) -> dict | None:
+    def get_error(self, upload: Upload) -> dict | None:
         code, sentence = upload.error_code, upload.error
         return {"code": code, "message": sentence} if code else None
 
@@ -65,7 +68,9 @@ class PieceParser(BaseParser):
 
     media_type = "application/octet-stream"
 
-    def parse(self, stream, media_type=None, parser_context=None):
+    def parse(
+        self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None
+    ) -> bytes:
         data = stream.read(receive.PIECE + 1)
         if len(data) > receive.PIECE:
             sentence = f"A piece has at most {receive.PIECE} bytes."
@@ -83,7 +88,7 @@ class Histories(APIView):
         responses={202: Begun},
         operation_id="history_upload",
     )
-    def post(self, request: Request):
+    def post(self, request: Request) -> Response:
         """Send one's own history as a file; or announce its size, and send it in pieces."""
         if request.content_type.startswith("multipart/"):
             upload = self._whole(request)
@@ -111,7 +116,7 @@ class History(APIView):
     parser_classes = [PieceParser]
 
     @extend_schema(responses=UploadStatus, operation_id="history_status")
-    def get(self, request: Request, pk):
+    def get(self, request: Request, pk: UUID) -> Response:
         """The state of an upload, and its contents."""
         upload = get_object_or_404(Upload, owner=request.user, pk=pk)
         return Response(UploadStatus(upload).data)
@@ -122,7 +127,7 @@ class History(APIView):
         responses=UploadStatus,
         operation_id="history_piece",
     )
-    def patch(self, request: Request, pk):
+    def patch(self, request: Request, pk: UUID) -> Response:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
         upload = get_object_or_404(Upload, owner=request.user, pk=pk)
         data = request.data

@@ -1,5 +1,7 @@
 """Imports over HTTP: send a file, map its columns, start the import, read its report."""
 
+from uuid import UUID
+
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -65,16 +67,16 @@ class ImportStatus(serializers.Serializer):
     status_url = serializers.SerializerMethodField()
     page_url = serializers.SerializerMethodField()
 
-    def get_error(self, row) -> dict | None:
+    def get_error(self, row: DataImport) -> dict | None:
         return {"code": row.error_code, "message": row.error} if row.error_code else None
 
-    def get_status_url(self, row) -> str:
+    def get_status_url(self, row: DataImport) -> str:
         return self._address("api-import", row)
 
-    def get_page_url(self, row) -> str:
+    def get_page_url(self, row: DataImport) -> str:
         return self._address("import", row)
 
-    def _address(self, name: str, row) -> str:
+    def _address(self, name: str, row: DataImport) -> str:
         address = reverse(name, args=[self.context["slug"], row.pk])
         return self.context["request"].build_absolute_uri(address)
 
@@ -87,11 +89,17 @@ class ImportLine(serializers.Serializer):
 class ImportDetail(ImportStatus):
     rejected = serializers.SerializerMethodField()
 
-    def get_rejected(self, row) -> list[dict]:
+    def get_rejected(self, row: DataImport) -> list[dict]:
         return ImportLine(row.faults.all()[:FAULTS], many=True).data
 
 
-def _answer(request: Request, study: Study, row, kind=ImportStatus, status: int = 200) -> Response:
+def _answer(
+    request: Request,
+    study: Study,
+    row: DataImport,
+    kind: type[ImportStatus] = ImportStatus,
+    status: int = 200,
+) -> Response:
     context = {"request": request, "slug": study.slug}
     return Response(kind(row, context=context).data, status=status)
 
@@ -101,7 +109,7 @@ class Imports(StudyView):
     scope = "curate"
 
     @extend_schema(responses=ImportStatus(many=True), operation_id="imports")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The last 100 imports of the study, newest first."""
         study = study_for(request.user, slug, MANAGERS)
         rows = study.imports.order_by("-created_at")[:LISTED]
@@ -113,7 +121,7 @@ class Imports(StudyView):
         responses={202: ImportStatus},
         operation_id="import_upload",
     )
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Send a table as a file; or announce its size, and send it in pieces."""
         study = study_for(request.user, slug, MANAGERS)
         if request.content_type.startswith("multipart/"):
@@ -133,7 +141,7 @@ class Import(StudyView):
     scope = "curate"
 
     @extend_schema(responses=ImportDetail, operation_id="import_status")
-    def get(self, request: Request, slug: str, pk):
+    def get(self, request: Request, slug: str, pk: UUID) -> Response:
         """How an import stands, what came in, and the first 100 faulty lines."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)
@@ -145,7 +153,7 @@ class Import(StudyView):
         responses=ImportStatus,
         operation_id="import_piece",
     )
-    def patch(self, request: Request, slug: str, pk):
+    def patch(self, request: Request, slug: str, pk: UUID) -> Response:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)
@@ -157,7 +165,7 @@ class Import(StudyView):
         return _answer(request, study, row)
 
     @extend_schema(responses={204: None}, operation_id="import_cancel")
-    def delete(self, request: Request, slug: str, pk):
+    def delete(self, request: Request, slug: str, pk: UUID) -> Response:
         """Cancel an import that is not done; nothing of it is stored."""
         study = study_for(request.user, slug, MANAGERS)
         receive.cancel(study, pk, request.user)
@@ -169,7 +177,7 @@ class StartImport(StudyView):
     scope = "curate"
 
     @extend_schema(request=ImportStart, responses={202: ImportStatus}, operation_id="import_start")
-    def post(self, request: Request, slug: str, pk):
+    def post(self, request: Request, slug: str, pk: UUID) -> Response:
         """Import a file that has come whole, read by a recipe, a mapping, or its columns' names."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)

@@ -7,6 +7,7 @@ from django.db.models import F, Q, QuerySet
 
 from annotation.agreement.reading import withdrawn_from, worker_name
 from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
+from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Study
@@ -50,7 +51,7 @@ def with_answers(rows: list[dict]) -> list[dict]:
     return [row | _answer(row, answers[row["pk"]], ids[row["item_id"]]) for row in rows]
 
 
-def _answer(row: dict, answer, ids: dict[int, str]) -> dict:
+def _answer(row: dict, answer: Answer, ids: dict[int, str]) -> dict:
     kind = kind_of(row["kind"])
     return {
         "label": kind.label_json(answer.label, ids) if kind.SHAPE == "label" else None,
@@ -91,7 +92,7 @@ def acknowledged(judgment: Judgment) -> dict:
     }
 
 
-def _explained(item: Item, answer, order: list[int]) -> dict | None:
+def _explained(item: Item, answer: Answer, order: list[int]) -> dict | None:
     """Of a training item, whether the answer is the expected one, and why; of no other check."""
     if item.batch.purpose != Batch.Purpose.TRAINING:
         return None

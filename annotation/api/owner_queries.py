@@ -71,19 +71,19 @@ class OwnQueries(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_queries_list")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """Your current queries, newest first."""
         study = owner_queries.study_of(request.user, slug)
         queries = owner_queries.of(study, request.user).prefetch_related("grounds")
         return Response({"queries": [_query(query) for query in queries]})
 
     @extend_schema(parameters=[KEY], request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Write a new query; with ``finish`` it may be answered."""
         study, wanted = owner_queries.study_of(request.user, slug), _wanted(request)
 
         @transaction.atomic
-        def act():
+        def act() -> tuple[int, dict]:
             begun = owner_queries.begin(study, request.user)
             return 201, _query(_written(begun, request.user, wanted))
 
@@ -94,12 +94,12 @@ class OwnQuery(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_query")
-    def get(self, request: Request, slug: str, key):
+    def get(self, request: Request, slug: str, key: str) -> Response:
         """One of your queries."""
         return Response(_query(_owned(request, slug, key)))
 
     @extend_schema(request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
-    def put(self, request: Request, slug: str, key):
+    def put(self, request: Request, slug: str, key: str) -> Response:
         """Write your query anew; one that has answers gets a next version."""
         query, wanted = _owned(request, slug, key), _wanted(request)
         with transaction.atomic():
@@ -111,13 +111,13 @@ class OwnGold(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="gold_list")
-    def get(self, request: Request, slug: str, key):
+    def get(self, request: Request, slug: str, key: str) -> Response:
         """The versions of the gold response to your query, newest first."""
         versions = _owned(request, slug, key).gold_responses.order_by("-version")
         return Response({"versions": [_gold(response) for response in versions]})
 
     @extend_schema(request=GoldBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str, key):
+    def post(self, request: Request, slug: str, key: str) -> Response:
         """Save a gold response: the next version, where its text differs from the newest one."""
         query, body = _owned(request, slug, key), GoldBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -132,12 +132,12 @@ class OwnClaims(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="claims_list")
-    def get(self, request: Request, slug: str, key):
+    def get(self, request: Request, slug: str, key: str) -> Response:
         """The claims of your newest gold response, and what you accepted as gold information."""
         return Response(_claims(_owned(request, slug, key), request.user))
 
     @extend_schema(request=OwnClaimsBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str, key):
+    def post(self, request: Request, slug: str, key: str) -> Response:
         """Have the newest gold response split into claims by a model, or write them yourself."""
         query, body = _owned(request, slug, key), OwnClaimsBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -158,12 +158,12 @@ class OwnRubric(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="rubric")
-    def get(self, request: Request, slug: str, key):
+    def get(self, request: Request, slug: str, key: str) -> Response:
         """The newest rubric of your query."""
         return Response(_rubric(_owned(request, slug, key)))
 
     @extend_schema(request=OwnRubricBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str, key):
+    def post(self, request: Request, slug: str, key: str) -> Response:
         """Save a rubric, or have a model write one from your judgments."""
         query, body = _owned(request, slug, key), OwnRubricBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -175,7 +175,7 @@ class OwnRubric(StudyView):
         return Response(_rubric(query), status=202)
 
 
-def _owned(request: Request, slug: str, key) -> Query:
+def _owned(request: Request, slug: str, key: str) -> Query:
     study = owner_queries.study_of(request.user, slug)
     return get_object_or_404(owner_queries.of(study, request.user), external_id=key)
 

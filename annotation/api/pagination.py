@@ -1,11 +1,12 @@
 import base64
 import json
 import re
+from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
+from rest_framework import pagination
 from rest_framework.exceptions import NotFound
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 
 from annotation.core.errors import DomainError
@@ -13,7 +14,7 @@ from annotation.core.errors import DomainError
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
-class Cursor(CursorPagination):
+class Cursor(pagination.CursorPagination):
     """Pages by cursor: no count, and no page grows dearer towards the end."""
 
     ordering = "pk"
@@ -21,7 +22,7 @@ class Cursor(CursorPagination):
     page_size_query_param = "page_size"
     max_page_size = 1000
 
-    def decode_cursor(self, request: Request):
+    def decode_cursor(self, request: Request) -> pagination.Cursor | None:
         cursor = super().decode_cursor(request)
         # Positions are our own row numbers; a made-up one must not reach the database.
         if cursor and cursor.position is not None and not _NUMBER.fullmatch(cursor.position):
@@ -56,15 +57,15 @@ class Since:
             raise DomainError("page_size is a number from 1 to 1000.", code="page_size")
         return int(text)
 
-    def _name(self, row) -> str:
+    def _name(self, row: Model) -> str:
         values = [str(getattr(row, field)) for field in self.fields]
         return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
-    def _after(self, model, since: str) -> Q:
+    def _after(self, model: type[Model], since: str) -> Q:
         try:
             padded = since + "=" * (-len(since) % 4)
             values = json.loads(base64.b64decode(padded.encode("ascii"), b"-_", validate=True))
-            fields = [
+            fields: list[Any] = [
                 model._meta.pk if f == "pk" else model._meta.get_field(f) for f in self.fields
             ]
             read = [field.to_python(value) for field, value in zip(fields, values, strict=True)]

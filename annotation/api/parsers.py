@@ -1,5 +1,6 @@
 import json
 import re
+from typing import IO, Any
 
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
@@ -11,7 +12,9 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 class StrictJSONParser(JSONParser):
     """JSON objects that PostgreSQL can store: no NaN, NUL, lone surrogate or bottomless nesting."""
 
-    def parse(self, stream, media_type=None, parser_context=None):
+    def parse(
+        self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None
+    ) -> dict:
         try:
             text = stream.read().decode("utf-8")
             data = json.loads(text or "{}", parse_constant=_refuse)
@@ -25,11 +28,11 @@ class StrictJSONParser(JSONParser):
         return data
 
 
-def _refuse(constant):
+def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _check(value, depth: int = 0) -> None:
+def _check(value: object, depth: int = 0) -> None:
     if depth > DEPTH:
         raise ParseError("The JSON is nested too deeply.")
     if isinstance(value, str) and UNSTORABLE.search(value):

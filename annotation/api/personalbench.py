@@ -42,7 +42,7 @@ class ConversationsOfStudy(StudyView):
     parameters = ("language", "conversations", "turns", "scripted", "people")
 
     @extend_schema(parameters=[FiltersBody], responses=OpenApiTypes.OBJECT, operation_id="funnel")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """How many people and conversations of the study's pool each filter leaves."""
         study = study_for(request.user, slug, MANAGERS)
         rows = conversations.funnel(study, _filters(request.query_params))
@@ -50,7 +50,7 @@ class ConversationsOfStudy(StudyView):
         return Response({"funnel": [dict(zip(names, row, strict=True)) for row in rows]})
 
     @extend_schema(request=FiltersBody, responses=OpenApiTypes.OBJECT, operation_id="take_people")
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Make personas of the people whom the filters leave."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(conversations.take(study, _filters(request.data), by=request.user))
@@ -62,7 +62,7 @@ class AttributesMade(StudyView):
     @extend_schema(
         parameters=[ThresholdsBody], responses=OpenApiTypes.OBJECT, operation_id="preview_clusters"
     )
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """What thresholds would make of the extracted statements."""
         study = study_for(request.user, slug, MANAGERS)
         preview = attributes.preview(study, _thresholds(request.query_params))
@@ -73,7 +73,7 @@ class AttributesMade(StudyView):
     @extend_schema(
         request=ThresholdsBody, responses=OpenApiTypes.OBJECT, operation_id="make_attributes"
     )
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Make attributes of the extracted statements; what people judge already stays."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(attributes.make(study, _thresholds(request.data), by=request.user))
@@ -83,7 +83,7 @@ class AttributesVerified(StudyView):
     parser_classes = [MultiPartParser]
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="unverified")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """How many extracted statements nothing verified yet."""
         study = study_for(request.user, slug, MANAGERS)
         return Response({"statements": verifier.unverified(study).count()})
@@ -93,7 +93,7 @@ class AttributesVerified(StudyView):
         responses=OpenApiTypes.OBJECT,
         operation_id="verify_attributes",
     )
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Let a trained verifier decide on the extracted statements that nothing verified yet."""
         study = study_for(request.user, slug, MANAGERS)
         body = VerifierBody(data=request.data)
@@ -103,13 +103,13 @@ class AttributesVerified(StudyView):
         return Response(verifier.verify(study, model, card, refine=refine, by=request.user))
 
 
-def _filters(data) -> conversations.Filters:
+def _filters(data: dict) -> conversations.Filters:
     body = FiltersBody(data=data)
     body.is_valid(raise_exception=True)
     return conversations.Filters(**body.validated_data)
 
 
-def _thresholds(data) -> attributes.Thresholds:
+def _thresholds(data: dict) -> attributes.Thresholds:
     body = ThresholdsBody(data=data)
     body.is_valid(raise_exception=True)
     return attributes.Thresholds(**body.validated_data)

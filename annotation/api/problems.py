@@ -17,7 +17,7 @@ class ProblemRenderer(JSONRenderer):
     format = "problem"
 
 
-def handle(error, context) -> Response | None:
+def handle(error: Exception, context: dict) -> Response | None:
     """Turn a refusal into a problem document; anything else is a fault of ours and goes on."""
     headers, members = {}, {}
     if isinstance(error, DomainError):
@@ -40,7 +40,14 @@ def handle(error, context) -> Response | None:
     return problem(context["request"], status, code, detail, headers, members)
 
 
-def problem(request: Request, status, code, detail, headers=None, members=None) -> Response:
+def problem(
+    request: Request,
+    status: int,
+    code: str,
+    detail: str,
+    headers: dict | None = None,
+    members: dict | None = None,
+) -> Response:
     """A problem document; ``code`` is the machine's name for what happened.
 
     ``members`` are further ones of the document (RFC 9457, section 3.2).
@@ -57,7 +64,7 @@ def problem(request: Request, status, code, detail, headers=None, members=None) 
     return response
 
 
-def _sentence(detail) -> str:
+def _sentence(detail: object) -> str:
     if isinstance(detail, dict):
         return " ".join(f"{field}: {_sentence(inner)}" for field, inner in detail.items())
     if isinstance(detail, list):
@@ -65,7 +72,7 @@ def _sentence(detail) -> str:
     return str(detail)
 
 
-def _headers(error) -> dict:
+def _headers(error: exceptions.APIException) -> dict:
     headers = {}
     if getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = error.auth_header

@@ -1,5 +1,7 @@
 """Studies from releases over HTTP: send a zip, see how its import stands."""
 
+from uuid import UUID
+
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -37,7 +39,7 @@ class ReleaseImports(StudyView):
     parser_classes = [MultiPartParser]
 
     @extend_schema(request=ReleaseUpload, responses={202: ReleaseImportStatus})
-    def post(self, request: Request):
+    def post(self, request: Request) -> Response:
         """Keep a zipped release; a worker makes the study of it."""
         body = ReleaseUpload(data=request.data)
         body.is_valid(raise_exception=True)
@@ -54,7 +56,7 @@ class OneReleaseImport(StudyView):
     """One upload, for whoever sent it."""
 
     @extend_schema(responses=ReleaseImportStatus)
-    def get(self, request: Request, pk):
+    def get(self, request: Request, pk: UUID) -> Response:
         """How the import stands, with its report when it is done."""
         sent = ReleaseImport.objects.filter(by=request.user)
         return Response(ReleaseImportStatus(get_object_or_404(sent, public_id=pk)).data)

@@ -1,5 +1,9 @@
 """Releases of datasets over HTTP: ask for one, see how it stands, fetch it."""
 
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
 from django.core.exceptions import ValidationError
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -32,7 +36,7 @@ from annotation.studies.models import Study
 class Share(serializers.CharField):
     """An exact number from 0 to 1, written 2/3 or 0.5."""
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: Any) -> Fraction | None:
         try:
             return FractionField(required=False).clean(super().to_internal_value(data))
         except ValidationError as error:
@@ -76,14 +80,14 @@ class ReleaseStatus(serializers.Serializer):
     url = serializers.SerializerMethodField()
     download_url = serializers.SerializerMethodField()
 
-    def get_url(self, release) -> str:
+    def get_url(self, release: Release) -> str:
         return self._address("api-release-status", release)
 
     def get_download_url(self, release: Release) -> str | None:
         done = release.status == Release.Status.DONE
         return self._address("api-release-download", release) if done else None
 
-    def _address(self, name: str, release) -> str:
+    def _address(self, name: str, release: Release) -> str:
         return self.context["request"].build_absolute_uri(reverse(name, args=[release.public_id]))
 
 
@@ -93,7 +97,7 @@ class ReleasesOfStudy(APIView):
     @extend_schema(
         request=ReleaseRequest, responses={202: ReleaseStatus}, operation_id="release_request"
     )
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Freeze the study as its next release; it is written in the background."""
         study = study_for(request.user, slug, READERS)
         wanted = ReleaseRequest(data=request.data)
@@ -105,7 +109,7 @@ class ReleasesOfStudy(APIView):
         return Response(body, status=202, headers={"Location": body["url"]})
 
 
-def slug_of_release(pk) -> str | None:
+def slug_of_release(pk: UUID) -> str | None:
     """The study's address of the release ``pk``; None where there is no such release."""
     return Release.objects.filter(public_id=pk).values_list("study__slug", flat=True).first()
 
@@ -115,13 +119,13 @@ class ReleaseDetail(APIView):
     slug_of = staticmethod(slug_of_release)
 
     @extend_schema(responses=ReleaseStatus, operation_id="release_status")
-    def get(self, request: Request, pk):
+    def get(self, request: Request, pk: UUID) -> Response:
         """How a release stands, with its manifest when it is done and the reason when it failed."""
         release = release_for(request.user, pk)
         return Response(ReleaseStatus(release, context={"request": request}).data)
 
     @extend_schema(responses={204: None}, operation_id="release_delete")
-    def delete(self, request: Request, pk):
+    def delete(self, request: Request, pk: UUID) -> Response:
         """Delete a release that nobody has fetched; 409 where somebody has."""
         release = release_for(request.user, pk)
         study_for(request.user, release.study.slug, MANAGERS)
@@ -137,7 +141,7 @@ class ReleaseDownload(APIView):
         responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},
         operation_id="release_download",
     )
-    def get(self, request: Request, pk):
+    def get(self, request: Request, pk: UUID) -> Response:
         """The release as a zip; 409 while it is not done."""
         release = release_for(request.user, pk)
         if release.status != Release.Status.DONE:
@@ -145,7 +149,7 @@ class ReleaseDownload(APIView):
         return zip_response(release)
 
 
-def release_for(user: User, public_id) -> Release:
+def release_for(user: User, public_id: UUID) -> Release:
     """The release, for those who may read its study; Http404 or PermissionDenied otherwise."""
     visible = Study.objects.visible_to(user)
     releases = Release.objects.select_related("study").filter(study__in=visible)

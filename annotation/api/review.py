@@ -78,7 +78,7 @@ class Review(StudyView):
     parameters = ("kind",)
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="review_list")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """What waits for you: ``?kind=`` a step, or answer; without it the counts of each."""
         study = study_for(request.user, slug, MANAGERS)
         kind = request.query_params.get("kind")
@@ -92,7 +92,7 @@ class Review(StudyView):
         return Response({"rows": shown, "reasons": list(review.reasons_of(kind))})
 
     @extend_schema(request=DecisionBody, responses=OpenApiTypes.OBJECT, operation_id="review")
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Accept or reject rows that wait for you."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = read(DecisionBody, request.data)
@@ -102,7 +102,7 @@ class Review(StudyView):
 
 class ReviewUndo(StudyView):
     @extend_schema(request=ReviewedBody, responses=OpenApiTypes.OBJECT, operation_id="review_undo")
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Take your decisions on these rows back, with what was made of them: all or none.
 
         409 where something made is in use already. Rows that you did not decide on stay.
@@ -115,7 +115,7 @@ class ReviewUndo(StudyView):
 
 class GenerationRules(StudyView):
     @extend_schema(responses=GenerationRulesBody, operation_id="generation_rules")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The study's budget, and how many reviewers decide on what."""
         return Response(_rules(study_for(request.user, slug, MANAGERS)))
 
@@ -124,7 +124,7 @@ class GenerationRules(StudyView):
         responses=GenerationRulesBody,
         operation_id="generation_rules_save",
     )
-    def put(self, request: Request, slug: str):
+    def put(self, request: Request, slug: str) -> Response:
         """Set what is named. A limit holds from the next call on."""
         study = study_for(request.user, slug, MANAGERS)
         wanted = read(GenerationRulesBody, request.data)

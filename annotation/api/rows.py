@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from annotation.api.base import KEY, StudyView, once
 from annotation.api.pagination import Since
+from annotation.candidates.models import Candidate
 from annotation.judging.imports import rows
 from annotation.judging.models import Item, ItemOption
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
@@ -78,13 +79,13 @@ def _query(query: Query) -> dict:
     return {"id": query.external_id, "persona": persona, **fields, "owned": bool(query.owner_id)}
 
 
-def _candidate(candidate) -> dict:
+def _candidate(candidate: Candidate) -> dict:
     names = ("text", "model", "strategy", "urls", "status", "created_at")
     fields = {name: getattr(candidate, name) for name in names}
     return {"id": candidate.external_id, "query": candidate.query.external_id, **fields}
 
 
-def _attribute(attribute) -> dict:
+def _attribute(attribute: Attribute) -> dict:
     fields = {name: getattr(attribute, name) for name in ("text", "confidence", "model")}
     return {"id": attribute.external_id, "persona": attribute.persona.external_id, **fields}
 
@@ -144,7 +145,7 @@ class RowsOfStudy(StudyView):
     resource = ""
 
     @extend_schema(parameters=PAGES, responses=RowsPage)
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The study's rows, oldest first. `since` of an answer leads to what came after it."""
         study = study_for(request.user, slug, READERS)
         resource = RESOURCES[self.resource]
@@ -152,7 +153,7 @@ class RowsOfStudy(StudyView):
         return Response({"results": [resource.fields(row) for row in page], **place})
 
     @extend_schema(parameters=[KEY], request=RowsBody, responses={201: Added})
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Add rows; one the study has already changes nothing, a faulty one is named."""
         study = study_for(request.user, slug, MANAGERS)
         body = RowsBody(data=request.data)

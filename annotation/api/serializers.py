@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from annotation.judging.kinds import KINDS
 from annotation.judging.kinds.body import whole
+from annotation.judging.work.present import Shown
 from annotation.studies.models import Study
 
 KIND_NAMES = list(KINDS)
@@ -17,7 +18,7 @@ class Share(serializers.FloatField):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"min_value": 0, "max_value": 1} | options)
 
-    def to_internal_value(self, data) -> float:
+    def to_internal_value(self, data: Any) -> float:
         """Return ``data`` as a number."""
         value = super().to_internal_value(data)
         if math.isnan(value):
@@ -82,14 +83,14 @@ class SlotSerializer(serializers.Serializer):
     lease_expires_at = serializers.DateTimeField()
 
     @extend_schema_field(OptionSerializer(many=True))
-    def get_options(self, shown):
+    def get_options(self, shown: Shown) -> list[dict]:
         return [{"id": id, "text": text} for id, text in shown.answers]
 
-    def get_criteria(self, shown) -> list[str]:
+    def get_criteria(self, shown: Shown) -> list[str]:
         return shown.config.get("criteria", [])
 
     @extend_schema_field(PointSerializer(many=True))
-    def get_scale(self, shown):
+    def get_scale(self, shown: Shown) -> list[dict]:
         names = shown.kind.scale(shown.config)
         return [{"value": n, "label": name} for n, name in enumerate(names, start=1)]
 

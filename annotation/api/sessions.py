@@ -41,7 +41,7 @@ class Sessions(StudyView):
         parameters=[OpenApiParameter("state", str, enum=Session.State.values), *PAGES],
         responses=RowsPage,
     )
-    def get(self, request: Request):
+    def get(self, request: Request) -> Response:
         """Your sessions; ``marked`` says whether one was looked through and can be kept."""
         state = request.query_params.get("state", "")
         if state and state not in Session.State.values:
@@ -51,7 +51,7 @@ class Sessions(StudyView):
         return Response({"results": [_session(row) for row in page], **place})
 
     @extend_schema(request=SessionsBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request):
+    def post(self, request: Request) -> Response:
         """Keep or drop sessions; those not yet looked through cannot be kept."""
         body = SessionsBody(data=request.data)
         body.is_valid(raise_exception=True)
@@ -64,12 +64,12 @@ class Uses(StudyView):
     scope = "judge"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="history_uses")
-    def get(self, request: Request):
+    def get(self, request: Request) -> Response:
         """What your kept sessions may be used for, study by study, in the words agreed to."""
         return Response({"uses": _uses(request.user)})
 
     @extend_schema(request=UseBody, responses=OpenApiTypes.OBJECT, operation_id="history_use")
-    def post(self, request: Request):
+    def post(self, request: Request) -> Response:
         """Allow one use of your kept sessions in a study, or take it back."""
         body = UseBody(data=request.data)
         body.is_valid(raise_exception=True)

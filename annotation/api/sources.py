@@ -46,13 +46,13 @@ class RetrievalBody(serializers.ModelSerializer):
 
 class StudyRetrieval(StudyView):
     @extend_schema(responses=RetrievalBody)
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The sources and strategies of the study's search-augmented answers."""
         study = study_for(request.user, slug, MANAGERS)
         return Response(RetrievalBody(_retrieval(study)).data)
 
     @extend_schema(request=RetrievalBody, responses=RetrievalBody)
-    def put(self, request: Request, slug: str):
+    def put(self, request: Request, slug: str) -> Response:
         """Set them; ``oracle`` makes the study an experiment that may show the need to models."""
         study = study_for(request.user, slug, MANAGERS)
         body = RetrievalBody(_retrieval(study), data=request.data)
@@ -85,7 +85,7 @@ class Documents(StudyView):
     parser_classes = [MultiPartParser]
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="documents")
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """How many documents the collection has, and its newest files with what came of each."""
         study = study_for(request.user, slug, MANAGERS)
         files = study.document_files.order_by("-pk")[:FILES]
@@ -97,7 +97,7 @@ class Documents(StudyView):
         responses={202: DocumentFileBody},
         operation_id="documents_add",
     )
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Add the documents of a file; a worker reads it."""
         study = study_for(request.user, slug, MANAGERS)
         file = read(DocumentUpload, request.data)["file"]
@@ -105,7 +105,7 @@ class Documents(StudyView):
         return Response(DocumentFileBody(row).data, status=202)
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="documents_remove")
-    def delete(self, request: Request, slug: str):
+    def delete(self, request: Request, slug: str) -> Response:
         """Empty the collection. Answers keep the sources that they were written from."""
         study = study_for(request.user, slug, MANAGERS)
         return Response({"removed": documents.remove(study, by=request.user)})
@@ -113,7 +113,7 @@ class Documents(StudyView):
 
 class ConversationsOfMembers(StudyView):
     @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="add_histories")
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Add the redacted chats of members who allow it to the study's pool; ``added`` is new."""
         study = study_for(request.user, slug, MANAGERS)
         return Response({"added": conversations.add_histories(study, by=request.user)})

@@ -135,14 +135,14 @@ def create_study(request: Request) -> Response:
 
 class Tasks(StudyView):
     @extend_schema(responses=RowsPage)
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The newest version of each task."""
         study = study_for(request.user, slug, READERS)
         newest = {task.name: task for task in study.tasks.order_by("version")}
         return Response({"results": [_task(task) for task in newest.values()]})
 
     @extend_schema(parameters=[KEY], request=TaskBody, responses={201: dict})
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Define a task; one that differs from the newest of its name is a new version."""
         study = study_for(request.user, slug, MANAGERS)
         body = TaskBody(data=request.data)
@@ -169,7 +169,7 @@ class Members(StudyView):
     parameters = Since.PARAMETERS
 
     @extend_schema(parameters=PAGES, responses=RowsPage)
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """Who is a member, with role; for administrators."""
         study = study_for(request.user, slug, ADMINISTRATORS)
         standing = study.memberships.filter(left_at=None).select_related("user")
@@ -185,7 +185,7 @@ class Invitations(StudyView):
     scope = "admin"
 
     @extend_schema(request=InvitationBody, responses={201: dict})
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Make a link that lets one person join; it is shown only once."""
         study = study_for(request.user, slug, ADMINISTRATORS)
         body = InvitationBody(data=request.data)
@@ -202,7 +202,7 @@ class Batches(StudyView):
     parameters = Since.PARAMETERS
 
     @extend_schema(parameters=PAGES, responses=RowsPage)
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         """The study's batches with their progress."""
         study = study_for(request.user, slug, READERS)
         work = _counted(Batch.objects.filter(study=study, purpose=Batch.Purpose.WORK))
@@ -210,7 +210,7 @@ class Batches(StudyView):
         return Response({"results": [_batch(batch) for batch in page], **place})
 
     @extend_schema(parameters=[KEY], request=BatchBody, responses={200: dict, 201: dict})
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         """Open a batch of what the task asks about and lacks, or say what it would be."""
         study = study_for(request.user, slug, MANAGERS)
         body = BatchBody(data=request.data)
@@ -236,7 +236,7 @@ class Batches(StudyView):
 
 class CloseBatch(StudyView):
     @extend_schema(request=None, responses={204: None})
-    def post(self, request: Request, slug: str, batch):
+    def post(self, request: Request, slug: str, batch: int) -> Response:
         """Hand out nothing more of a batch."""
         study = study_for(request.user, slug, MANAGERS)
         close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
@@ -254,7 +254,7 @@ def _counted(batches: QuerySet) -> QuerySet:
     return batches.select_related("task").annotate(**counts)
 
 
-def _batch(batch) -> dict:
+def _batch(batch: Any) -> dict:
     return {
         "id": batch.pk,
         "task": batch.task.name,

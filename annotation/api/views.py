@@ -4,6 +4,7 @@ import re
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.utils import (
@@ -50,11 +51,11 @@ class Studies(generics.ListAPIView):
     scope = "admin"
     serializer_class = serializers.StudySerializer
 
-    def get_queryset(self):
+    def get_queryset(self) -> QuerySet[Study]:
         return Study.objects.visible_to(self.request.user).with_standing(self.request.user)
 
     @extend_schema(parameters=[base.KEY], request=studies.StudyBody)
-    def post(self, request: Request):
+    def post(self, request: Request) -> Response:
         """Make a study; whoever asks becomes its administrator."""
         return studies.create_study(request)
 
@@ -63,7 +64,7 @@ class OneStudy(generics.GenericAPIView):
     permission_classes = [IsAuthenticated]
     serializer_class = serializers.StudySerializer
 
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         return Response(self.get_serializer(study_for(request.user, slug)).data)
 
 
@@ -80,7 +81,7 @@ class ClaimSlot(APIView):
             204: OpenApiResponse(description="Nothing left"),
         },
     )
-    def post(self, request: Request, slug: str):
+    def post(self, request: Request, slug: str) -> Response:
         study = study_for(request.user, slug, (Role.ANNOTATOR,))
         _may_judge(study)
         if study.status != Study.Status.OPEN:
@@ -104,7 +105,7 @@ class SubmitJudgment(APIView):
         request=BODY,
         responses={201: serializers.StoredSerializer, 200: serializers.StoredSerializer},
     )
-    def post(self, request: Request, pk):
+    def post(self, request: Request, pk: UUID) -> Response:
         study = _study_of(request.user, pk)
         _may_judge(study)
         key = request.headers.get("Idempotency-Key", "")
@@ -131,7 +132,7 @@ class HandBackSlot(APIView):
     slug_of = staticmethod(lambda pk: slug_of_slot(pk))
 
     @extend_schema(request=None, responses={204: None})
-    def post(self, request: Request, pk):
+    def post(self, request: Request, pk: UUID) -> Response:
         _study_of(request.user, pk)
         queue.hand_back(pk, request.user, "released")
         return Response(status=204)
@@ -148,7 +149,7 @@ class Judgments(generics.GenericAPIView):
         responses=serializers.JudgmentSerializer(many=True),
         operation_id="judgments_list",
     )
-    def get(self, request: Request, slug: str):
+    def get(self, request: Request, slug: str) -> Response:
         study = study_for(request.user, slug, READERS)
         every = request.query_params.get("all") == "1"
         rows = judgments.long_form(study, every=every).filter(pk__gt=_since(request))
@@ -164,7 +165,7 @@ def _since(request: Request) -> int:
     return int(text)
 
 
-def slug_of_slot(pk) -> str | None:
+def slug_of_slot(pk: UUID) -> str | None:
     """The study's address of the slot ``pk``; None where there is no such slot."""
     return Slot.objects.filter(pk=pk).values_list("study__slug", flat=True).first()
 
@@ -193,7 +194,7 @@ class Root(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: dict})
-    def get(self, request: Request):
+    def get(self, request: Request) -> Response:
         return Response(
             {
                 "studies": request.build_absolute_uri(reverse("api-studies")),
