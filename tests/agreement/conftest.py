@@ -46,3 +46,9 @@ def panel(counts_by_task):
         labels = [label for label, n in zip("abc", counts, strict=False) for _ in range(n)]
         table[task] = {f"w{i:02}": label for i, label in enumerate(labels)}
     return make_votes(table)
+
+
+@pytest.fixture
+def without_rests(monkeypatch):
+    """Compute results at each turn, however much processor time the turn before took."""
+    monkeypatch.setattr("annotation.agreement.tasks.SHARE", 0)

@@ -20,6 +20,8 @@ from annotation.studies.models import Study
 from tests import everykind
 from tests.browser.kinds import open_kind
 
+pytestmark = pytest.mark.usefixtures("without_rests")
+
 NAMES = ("Ann", "Bo", "Chen")
 OTHERS = ("feel", "matter", "order", "rate", "traits")
 

@@ -21,6 +21,8 @@ from annotation.judging.batches import open as opening
 from annotation.judging.models import Selection, Slot
 from annotation.judging.work import queue, submit
 
+pytestmark = pytest.mark.usefixtures("without_rests")
+
 
 def vote(study, user, items: int = 1) -> None:
     """``user`` takes the first answer of the next ``items`` items."""
@@ -37,7 +39,6 @@ def voted(cast, tea):
     for name in ("Ann", "Bo", "Chen"):
         vote(tea, cast.person(name), items=2)
     recompute_due()
-    cache.delete(tasks.RESTING)  # the first computation of a process, which imports, may take long
     assert recompute.due() == []
     return tea
 

@@ -17,6 +17,8 @@ from annotation.datasets.truth import verdict
 from annotation.judging.models import Selection, Slot
 from annotation.judging.work import queue, submit
 
+pytestmark = pytest.mark.usefixtures("without_rests")
+
 START = datetime(2026, 5, 1, tzinfo=UTC)
 
 
