@@ -37,13 +37,17 @@ class Autoscaler(autoscale.Autoscaler):
 
     Celery's own adds one as soon as two tasks come together, which periodic tasks do all day, and
     ends none while tasks come.
+
+    It sees tasks that the worker has fetched only. Where the broker was away, Celery fetches as
+    many as processes run at that moment: none would ever wait, so that is switched off here.
     """
 
     LOOK_SECONDS = 2
     IDLE_SECONDS = 60
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options | {"keepalive": self.LOOK_SECONDS})
+    def __init__(self, pool: Any, *limits: int, worker: WorkController, **options: Any) -> None:
+        super().__init__(pool, *limits, worker=worker, keepalive=self.LOOK_SECONDS, **options)
+        worker.app.conf.worker_enable_prefetch_count_reduction = False
         self.before = 0  # tasks at the look before
         self.idle_since: float | None = None
 

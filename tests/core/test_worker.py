@@ -1,8 +1,10 @@
 """When the worker of `manage.py up` adds a process and when it ends one."""
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
+from celery import Celery
 from celery.worker import state
 
 from annotation import worker
@@ -36,6 +38,11 @@ def clock(monkeypatch):
     return times
 
 
+def make_scaler(pool: Processes, most: int) -> Autoscaler:
+    """The scaler as Celery makes it, of a worker with another configuration than the product's."""
+    return Autoscaler(pool, most, 1, worker=SimpleNamespace(app=Celery(set_as_current=False)))
+
+
 def run(scaler: Autoscaler, clock: dict, seconds: int, tasks: int) -> None:
     """Let time go by with so many tasks in the worker, looked at as Celery's timer does."""
     clock["tasks"] = tasks
@@ -46,7 +53,7 @@ def run(scaler: Autoscaler, clock: dict, seconds: int, tasks: int) -> None:
 
 def test_a_process_is_added_for_a_task_that_waits_and_ended_when_idle_for_a_minute(clock):
     pool = Processes()
-    scaler = Autoscaler(pool, 2, 1)
+    scaler = make_scaler(pool, 2)
     run(scaler, clock, seconds=10, tasks=1)
     assert pool.changes == []
     run(scaler, clock, seconds=2, tasks=2)
@@ -61,7 +68,7 @@ def test_a_process_is_added_for_a_task_that_waits_and_ended_when_idle_for_a_minu
 
 def test_tasks_that_come_together_and_end_soon_add_no_process(clock):
     pool = Processes()
-    scaler = Autoscaler(pool, 2, 1)
+    scaler = make_scaler(pool, 2)
     for _ in range(10):
         clock["tasks"] = 2
         for _ in range(3):
@@ -74,9 +81,14 @@ def test_tasks_that_come_together_and_end_soon_add_no_process(clock):
 @pytest.mark.parametrize(("tasks", "processes"), [(2, 2), (4, 4), (9, 4)])
 def test_as_many_processes_as_tasks_wait_up_to_the_most(clock, tasks, processes):
     pool = Processes()
-    run(Autoscaler(pool, 4, 1), clock, seconds=20, tasks=tasks)
+    run(make_scaler(pool, 4), clock, seconds=20, tasks=tasks)
     assert pool.num_processes == processes
 
 
 def test_tasks_are_counted_as_celery_reserves_them():
-    assert Autoscaler(Processes(), 2, 1).qty == len(state.reserved_requests) == 0
+    assert make_scaler(Processes(), 2).qty == len(state.reserved_requests) == 0
+
+
+def test_tasks_are_fetched_ahead_also_after_the_broker_was_away():
+    scaler = make_scaler(Processes(), 2)
+    assert scaler.worker.app.conf.worker_enable_prefetch_count_reduction is False
