@@ -155,6 +155,7 @@ def study_of_file(path: Path, slug: str = "") -> Study:
     return study
 
 
-def unsupported(table: Table) -> DomainError:
-    """The refusal of what has its own command."""
-    return TableError(_("This is a release: manage.py import_release makes a study of it."))
+def unsupported() -> DomainError:
+    """The refusal of a release, which becomes a study of its own."""
+    sentence = _("This is a release: “Study from a release”, on “Create a study”, takes it.")
+    return TableError(sentence)

@@ -110,7 +110,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
             tables.opened(path) as table,
         ):
             if table.format == "release":
-                raise bring.unsupported(table)
+                raise bring.unsupported()
             if table.format == "bundle":
                 return _bundle(request, study, row, context)
             sample = list(_first(table, bring.SAMPLE))

@@ -413,14 +413,42 @@ def test_ten_thousand_faulty_lines_are_counted_and_listed(bring):
     assert report["rejected"][-1] == {"line": 10_001, "reason": "the question is empty"}
 
 
-def test_a_zipped_bundle_says_itself_what_it_holds(bring):
-    study = {"slug": "packed", "title": "Packed", "languages": ["en"], "tasks": []}
+def zipped(**files: str) -> bytes:
+    """A zip of a folder with ``files``, their names with _ for a dot."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
-        archive.writestr("packed/study.json", json.dumps(study))
-        archive.writestr("packed/queries.jsonl", '{"id": "q1", "text": "Why?"}\n')
-    report = bring(data.getvalue(), name="packed.zip")
+        for name, text in files.items():
+            archive.writestr(f"packed/{name.replace('_', '.')}", text)
+    return data.getvalue()
+
+
+BUNDLE = {
+    "study_json": '{"slug": "packed", "title": "Packed", "languages": ["en"], "tasks": []}',
+    "queries_jsonl": '{"id": "q1", "text": "Why?"}\n',
+}
+
+
+def test_a_zipped_bundle_says_itself_what_it_holds(bring):
+    report = bring(zipped(**BUNDLE), name="packed.zip")
     assert (report["study"], report["queries"]) == ("packed", 1)
+    assert Query.objects.get().study.slug == "packed"
+
+
+def test_a_dry_run_of_a_bundle_stores_nothing_zipped_or_as_a_folder(bring, tmp_path, capsys):
+    before = everything()
+    report = bring(zipped(**BUNDLE), "--dry-run", name="packed.zip")
+    with zipfile.ZipFile(tmp_path / "packed.zip") as archive:
+        archive.extractall(tmp_path)
+    call_command("import_data", str(tmp_path / "packed"), "--dry-run", "--json")
+    assert json.loads(capsys.readouterr().out) == report
+    assert (report["study"], report["queries"]) == ("packed", 1)
+    assert everything() == before
+
+
+def test_a_zipped_release_is_no_table_and_the_page_for_it_is_named(bring):
+    with pytest.raises(CommandError, match="“Study from a release”, on “Create a study”"):
+        bring(zipped(manifest_json="{}"), name="release.zip")
+    assert not Study.objects.exists()
 
 
 def test_orders_of_answers_are_rankings(bring):

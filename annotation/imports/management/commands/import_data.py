@@ -1,7 +1,6 @@
 """`manage.py import_data FILE`"""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +51,13 @@ class Command(RefusingCommand):
 
     def handle(self, *args: Any, file: str, **options: Any) -> None:
         """Store what fits; print the counts and what was rejected."""
-        path = Path(file)
-        if path.is_dir() and (path / "study.json").is_file():
-            slug, result = self.brought(
-                bring.bring_bundle, None, tables.Table("bundle", lambda: iter(()), folder=path)
-            )
-        elif path.is_dir():
-            raise CommandError(f"{file} is a folder: import_release makes a study of a release.")
-        elif not path.is_file():
-            raise CommandError(f"{file}: there is no such file.")
-        else:
-            slug, result = self.brought(self.table, path, options)
+        try:
+            with transaction.atomic():
+                slug, result = self.store(Path(file), options)
+                if options["dry_run"]:
+                    transaction.set_rollback(True)
+        except OSError as error:
+            raise CommandError(f"The file cannot be read: {error.strerror}.") from error
         report = {"study": slug, **{name: result.counts.get(name, 0) for name in bring.COUNTS}}
         report["rejected"] = [{"line": line, "reason": why} for line, why in result.rejected]
         report["unknown_columns"] = result.unknown
@@ -71,23 +66,24 @@ class Command(RefusingCommand):
         else:
             self.say(file, report, result.rejected_count, options["dry_run"])
 
-    def brought(
-        self, act: Callable[..., tuple[str, bring.Brought]], *values: Any
-    ) -> tuple[str, bring.Brought]:
-        try:
-            return act(*values)
-        except OSError as error:
-            raise CommandError(f"The file cannot be read: {error.strerror}.") from error
+    def store(self, path: Path, options: dict[str, Any]) -> tuple[str, bring.Brought]:
+        """Import the file or folder at ``path``; the slug of its study, and what came in."""
+        if path.is_dir() and (path / "study.json").is_file():
+            return bring.bring_bundle(None, tables.Table("bundle", lambda: iter(()), folder=path))
+        if path.is_dir():
+            raise CommandError(f"{path} is a folder: import_release makes a study of a release.")
+        if not path.is_file():
+            raise CommandError(f"{path}: there is no such file.")
+        return self.table(path, options)
 
-    @transaction.atomic
     def table(self, path: Path, options: dict[str, Any]) -> tuple[str, bring.Brought]:
-        """Import a file; a study that was made for it goes with it where nothing came in."""
+        """Import a file, in a study that is made for it where there is none."""
         with tables.opened(path) as table:
             wanted = Study.objects.filter(slug=options["study"]).first()
             if table.format == "bundle":
                 return bring.bring_bundle(wanted, table)
             if table.format == "release":
-                raise bring.unsupported(table)
+                raise bring.unsupported()
             mapping = bring.mapping_for(table, options["recipe"], _columns(options["map"]))
             study = bring.study_of_file(path, options["study"])
             result = bring.bring(
@@ -101,8 +97,6 @@ class Command(RefusingCommand):
             )
             for note in table.notes:
                 self.stderr.write(note)
-        if options["dry_run"]:
-            transaction.set_rollback(True)
         return study.slug, result
 
     def say(self, file: str, report: dict, rejected: int, dry_run: bool) -> None:
