@@ -10,7 +10,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -94,19 +94,21 @@ def decide(
         raise DomainError(_("Choose the reason why it is rejected."), code="reason")
     rows = rows_of(study, kind).filter(pk__in=ids, review=PENDING)
     # Two reviewers at once would both count as the first.
-    locked = list(
-        rows.select_for_update(of=("self",)).exclude(opinions__reviewer=by).order_by("pk")
-    )
+    locked = {row.pk: row for row in rows.select_for_update(of=("self",)).order_by("pk")}
     column = _column(kind)
+    # Read once the rows are locked: the same request may have come twice.
+    before = Opinion.objects.filter(**{f"{column}__in": locked}, reviewer=by)
+    judged = set(before.values_list(column, flat=True))
+    decided = [row for pk, row in locked.items() if pk not in judged]
     Opinion.objects.bulk_create(
         Opinion(**{column: row}, reviewer=by, accepts=accepts, reason="" if accepts else reason)
-        for row in locked
+        for row in decided
     )
     needed = rules_of(study).reviewers
-    for row in locked:
+    for row in decided:
         _settle(row, kind, needed, by)
-    audit.record(by, "review.decide", study, kind=kind, rows=len(locked), accepts=accepts)
-    return len(locked)
+    audit.record(by, "review.decide", study, kind=kind, rows=len(decided), accepts=accepts)
+    return len(decided)
 
 
 def _column(kind: str) -> str:
@@ -141,9 +143,10 @@ def set_rules(study: Study, budget: dict[str, Any], rules: dict[str, Any], *, by
     results.set_rules(study, budget, rules, by=by)
     needed = rules.get("reviewers", before)
     for kind in (*STEPS, ANSWER) if needed < before else ():
-        reviewed = Opinion.objects.filter(**{f"{_column(kind)}__study": study})
-        rows = rows_of(study, kind).filter(review=PENDING, pk__in=reviewed.values(_column(kind)))
-        for row in rows.select_for_update(of=("self",)).order_by("pk"):
+        rows = rows_of(study, kind).filter(review=PENDING).order_by("pk")
+        # Whoever decides at this moment may have read the number of before, and holds the row.
+        list(rows.select_related(None).select_for_update().values_list("pk"))
+        for row in rows.filter(Exists(Opinion.objects.filter(**{_column(kind): OuterRef("pk")}))):
             _settle(row, kind, needed, by)
 
 
@@ -178,17 +181,17 @@ def _unmade(kind: str) -> dict:
     return {} if kind == ANSWER else {"made": ""}
 
 
-def near_duplicates(study: Study, kind: str, similarity: float) -> QuerySet:
-    """Pending proposals whose nearest neighbour is at least so similar, the most similar first."""
-    rows = rows_of(study, kind).filter(review=PENDING, similarity__gte=similarity)
+def near_duplicates(study: Study, kind: str, reviewer: User, similarity: float) -> QuerySet:
+    """What waits for ``reviewer`` and has a neighbour at least so similar, the nearest first."""
+    rows = waiting(study, kind, reviewer).filter(similarity__gte=similarity)
     return rows.order_by("-similarity", "pk")
 
 
-def preview(study: Study, kind: str) -> list[tuple[float, int]]:
-    """How many pending proposals each threshold would show as near-duplicates."""
+def preview(study: Study, kind: str, reviewer: User) -> list[tuple[float, int]]:
+    """How many proposals each threshold would show to ``reviewer`` as near-duplicates."""
     steps = [n / 100 for n in range(60, 100, 5)]
     shown = {f"n{place}": Count("pk", Q(similarity__gte=at)) for place, at in enumerate(steps)}
-    counted = rows_of(study, kind).filter(review=PENDING).aggregate(**shown)
+    counted = waiting(study, kind, reviewer).aggregate(**shown)
     return [(at, counted[f"n{place}"]) for place, at in enumerate(steps)]
 
 

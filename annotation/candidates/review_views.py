@@ -29,7 +29,7 @@ def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
     flags = review.flags_of(kind)
     similar = review.similarity_of(request.GET.get("similar"), study)
     if "similar" in request.GET and kind != review.ANSWER:
-        rows = review.near_duplicates(study, kind, similar)
+        rows = review.near_duplicates(study, kind, request.user, similar)
     else:
         rows = review.waiting(study, kind, request.user, flag=flag if flag in flags else "")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
@@ -46,7 +46,7 @@ def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
         "flag": flag,
         "kinds": review.counts(study),
         "crowded": review.over_represented(study, kind),
-        "preview": [] if kind == review.ANSWER else review.preview(study, kind),
+        "preview": [] if kind == review.ANSWER else review.preview(study, kind, request.user),
         "similar": similar,
         "undo": request.session.get(_key(study, kind), []),
     }

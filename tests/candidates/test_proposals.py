@@ -1,13 +1,16 @@
 import json
 import threading
+import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
+from annotation.accounts.models import User
 from annotation.candidates import (
     calls,
     endpoints,
@@ -207,8 +210,13 @@ def test_the_same_person_twice_is_flagged_with_the_other_beside_it(tea, mina, mo
     assert (first.flags, first.nearest) == ([], None)
     assert (second.flags, second.nearest) == (["near-duplicate"], first)
     assert second.similarity == pytest.approx(1, abs=0.01)
-    assert list(review.near_duplicates(tea, "persona", 0.9)) == [second]
-    assert review.preview(tea, "persona")[-1] == (0.95, 1)
+    carol = User.objects.get(email="carol@example.org")
+    assert list(review.near_duplicates(tea, "persona", carol, 0.9)) == [second]
+    assert review.preview(tea, "persona", carol)[-1] == (0.95, 1)
+    GenerationRules.objects.create(study=tea, reviewers=2)
+    review.decide(tea, "persona", [second.pk], accepts=True, by=carol)
+    assert list(review.near_duplicates(tea, "persona", carol, 0.9)) == []
+    assert review.preview(tea, "persona", carol)[-1] == (0.95, 0)
 
 
 def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, model, script):
@@ -349,6 +357,56 @@ def test_two_reviewers_decide_together_and_a_third_breaks_the_tie(tea, mina, cas
     row.refresh_from_db()
     assert (row.review, row.review_reason) == ("rejected", "dramatised")
     assert Opinion.objects.count() == 3
+
+
+@pytest.fixture
+def answer(cast, tea):
+    """An answer that two reviewers have to decide on; committed."""
+    GenerationRules.objects.create(study=tea, reviewers=2)
+    (answer,) = cast.candidates(cast.query(tea), 1)
+    Candidate.objects.update(review="pending")
+    return answer
+
+
+def at_once(first, second):
+    """What both return: ``second`` begins before the transaction of ``first`` is committed."""
+
+    def run():
+        try:
+            return second()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic(), connection.cursor() as cursor:
+            returned, running = first(), pool.submit(run)
+            blocked = "SELECT FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+            while not running.done():
+                cursor.execute(blocked)
+                if cursor.fetchone() is not None:
+                    break
+                time.sleep(0.01)
+        return returned, running.result()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_decision_that_comes_twice_at_once_counts_once(tea, cast, answer):
+    def accept():
+        return review.decide(tea, "answer", [answer.pk], accepts=True, by=cast.person("Carol"))
+
+    assert at_once(accept, accept) == (1, 0)
+    assert Opinion.objects.count() == 1
+    assert Candidate.objects.get().review == "pending"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_decision_under_way_holds_when_one_reviewer_becomes_enough(tea, cast, answer):
+    carol, rui = cast.person("Carol"), cast.person("Rui")
+    at_once(
+        lambda: review.decide(tea, "answer", [answer.pk], accepts=True, by=carol),
+        lambda: review.set_rules(tea, {}, {"reviewers": 1}, by=rui),
+    )
+    assert Candidate.objects.get().review == "accepted"
 
 
 # --- Wordings and leaks -----------------------------------------------------------------------
