@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.db import transaction
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -14,10 +13,8 @@ from annotation.api.base import StudyView, read
 from annotation.candidates import document_files, documents, retrieve
 from annotation.candidates.models import DocumentFile, Retrieval
 from annotation.candidates.strategies import STRATEGIES
-from annotation.core import audit
 from annotation.personas import conversations
 from annotation.studies.access import MANAGERS, study_for
-from annotation.studies.models import Study
 
 FILES = 100
 SEARCHES = [
@@ -38,7 +35,7 @@ class RetrievalBody(serializers.ModelSerializer):
 
     def validate(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """Refuse what the installation or the study does not allow."""
-        oracle = wanted.get("oracle", False)
+        oracle = wanted.get("oracle", self.instance is not None and self.instance.oracle)
         if faults := retrieve.faults(wanted["sources"], wanted["strategies"], oracle=oracle):
             raise serializers.ValidationError(faults)
         return wanted
@@ -49,22 +46,16 @@ class StudyRetrieval(StudyView):
     def get(self, request: Request, slug: str) -> Response:
         """The sources and strategies of the study's search-augmented answers."""
         study = study_for(request.user, slug, MANAGERS)
-        return Response(RetrievalBody(_retrieval(study)).data)
+        return Response(RetrievalBody(retrieve.settings_of(study)).data)
 
     @extend_schema(request=RetrievalBody, responses=RetrievalBody)
     def put(self, request: Request, slug: str) -> Response:
         """Set them; ``oracle`` makes the study an experiment that may show the need to models."""
         study = study_for(request.user, slug, MANAGERS)
-        body = RetrievalBody(_retrieval(study), data=request.data)
+        body = RetrievalBody(retrieve.settings_of(study), data=request.data)
         body.is_valid(raise_exception=True)
-        with transaction.atomic():
-            saved = body.save()
-            audit.record(request.user, "retrieval.save", study, oracle=saved.oracle)
-        return Response(body.data)
-
-
-def _retrieval(study: Study) -> Retrieval:
-    return Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
+        saved = retrieve.save(study, body.validated_data, by=request.user)
+        return Response(RetrievalBody(saved).data)
 
 
 class DocumentUpload(serializers.Serializer):

@@ -11,14 +11,14 @@ from typing import Any, cast
 import httpx2
 import numpy as np
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
 from annotation.candidates.models import Retrieval
 from annotation.candidates.strategies import STRATEGIES, Source
-from annotation.core import characters
+from annotation.core import audit, characters
 from annotation.core.embed import embed
 from annotation.histories import browse, consent, search, words
 from annotation.histories.models import HistoryConsent
@@ -41,6 +41,19 @@ def faults(
     if Retrieval.Source.WEB in sources and not settings.SEARCH_URL:
         refused["sources"] = _("No web search is configured: set ATTUNE_SEARCH_URL.")
     return refused
+
+
+def settings_of(study: Study) -> Retrieval:
+    """Where the study's answers look, as saved or as it begins."""
+    return Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
+
+
+@transaction.atomic
+def save(study: Study, wanted: dict[str, Any], *, by: User) -> Retrieval:
+    """Change these fields of the study's Retrieval, in which ``faults`` were looked for."""
+    saved, _created = Retrieval.objects.update_or_create(study=study, defaults=wanted)
+    audit.record(by, "retrieval.save", study, oracle=saved.oracle)
+    return saved
 
 
 def agreed(study: Study, owner: User, endpoint: str) -> bool:

@@ -10,10 +10,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.requests import UserRequest
-from annotation.candidates import document_files, documents
+from annotation.candidates import document_files, documents, retrieve
 from annotation.candidates.forms import DocumentsForm, RetrievalForm
-from annotation.candidates.models import Retrieval
-from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING
 from annotation.studies.access import MANAGERS, study_for
@@ -27,11 +25,10 @@ FILES_SHOWN = 10
 def sources(request: UserRequest, slug: str) -> HttpResponse:
     """Sources and arms of the study; POST saves them."""
     study = study_for(request.user, slug, MANAGERS)
-    stored = Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
+    stored = retrieve.settings_of(study)
     form = RetrievalForm(request.POST if request.method == "POST" else None, instance=stored)
     if form.is_bound and form.is_valid():
-        saved = form.save()
-        audit.record(request.user, "retrieval.save", study, oracle=saved.oracle)
+        retrieve.save(study, form.cleaned_data, by=request.user)
         messages.success(request, _("Saved."))
         return redirect("sources", slug)
     return _page(request, study, form, DocumentsForm())
@@ -51,8 +48,7 @@ def upload(request: UserRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, _("The file is being read."))
             return redirect("sources", slug)
-    stored = Retrieval.objects.filter(study=study).first() or Retrieval(study=study)
-    return _page(request, study, RetrievalForm(instance=stored), form)
+    return _page(request, study, RetrievalForm(instance=retrieve.settings_of(study)), form)
 
 
 @require_POST

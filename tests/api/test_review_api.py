@@ -192,6 +192,16 @@ def test_sources_that_the_study_may_not_use_are_refused(tea, carol, settings, wr
     assert words in answer.json()["detail"]
 
 
+def test_a_study_that_may_show_the_need_stays_one_that_may(tea, carol):  # noqa: F811
+    path = "studies/tea/retrieval/"
+    body = {"sources": ["documents"], "strategies": ["search-oracle"], "results": 6}
+    assert carol("PUT", path, body | {"oracle": True}).status_code == 200
+    assert carol("PUT", path, body).json() == body | {"oracle": True}
+    assert refusal(carol("PUT", path, body | {"oracle": False})) == (400, "invalid")
+    assert carol("GET", path).json() == body | {"oracle": True}
+    assert AuditEvent.objects.filter(action="retrieval.save").count() == 2
+
+
 def test_chats_of_members_who_allow_none_add_nothing(tea, carol):  # noqa: F811
     answer = carol("POST", "studies/tea/conversations/histories/")
     assert (answer.status_code, answer.json()) == (200, {"added": 0})
