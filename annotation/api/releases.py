@@ -17,6 +17,9 @@ from rest_framework.views import APIView
 
 from annotation.accounts.models import User
 from annotation.agreement.forms import FractionField
+from annotation.api.base import StudyView
+from annotation.api.pagination import Since
+from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import Conflict
 from annotation.datasets import freeze, remove, tasks
 from annotation.datasets.choices import (
@@ -91,8 +94,21 @@ class ReleaseStatus(serializers.Serializer):
         return self.context["request"].build_absolute_uri(reverse(name, args=[release.public_id]))
 
 
-class ReleasesOfStudy(APIView):
-    permission_classes = [IsAuthenticated]
+class ReleaseRow(ReleaseStatus):
+    manifest = None
+
+
+class ReleasesOfStudy(StudyView):
+    parameters = Since.PARAMETERS
+
+    @extend_schema(parameters=PAGES, responses=RowsPage, operation_id="release_list")
+    def get(self, request: Request, slug: str) -> Response:
+        """The study's releases, oldest first, without their manifests."""
+        study = study_for(request.user, slug, READERS)
+        rows = study.releases.select_related("study").defer("manifest")
+        page, place = Since().page(request, rows)
+        shown = ReleaseRow(page, many=True, context={"request": request})
+        return Response({"results": shown.data, **place})
 
     @extend_schema(
         request=ReleaseRequest, responses={202: ReleaseStatus}, operation_id="release_request"

@@ -14,7 +14,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.base import KEY, StudyView, once
+from annotation.api.base import KEY, StudyView, once, read
 from annotation.api.pagination import Since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.api.serializers import KIND_NAMES, StudySerializer
@@ -22,6 +22,7 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import ORDERS, close_batch, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
+from annotation.judging.curator import removal
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
@@ -34,6 +35,14 @@ from annotation.studies.models import Invitation, Role, Study, TaskDefinition
 
 ADMINISTRATORS = (Role.ADMINISTRATOR,)
 NAMES_LIMIT = 10_000
+# What can be taken back, and the field that names it.
+NAMES_OF = {
+    "query": "external_id",
+    "answer": "external_id",
+    "attribute": "external_id",
+    "task": "name",
+    "batch": "pk",
+}
 
 
 class StudyBody(serializers.Serializer):
@@ -61,6 +70,23 @@ class TaskBody(serializers.Serializer):
     overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, default=9)
     guideline = serializers.CharField(default="", allow_blank=True, max_length=100_000)
     settings = serializers.DictField(default=dict, help_text="As in a bundle's study.json.")
+
+
+class StudyChange(serializers.Serializer):
+    """What is left out stays."""
+
+    title = serializers.CharField(max_length=200, required=False)
+    description = serializers.CharField(required=False, allow_blank=True, max_length=20_000)
+    status = serializers.ChoiceField(
+        choices=Study.Status.values, required=False, help_text="Work is handed out while open."
+    )
+
+
+class MemberBody(serializers.Serializer):
+    email = serializers.EmailField()
+    role = serializers.ChoiceField(
+        choices=Role.values, allow_null=True, help_text="null ends the membership"
+    )
 
 
 class InvitationBody(serializers.Serializer):
@@ -133,6 +159,27 @@ def create_study(request: Request) -> Response:
     return once(request, create)
 
 
+def change_study(request: Request, slug: str) -> Response:
+    """Change title or description, open or close the study; what is left out stays."""
+    study = study_for(request.user, slug, ADMINISTRATORS)
+    fields = read(StudyChange, request.data)
+    with transaction.atomic():
+        if status := fields.pop("status", ""):
+            members.change_status(study, status, request.user)
+        if fields:
+            for name, value in fields.items():
+                setattr(study, name, value)
+            study.save(update_fields=list(fields))
+            audit.record(request.user, "study.change", study)
+    return Response(StudySerializer(study).data)
+
+
+def remove_study(request: Request, slug: str) -> Response:
+    """Delete the study, or close it where people have judged in it or it has releases."""
+    study = study_for(request.user, slug, ADMINISTRATORS)
+    return Response(asdict(removal.remove(study, "study", study, by=request.user)))
+
+
 class Tasks(StudyView):
     @extend_schema(responses=RowsPage)
     def get(self, request: Request, slug: str) -> Response:
@@ -166,6 +213,7 @@ def _task(task: TaskDefinition) -> dict:
 
 
 class Members(StudyView):
+    scope = "admin"
     parameters = Since.PARAMETERS
 
     @extend_schema(parameters=PAGES, responses=RowsPage)
@@ -180,9 +228,28 @@ class Members(StudyView):
         ]
         return Response({"results": rows, **place})
 
+    @extend_schema(request=MemberBody, responses=MemberBody)
+    def put(self, request: Request, slug: str) -> Response:
+        """Give a member another role, or end the membership."""
+        study = study_for(request.user, slug, ADMINISTRATORS)
+        body = read(MemberBody, request.data)
+        standing = study.memberships.filter(left_at=None, user__email__iexact=body["email"])
+        members.change_role(get_object_or_404(standing), body["role"] or "", request.user)
+        return Response(body)
+
 
 class Invitations(StudyView):
     scope = "admin"
+    parameters = Since.PARAMETERS
+
+    @extend_schema(parameters=PAGES, responses=RowsPage)
+    def get(self, request: Request, slug: str) -> Response:
+        """The invitations that somebody can still accept, without their links."""
+        study = study_for(request.user, slug, ADMINISTRATORS)
+        page, place = Since().page(request, members.standing_invitations().filter(study=study))
+        names = ("id", "role", "email", "expires_at")
+        rows = [{name: getattr(row, name) for name in names} for row in page]
+        return Response({"results": rows, **place})
 
     @extend_schema(request=InvitationBody, responses={201: dict})
     def post(self, request: Request, slug: str) -> Response:
@@ -194,8 +261,19 @@ class Invitations(StudyView):
             invitation, key = Invitation.issue(study, **body.validated_data, by=request.user)
             audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
         link = request.build_absolute_uri(reverse("invitation", args=[key]))
-        answer = {"link": link, "role": invitation.role, "expires_at": invitation.expires_at}
-        return Response(answer, status=201)
+        names = ("id", "role", "expires_at")
+        answer = {name: getattr(invitation, name) for name in names}
+        return Response({"link": link, **answer}, status=201)
+
+
+class OneInvitation(StudyView):
+    scope = "admin"
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, slug: str, pk: int) -> Response:
+        """Revoke an invitation that nobody has accepted."""
+        members.revoke(study_for(request.user, slug, ADMINISTRATORS), pk, request.user)
+        return Response(status=204)
 
 
 class Batches(StudyView):
@@ -232,6 +310,39 @@ class Batches(StudyView):
             return 201, first | ({"also": others} if others else {})
 
         return once(request, open_)
+
+
+class RemovalBody(serializers.Serializer):
+    what = serializers.ChoiceField(choices=list(NAMES_OF))
+    id = serializers.CharField(max_length=200, help_text="As in the lists; of a task its name.")
+    persona = serializers.CharField(
+        max_length=200, default="", allow_blank=True, help_text="Of an attribute."
+    )
+    dry_run = serializers.BooleanField(
+        default=False, help_text="Answer what would be done, and do nothing."
+    )
+
+
+class RemovalDone(serializers.Serializer):
+    what = serializers.CharField()
+    name = serializers.CharField()
+    deletes = serializers.BooleanField(help_text="false: people judged it, so it is put aside")
+    sentences = serializers.ListField(child=serializers.CharField())
+
+
+class Removals(StudyView):
+    @extend_schema(request=RemovalBody, responses=RemovalDone)
+    def post(self, request: Request, slug: str) -> Response:
+        """Delete a thing of the study, or put it aside where people have judged it."""
+        study = study_for(request.user, slug, MANAGERS)
+        body = read(RemovalBody, request.data)
+        what, fields = body["what"], {NAMES_OF[body["what"]]: body["id"]}
+        if what == "attribute":
+            fields["persona__external_id"] = body["persona"]
+        thing = removal.thing_of(study, what, **fields)
+        if body["dry_run"]:
+            return Response(asdict(removal.look(study, what, thing)))
+        return Response(asdict(removal.remove(study, what, thing, by=request.user)))
 
 
 class CloseBatch(StudyView):

@@ -48,6 +48,12 @@ urlpatterns = [
         studies.Invitations.as_view(),
         name="api-invitations",
     ),
+    path(
+        "v1/studies/<slug:slug>/invitations/<int:pk>/",
+        studies.OneInvitation.as_view(),
+        name="api-invitation",
+    ),
+    path("v1/studies/<slug:slug>/removals/", studies.Removals.as_view(), name="api-removals"),
     path("v1/studies/<slug:slug>/batches/", studies.Batches.as_view(), name="api-batches"),
     path(
         "v1/studies/<slug:slug>/batches/<int:batch>/close/",

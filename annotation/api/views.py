@@ -62,10 +62,22 @@ class Studies(generics.ListAPIView):
 
 class OneStudy(generics.GenericAPIView):
     permission_classes = [IsAuthenticated]
+    scope = "admin"
     serializer_class = serializers.StudySerializer
 
     def get(self, request: Request, slug: str) -> Response:
+        """A study that you are a member of."""
         return Response(self.get_serializer(study_for(request.user, slug)).data)
+
+    @extend_schema(request=studies.StudyChange)
+    def patch(self, request: Request, slug: str) -> Response:
+        """Change title or description, open or close the study; what is left out stays."""
+        return studies.change_study(request, slug)
+
+    @extend_schema(responses=studies.RemovalDone)
+    def delete(self, request: Request, slug: str) -> Response:
+        """Delete the study, or close it where people have judged in it or it has releases."""
+        return studies.remove_study(request, slug)
 
 
 class ClaimSlot(APIView):

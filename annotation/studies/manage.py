@@ -91,7 +91,6 @@ def _people(
     code_form: BaseForm | None = None,
     **shown: Any,
 ) -> HttpResponse:
-    standing = {"revoked_at": None, "expires_at__gt": timezone.now()}
     invite, code_form = invite or InvitationForm(), code_form or CodeForm()
     context = {
         **shown,
@@ -103,8 +102,8 @@ def _people(
         "members": study.memberships.filter(left_at=None, user__crowd_entry=None)
         .select_related("user")
         .order_by("pk"),
-        "invitations": study.invitations.filter(accepted_at=None, **standing).order_by("-pk"),
-        "codes": study.codes.filter(**standing).order_by("-pk"),
+        "invitations": members.standing_invitations().filter(study=study).order_by("-pk"),
+        "codes": study.codes.filter(revoked_at=None, expires_at__gt=timezone.now()).order_by("-pk"),
     }
     status = 400 if invite.errors or code_form.errors else 200
     return render(request, "studies/people.html", context, status=status)
@@ -126,13 +125,8 @@ def member(request: UserRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-@transaction.atomic
 def revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
-    study = study_for(request.user, slug, ADMINISTRATORS)
-    invitation = get_object_or_404(Invitation, study=study, pk=pk, accepted_at=None)
-    invitation.revoked_at = timezone.now()
-    invitation.save(update_fields=["revoked_at"])
-    audit.record(request.user, "invitation.revoke", invitation)
+    members.revoke(study_for(request.user, slug, ADMINISTRATORS), pk, request.user)
     return redirect("people", slug)
 
 

@@ -1,10 +1,11 @@
-"""Join, change a role, leave: what happens to a membership."""
+"""Make a study, open and close it; join it, change a role, leave."""
 
 from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -33,9 +34,26 @@ def standing_by_id(pk: int) -> Invitation:
     return _standing(pk=pk)
 
 
+def standing_invitations() -> QuerySet[Invitation]:
+    """Invitations that still make somebody a member."""
+    now = timezone.now()
+    return Invitation.objects.filter(accepted_at=None, revoked_at=None, expires_at__gt=now)
+
+
+@transaction.atomic
+def revoke(study: Study, pk: int, by: User) -> None:
+    """Let an invitation that nobody accepted open nothing any more. Raises NotFound."""
+    waiting = study.invitations.select_for_update().filter(pk=pk, accepted_at=None)
+    invitation = waiting.first()
+    if invitation is None:
+        raise NotFound(_("There is no such invitation."))
+    invitation.revoked_at = timezone.now()
+    invitation.save(update_fields=["revoked_at"])
+    audit.record(by, "invitation.revoke", invitation)
+
+
 def _standing(**which: Any) -> Invitation:
-    valid = {"accepted_at": None, "revoked_at": None, "expires_at__gt": timezone.now()}
-    invitation = Invitation.objects.select_related("study").filter(**which, **valid).first()
+    invitation = standing_invitations().select_related("study").filter(**which).first()
     if invitation is None:
         raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
     return invitation
@@ -86,6 +104,14 @@ def _check_address(invitation: Invitation, user: User) -> None:
             _("Confirm your e-mail address first (under your account), then open this link again."),
             status=403,
         )
+
+
+@transaction.atomic
+def change_status(study: Study, status: str, by: User) -> None:
+    """Open, close or reopen ``study``: work is handed out only while it is open."""
+    study.status = status
+    study.save(update_fields=["status"])
+    audit.record(by, "study.status", study, status=status)
 
 
 @transaction.atomic

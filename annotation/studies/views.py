@@ -17,7 +17,7 @@ from annotation.accounts.models import ConsentText, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.studies import messages, wording
+from annotation.studies import members, messages, wording
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.forms import (
     CuratorsMessageForm,
@@ -77,15 +77,12 @@ def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
 
 
 @require_POST
-@transaction.atomic
 def status(request: UserRequest, slug: str) -> HttpResponse:
-    """Open, close or reopen the study: work is handed out only while it is open."""
+    """Open, close or reopen the study."""
     study = study_for(request.user, slug, ADMINISTRATORS)
-    wanted = request.POST.get("status")
+    wanted = request.POST.get("status", "")
     if wanted in Study.Status.values:
-        study.status = wanted
-        study.save(update_fields=["status"])
-        audit.record(request.user, "study.status", study, status=wanted)
+        members.change_status(study, wanted, request.user)
     return redirect("settings", slug)
 
 

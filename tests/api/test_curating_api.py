@@ -217,3 +217,93 @@ def test_a_slot_belongs_to_the_study_of_its_token(cast, tea, client):
     of_rain = Caller(client, ann, study=rain)
     assert of_rain("POST", f"slots/{slot}/release/").json()["code"] == "scope"
     assert Caller(client, ann, study=tea)("POST", f"slots/{slot}/release/").status_code == 204
+
+
+def opened(carol):
+    """The three queries of ``fill`` as items of a task that two people judge."""
+    fill(carol)
+    task = {"name": "better", "kind": "selection", "overlap": 2, "settings": {"options": 2}}
+    carol("POST", "studies/tea/tasks/", task)
+    return carol("POST", "studies/tea/batches/", {"task": "better"}).json()["id"]
+
+
+@pytest.mark.parametrize(
+    ("what", "key", "left"),
+    [("query", "q1", [2, 2, 4]), ("answer", "q1-a", [3, 2, 5]), ("task", "better", [3, 0, 6])],
+)
+def test_a_thing_is_taken_back_after_its_call_was_tried(tea, carol, what, key, left):
+    opened(carol)
+    counts = lambda: [tea.queries.count(), tea.items.count(), tea.candidates.count()]  # noqa: E731
+    tried = carol("POST", "studies/tea/removals/", {"what": what, "id": key, "dry_run": True})
+    assert (tried.status_code, counts()) == (200, [3, 3, 6])
+    done = carol("POST", "studies/tea/removals/", {"what": what, "id": key})
+    assert (done.json(), counts()) == (tried.json(), left)
+    assert (done.json()["name"], done.json()["deletes"]) == (key, True)
+    again = carol("POST", "studies/tea/removals/", {"what": what, "id": key})
+    assert (again.status_code, again.json()["code"]) == (404, "not_found")
+
+
+def test_a_batch_and_an_attribute_are_named_as_their_lists_name_them(tea, carol):
+    batch = opened(carol)
+    rows = [{"id": f"a{n}", "persona": f"p{n}", "text": "Likes tea."} for n in range(2)]
+    carol("POST", "studies/tea/attributes/", {"rows": rows})
+    body = {"what": "attribute", "id": "a1"}
+    assert carol("POST", "studies/tea/removals/", body | {"persona": "p0"}).status_code == 404
+    assert carol("POST", "studies/tea/removals/", body | {"persona": "p1"}).status_code == 200
+    listed = carol("GET", "studies/tea/attributes/").json()["results"]
+    assert [row["persona"] for row in listed] == ["p0"]
+    for key, status in (("12a", 404), ("9" * 30, 404), (str(batch), 200)):
+        body = {"what": "batch", "id": key}
+        assert carol("POST", "studies/tea/removals/", body).status_code == status
+    assert not Batch.objects.exists()
+
+
+@pytest.fixture
+def ada(cast, tea, client):
+    return Caller(client, cast.member("Ada", tea, "administrator"))
+
+
+def test_a_study_is_renamed_closed_and_deleted_by_its_administrator(cast, tea, ada, client):
+    limited = Caller(client, cast.person("Ada"), scopes=["read", "curate"])
+    assert limited("DELETE", "studies/tea/").json()["code"] == "scope"
+    changed = ada("PATCH", "studies/tea/", {"title": "Teas", "status": "closed"}).json()
+    assert [changed[name] for name in ("title", "status", "slug")] == ["Teas", "closed", "tea"]
+    assert ada("PATCH", "studies/tea/", {"status": "ajar"}).status_code == 400
+    tea.refresh_from_db()
+    assert (tea.title, tea.status) == ("Teas", "closed")
+    assert ada("DELETE", "studies/tea/").json()["deletes"] is True
+    assert not Study.objects.filter(slug="tea").exists()
+
+
+def test_members_change_roles_and_invitations_are_revoked(cast, tea, ada):
+    person = {"email": cast.person("Ann").email.upper(), "role": "researcher"}
+    assert ada("PUT", "studies/tea/members/", person).status_code == 200
+    assert tea.memberships.get(user=cast.person("Ann")).role == "researcher"
+    assert ada("PUT", "studies/tea/members/", person | {"role": None}).status_code == 200
+    assert tea.memberships.get(user=cast.person("Ann")).left_at is not None
+    assert ada("PUT", "studies/tea/members/", person).status_code == 404
+    alone = {"email": cast.person("Ada").email, "role": "curator"}
+    refused = ada("PUT", "studies/tea/members/", alone)
+    assert refused.json()["detail"] == "A study keeps at least one administrator."
+    made = ada("POST", "studies/tea/invitations/", {"role": "annotator"}).json()
+    address = f"studies/tea/invitations/{made['id']}/"
+    listed = ada("GET", "studies/tea/invitations/").json()["results"]
+    assert [(row["id"], row["role"]) for row in listed] == [(made["id"], "annotator")]
+    assert ada("DELETE", address).status_code == 204
+    assert ada("GET", "studies/tea/invitations/").json()["results"] == []
+    assert ada("DELETE", "studies/tea/invitations/999999999999999999/").status_code == 404
+
+
+def test_releases_are_listed_without_their_manifests(tea, carol, django_assert_num_queries):
+    opened(carol)
+    made = [carol("POST", "studies/tea/releases/", {"layout": "long"}).json() for _ in range(2)]
+    with CaptureQueriesContext(connection) as captured:
+        carol("GET", "studies/tea/releases/?page_size=1")
+    with django_assert_num_queries(len(captured)):
+        carol("GET", "studies/tea/releases/?page_size=2")
+    first = carol("GET", "studies/tea/releases/?page_size=1").json()
+    rest = carol("GET", f"studies/tea/releases/?since={first['since']}").json()
+    listed = first["results"] + rest["results"]
+    assert [row["id"] for row in listed] == [release["id"] for release in made]
+    assert [row["version"] for row in listed] == [1, 2]
+    assert "manifest" not in listed[0]

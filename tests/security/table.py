@@ -917,8 +917,26 @@ TABLE = {
         data=lambda w: {"name": "nine", "kind": "relevance"},
         but={("POST", "researcher"): 403},
     ),
-    "api-members": api(ADMINISTRATORS, GET=200, HEAD=200),
-    "api-invitations": api(ADMINISTRATORS, POST=201, data=lambda w: {"role": "annotator"}),
+    "api-members": api(
+        ADMINISTRATORS,
+        GET=200,
+        HEAD=200,
+        PUT=200,
+        data=lambda w: {"email": w.mine.member.user.email, "role": "curator"},
+        changes={"PUT"},
+    ),
+    "api-invitations": api(
+        ADMINISTRATORS, GET=200, HEAD=200, POST=201, data=lambda w: {"role": "annotator"}
+    ),
+    "api-invitation": api(
+        ADMINISTRATORS, **_thing(pk="invitation.pk"), DELETE=204, changes={"DELETE"}
+    ),
+    "api-removals": api(
+        MANAGERS,
+        POST=200,
+        data=lambda w: {"what": "task", "id": w.mine.batch.task.name, "dry_run": True},
+        inert={"POST"},
+    ),
     "api-batches": api(
         READERS,
         GET=200,
@@ -1013,7 +1031,20 @@ TABLE = {
         changes={"PUT"},
     ),
     "api-batch-close": api(MANAGERS, **_thing(batch="batch.pk"), POST=204),
-    "api-study": api(MEMBERS, GET=200, HEAD=200),
+    "api-study": api(
+        MEMBERS,
+        GET=200,
+        HEAD=200,
+        PATCH=200,
+        DELETE=200,
+        data=lambda w: {"title": "Another"},
+        changes={"PATCH", "DELETE"},
+        but={
+            (method, role): 403
+            for method in ("PATCH", "DELETE")
+            for role in MEMBERS - ADMINISTRATORS
+        },
+    ),
     "api-claim": api(ANNOTATORS, POST=200, but={("POST", "fresh"): 403}),
     "api-own-queries": api(
         ANNOTATORS,
@@ -1060,7 +1091,7 @@ TABLE = {
         refused=404,
         POST=204,
     ),
-    "api-releases": api(READERS, POST=202, data=lambda w: {"layout": "long"}),
+    "api-releases": api(READERS, GET=200, HEAD=200, POST=202, data=lambda w: {"layout": "long"}),
     "api-release-status": api(
         READERS,
         **_release(),

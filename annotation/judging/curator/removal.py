@@ -7,6 +7,7 @@ stays, and so do their judgments.
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
@@ -16,6 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit
+from annotation.core.errors import NotFound
 from annotation.judging.batches.open import close_batch
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.personas.models import Attribute
@@ -52,6 +54,17 @@ def rows_of(study: Study, what: str) -> QuerySet:
         "batch": Batch.objects.filter(study=study),
         "study": Study.objects.filter(pk=study.pk),
     }[what]
+
+
+def thing_of(study: Study, what: str, **fields: Any) -> Any:
+    """The newest thing of a kind with these values of its fields. Raises NotFound."""
+    try:
+        thing = rows_of(study, what).filter(**fields).order_by("pk").last()
+    except (ValueError, ValidationError, OverflowError):
+        thing = None
+    if thing is None:
+        raise NotFound(_("The study has no such %(what)s.") % {"what": WORDS[what]})
+    return thing
 
 
 def look(study: Study, what: str, thing: Any) -> Removal:

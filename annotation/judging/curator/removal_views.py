@@ -1,7 +1,6 @@
 """The page that lists what is removed with an object, before it is removed."""
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -29,12 +28,7 @@ def remove(request: UserRequest, slug: str, what: str, key: str) -> HttpResponse
     study = study_for(request.user, slug, roles)
     if what not in removal.WORDS:
         raise Http404
-    try:
-        thing = removal.rows_of(study, what).filter(pk=key).first()
-    except (ValueError, ValidationError, OverflowError):
-        raise Http404 from None
-    if thing is None:
-        raise Http404
+    thing = removal.thing_of(study, what, pk=key)
     if request.method == "GET":
         plan = removal.look(study, what, thing)
         context = {"study": study, "plan": plan, "word": removal.WORDS[what]}
