@@ -3,12 +3,15 @@
 import os
 import sys
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.agreement.votes.table import VotesError, read_votes
-from annotation.studies.models import Study
+from annotation.agreement.votes.table import Votes, VotesError, read_votes
+
+if TYPE_CHECKING:
+    from annotation.agreement.reading import StudyVotes
 
 
 class VotesCommand(BaseCommand, ABC):
@@ -48,7 +51,7 @@ class VotesCommand(BaseCommand, ABC):
     # Whether other kinds than selections have what the command computes.
     every_kind = False
 
-    def votes(self, options):
+    def votes(self, options: dict) -> tuple[Votes, "StudyVotes | None"]:
         """The votes the arguments name, and the study's reading they are of (None: a file's)."""
         if options["votes"]:
             return read_votes(options["votes"], timed=self.timed), None
@@ -61,11 +64,11 @@ class VotesCommand(BaseCommand, ABC):
         return study.votes, study
 
     @abstractmethod
-    def answer(self, votes, study: Study, options):
+    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> Iterable[str]:
         """The text to print, in pieces."""
 
 
-def table(header, rows):
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows of text under a header, columns padded; the first to the left, the rest to the right."""
     rows = [header, *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
@@ -78,6 +81,6 @@ def table(header, rows):
     )
 
 
-def shown(number):
+def shown(number: float | None) -> str:
     """A number with three decimals, or a dash."""
     return "–" if number is None else f"{number:z.3f}"

@@ -1,12 +1,16 @@
 import re
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 NUMBER = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
 
@@ -16,7 +20,7 @@ class FractionField(forms.Field):
 
     default_error_messages = {"fraction": _("Write a number such as 3/5 or 0.6.")}
 
-    def to_python(self, value):
+    def to_python(self, value: str | None) -> Fraction | None:
         value = (value or "").strip()
         if not value:
             return None
@@ -25,7 +29,7 @@ class FractionField(forms.Field):
         return Fraction(value)
 
 
-def _threshold(name: str, label):
+def _threshold(name: str, label: "StrOrPromise") -> FractionField:
     return FractionField(label=label, initial=str(getattr(DEFAULT, name)))
 
 
@@ -48,8 +52,8 @@ class RuleForm(forms.Form):
         choices=[("", _("never")), *((name, name) for name in STOPS)],
     )
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
         if not self.errors:
             try:
                 fields = {name: value for name, value in data.items() if value not in (None, "")}
@@ -93,15 +97,15 @@ class PlanForm(forms.Form):
         label=_("Annotators"), required=False, min_value=1, max_value=100_000
     )
 
-    def __init__(self, *args: Any, tasks, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, tasks: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         none = [("", _("none: use the assumptions"))]
         cast(forms.ChoiceField, self.fields["pilot"]).choices = none + [
             (name, name) for name in tasks
         ]
 
-    def clean(self):
-        data = super().clean()
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
         if self.errors or data["pilot"]:
             return data
         for name in ("kappa", "options", "seconds"):

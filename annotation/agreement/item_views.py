@@ -2,22 +2,26 @@
 
 from collections import Counter
 from typing import cast
+from uuid import UUID
 
 from annotation.accounts.models import User
 from annotation.agreement import reading
+from annotation.agreement.task_votes import TaskVotes
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.models import Handback, Item
+from annotation.judging.kinds.base import Answer
+from annotation.judging.models import Handback, Item, Judgment
+from annotation.judging.tables import ItemQuerySet
 from annotation.judging.work import comments
 from annotation.studies.models import Study, TaskDefinition
 
 
-def find(board, pk):
+def find(board: TaskVotes, pk: UUID) -> Item | None:
     """The item of the board's task; None where there is none that others may look at.
 
     What only its owner judges is shown to nobody else.
     """
-    items = board.items.shared().filter(pk=pk)
+    items = cast(ItemQuerySet, board.items).shared().filter(pk=pk)
     beside = ("batch__task", "query", "attribute", "gold", "tier", "persona_version__persona")
     return items.select_related(*beside).first()
 
@@ -30,7 +34,7 @@ def votes(study: Study, item: Item) -> list[dict]:
     return [_vote(row, answers[row.pk], item.batch.task) for row in rows]
 
 
-def _vote(judgment, answer, task: TaskDefinition) -> dict:
+def _vote(judgment: Judgment, answer: Answer, task: TaskDefinition) -> dict:
     kind, config = kind_of(task.kind), config_of_task(task)
     choice = kind.choice(answer.label, config) if kind.COUNTED else ""
     number = int(choice) if choice.isdigit() else None
@@ -53,7 +57,7 @@ def options(item: Item, votes: list[dict]) -> list[dict]:
     return [{"option": row, "votes": counts[row.number]} for row in options]
 
 
-def handbacks(study: Study, item) -> list[tuple]:
+def handbacks(study: Study, item: Item) -> list[tuple]:
     """(annotator, the handback) of everybody who gave the item back, in order of time."""
     rows = Handback.objects.filter(item=item).exclude(cause=Handback.Cause.EXPIRED)
     rows = rows.exclude(annotator__in=reading.withdrawn_from(study))
@@ -63,7 +67,7 @@ def handbacks(study: Study, item) -> list[tuple]:
     ]
 
 
-def threads(study: Study, item) -> list[tuple]:
+def threads(study: Study, item: Item) -> list[tuple]:
     """(annotator, slot, comments and answers) of each thread on the item, in order of time."""
     slots = comments.judged(study).filter(item=item)
     slots = slots.exclude(annotator__in=reading.withdrawn_from(study)).select_related("annotator")

@@ -6,7 +6,7 @@ number.
 
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, F, Sum, TextField, Value
+from django.db.models import Count, F, QuerySet, Sum, TextField, Value
 from django.db.models.functions import Cast, Concat
 
 from annotation.agreement import rankings, reading
@@ -89,7 +89,7 @@ def report(study: Study, definition: TaskDefinition) -> dict:
     return head | _counts(study, definition) | {"criteria": criteria}
 
 
-def scored(study: Study, definition) -> list[str]:
+def scored(study: Study, definition: TaskDefinition) -> list[str]:
     """The criteria of a feedback task on which there are scores, in its order."""
     rows = kind_of(definition.kind).scores(judgments(study, definition))
     names = set(rows.order_by().values_list("criterion", flat=True).distinct())
@@ -103,7 +103,7 @@ def _report(votes: KindVotes) -> dict:
     return report | {"cohen_kappa": {"mean": cohen["mean"], "pairs": len(cohen["pairs"])}}
 
 
-def _counts(study: Study, definition) -> dict:
+def _counts(study: Study, definition: TaskDefinition) -> dict:
     return judgments(study, definition).aggregate(
         items=Count("slot__item", distinct=True),
         votes=Count("pk"),
@@ -111,7 +111,7 @@ def _counts(study: Study, definition) -> dict:
     )
 
 
-def judgments(study: Study, definition: TaskDefinition):
+def judgments(study: Study, definition: TaskDefinition) -> QuerySet:
     """The judgments of a task that count: of all its versions with the same scale."""
     counted = reading.judgments(study).filter(
         slot__item__batch__task__name=definition.name,
@@ -154,14 +154,14 @@ def read(study: Study, definition: TaskDefinition, criterion: str = "") -> KindV
     )
 
 
-def _labels(study: Study, definition: TaskDefinition):
+def _labels(study: Study, definition: TaskDefinition) -> QuerySet:
     rows = judgments(study, definition).annotate(label=kind_of(definition.kind).label_column())
     return rows.order_by("slot__item__external_id", "submitted_at", "pk").values_list(
         "slot__item__external_id", "annotator_id", "annotator__worker", "label"
     )
 
 
-def _scores(study: Study, definition, criterion: str):
+def _scores(study: Study, definition: TaskDefinition, criterion: str) -> QuerySet:
     scores = kind_of(definition.kind).scores(judgments(study, definition))
     number, item = Cast("number", TextField()), F("slot__item__external_id")
     answer = Concat(item, Value("/"), number, output_field=TextField())

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from django.db.models import QuerySet
 
 from annotation.agreement.statistics import kendall
 from annotation.judging.kinds import answers_of
@@ -65,7 +66,7 @@ class Rankings:
         )
 
 
-def read(judgments) -> Rankings:
+def read(judgments: QuerySet) -> Rankings:
     """The rankings among ``judgments`` (rows of Judgment that count)."""
     columns = ("pk", "slot__item", "slot__item__external_id", "slot__item__position")
     rows = list(

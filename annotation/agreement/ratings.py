@@ -6,9 +6,12 @@ with d the differences, Pearson's correlation of ±d with ±1 is Σd / √(N·Σ
 the doubled rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from annotation.agreement.statistics.bootstrap import resampled_weights
 from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_resamples
@@ -38,7 +41,7 @@ class Rating:
     pearson: Coefficient
     tau_b: Coefficient
 
-    def as_json(self):
+    def as_json(self) -> dict[str, Any]:
         """Numbers and coefficients by name."""
         coefficients = {
             name: getattr(self, name).as_json() for name in ("accuracy", "pearson", "tau_b")
@@ -46,7 +49,7 @@ class Rating:
         return {"items": self.items, "pairs": self.pairs, "equal": self.equal, **coefficients}
 
 
-def rate(item, difference, resamples: int = 1000, seed: int = 0):
+def rate(item: ArrayLike, difference: ArrayLike, resamples: int = 1000, seed: int = 0) -> Rating:
     """Rating of pairs: codes of their ``item`` from 0, and ``difference`` chosen minus other score.
 
     Intervals are percentiles over ``resamples`` draws of items; pairs of one item stay together.
@@ -61,7 +64,7 @@ def rate(item, difference, resamples: int = 1000, seed: int = 0):
     values = np.unique(np.concatenate([difference, -difference]))
     place = np.searchsorted(values, difference)
     estimates = _statistics(np.bincount(place, minlength=len(values))[None, :], values)
-    draws = [()] * len(estimates)
+    draws: Sequence[np.ndarray | tuple] = [()] * len(estimates)
     if resamples and resamples * len(values) <= MAX_CELLS:
         draws = _draws(item, place, len(items), values, resamples, seed)
     coefficients = (_coefficient(*both) for both in zip(estimates, draws, strict=True))
@@ -69,7 +72,7 @@ def rate(item, difference, resamples: int = 1000, seed: int = 0):
     return Rating(len(items), len(difference), equal, *coefficients)
 
 
-def correlation(first, second):
+def correlation(first: ArrayLike, second: ArrayLike) -> Coefficient:
     """Pearson's correlation of two aspects' differences of the same pairs, both orders counted."""
     first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if not len(first):
@@ -80,13 +83,15 @@ def correlation(first, second):
     return Coefficient(float(np.clip(first @ second / lengths, -1, 1)))
 
 
-def _coefficient(value, draws):
+def _coefficient(value: np.ndarray, draws: np.ndarray | tuple) -> Coefficient:
     if np.isnan(value[0]):
         return undefined(NEVER_DIFFER)
     return with_resamples(value[0], draws, NO_DRAWS)
 
 
-def _draws(item, place, items, values, resamples, seed):
+def _draws(
+    item: np.ndarray, place: np.ndarray, items: int, values: np.ndarray, resamples: int, seed: int
+) -> list[np.ndarray]:
     """The three statistics of every resample of items."""
     weight, owner, times = np.ones(items, dtype=np.int64), item, np.ones(len(item), dtype=np.int64)
     if len(values) <= FEW_VALUES:
@@ -96,7 +101,7 @@ def _draws(item, place, items, values, resamples, seed):
         owner, place = np.nonzero(patterns.counts)
         weight, times = patterns.weight, patterns.counts[owner, place]
 
-    def counts(row):
+    def counts(row: np.ndarray) -> np.ndarray:
         return np.bincount(place, weights=row[owner] * times, minlength=len(values))
 
     blocks = [
@@ -107,7 +112,9 @@ def _draws(item, place, items, values, resamples, seed):
     return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
 
-def _statistics(counts, values):
+def _statistics(
+    counts: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Accuracy, Pearson and tau-b of each row of ``counts`` of pairs by difference ``values``.
 
     NaN for correlations where all differences are 0.
@@ -127,5 +134,5 @@ def _statistics(counts, values):
     return (above + equal / 2) / n, pearson, tau_b
 
 
-def _ratio(top, bottom, where):
+def _ratio(top: np.ndarray, bottom: np.ndarray, where: np.ndarray) -> np.ndarray:
     return np.divide(top, bottom, out=np.full(len(top), np.nan), where=where)

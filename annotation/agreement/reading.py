@@ -1,6 +1,7 @@
 """A study's stored judgments as votes: the way from rows to the pure statistics."""
 
 from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -80,7 +81,12 @@ class StudyState:
         return {name: labels(definition) for name, definition in self.definitions.items()}
 
 
-def items(study: Study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
+def items(
+    study: Study,
+    task: str = "",
+    kinds: Collection[str] | None = TIERED,
+    withdrawn: list[int] | None = None,
+) -> QuerySet:
     """The items that people work on (checks are none), with the counts of the votes that count.
 
     ``judged`` is how many, ``judged_1`` … ``judged_none`` how many for each of LABELS: the item's
@@ -98,7 +104,12 @@ def items(study: Study, task: str = "", kinds=TIERED, withdrawn: list[int] | Non
     return rows.annotate(judged=F("done") - _left(gone), **left)
 
 
-def counts(study: Study, task: str = "", kinds=TIERED, withdrawn: list[int] | None = None):
+def counts(
+    study: Study,
+    task: str = "",
+    kinds: Collection[str] | None = TIERED,
+    withdrawn: list[int] | None = None,
+) -> QuerySet:
     """Rows with the columns of ``items``, each for ``weight`` of them.
 
     Only sums over the rows mean something. They are few: of each batch one for each split of the
@@ -110,7 +121,7 @@ def counts(study: Study, task: str = "", kinds=TIERED, withdrawn: list[int] | No
     return _of_task(vote_counts.of(study), task, kinds)
 
 
-def _of_task(rows, task: str, kinds):
+def _of_task(rows: QuerySet, task: str, kinds: Collection[str] | None) -> QuerySet:
     """The rows (of items or of their counts) of one task, and of some kinds."""
     if task:
         rows = rows.filter(batch__task__name=task)
@@ -125,7 +136,7 @@ def _leave_votes(study: Study, gone: list[int]) -> bool:
     return left_out.exists()
 
 
-def totals(rows) -> dict[str, int]:
+def totals(rows: QuerySet) -> dict[str, int]:
     """Votes that count and are wanted, items and complete items of ``rows`` of ``counts``."""
     return rows.aggregate(
         votes=Sum(F("judged") * F("weight"), default=0),
@@ -135,7 +146,7 @@ def totals(rows) -> dict[str, int]:
     )
 
 
-def _left(gone: list[int], label: str = ""):
+def _left(gone: list[int], label: str = "") -> Coalesce:
     """Number of an item's judgments by these people: of all of them, or of those for a label."""
     judgments = Judgment.objects.standing().filter(slot__item=OuterRef("pk"), annotator__in=gone)
     if label:
@@ -144,7 +155,7 @@ def _left(gone: list[int], label: str = ""):
     return Coalesce(Subquery(count), 0)
 
 
-def shown_characters(items) -> Counter:
+def shown_characters(items: QuerySet) -> Counter:
     """{item's position: characters of its question and answers}."""
     characters = Counter()
     answers = items.annotate(n=Sum(Length("options__candidate__text")))
@@ -160,7 +171,9 @@ def progress(study: Study) -> dict[str, int]:
     return totals(counts(study, kinds=None))
 
 
-def voted_tasks(study: Study, kinds=TIERED, withdrawn: list[int] | None = None) -> dict[str, int]:
+def voted_tasks(
+    study: Study, kinds: Collection[str] | None = TIERED, withdrawn: list[int] | None = None
+) -> dict[str, int]:
     """Names of the study's tasks of some ``kinds`` that have votes, with their number, by name.
 
     Votes of people who left do not count. ``kinds`` None stands for tasks of every kind.
@@ -216,7 +229,7 @@ def study_votes(slug: str, task: str = "") -> StudyVotes:
     return read(study, chosen)
 
 
-def newest(study: Study, names) -> list:
+def newest(study: Study, names: Iterable[str]) -> list:
     """The newest definition of each task with tiers of these names, in order of name."""
     tasks = study.tasks.filter(name__in=names, kind__in=TIERED).order_by("name", "-version")
     return list(tasks.distinct("name"))
@@ -248,7 +261,9 @@ def votes_of(
     return votes if last is None else votes.filter(slot__item__position__lte=last)
 
 
-def last_position(study: Study, task: str, most: int, kinds=TIERED) -> int | None:
+def last_position(
+    study: Study, task: str, most: int, kinds: Collection[str] | None = TIERED
+) -> int | None:
     """Place of the last item whose votes, with those of all before it, are ``most`` or fewer.
 
     None where all the task's votes are: whole items are read or left out, so that what is left
@@ -275,13 +290,16 @@ def worker_name(user: int, worker: str | None) -> str:
 
 
 def read(
-    study: Study, definition: TaskDefinition, last: int | None = None, state=None
+    study: Study,
+    definition: TaskDefinition,
+    last: int | None = None,
+    state: StudyState | None = None,
 ) -> StudyVotes:
     """Read the votes of the task ``definition`` and of its other versions.
 
     ``last`` leaves out the items placed after it. ``state`` is a StudyState that was read before.
     """
-    rows = votes_of(definition, last, state and state.withdrawn)
+    rows = votes_of(definition, last, state.withdrawn if state else None)
     rows = rows.annotate(
         label=kind_of(definition.kind).label_column(),
         at=copied.instant("submitted_at"),

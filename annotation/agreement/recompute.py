@@ -134,7 +134,9 @@ def recompute(study: Study, task: str) -> AgreementResult | None:
     return _recompute_tiers(state, task, digest, collecting)
 
 
-def _recompute_tiers(state: _State, task: str, digest: str, collecting) -> AgreementResult:
+def _recompute_tiers(
+    state: _State, task: str, digest: str, collecting: frozenset[str]
+) -> AgreementResult:
     study, definition, rule = state.study, state.definitions[task], state.rules[task]
     task_votes = reading.read(study, definition, state=state)
     agreement = agreement_report(task_votes.votes, declared=task_votes.declared)
@@ -154,7 +156,15 @@ def _recompute_tiers(state: _State, task: str, digest: str, collecting) -> Agree
     return result
 
 
-def _store(study: Study, task, digest, votes, collecting, agreement, tiers) -> AgreementResult:
+def _store(
+    study: Study,
+    task: str,
+    digest: str,
+    votes: int,
+    collecting: frozenset[str],
+    agreement: dict,
+    tiers: dict,
+) -> AgreementResult:
     result, _ = AgreementResult.objects.update_or_create(
         study=study,
         task=task,

@@ -1,6 +1,7 @@
 """The agreement report of a set of votes, in the contract's form."""
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,8 +12,9 @@ import pyarrow.compute as pc
 from annotation.agreement.statistics import cohen, icc, kappas, krippendorff
 from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.coefficient import undefined, with_resamples
+from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.votes.arrow import constant, from_numpy, from_text
-from annotation.agreement.votes.table import VotesError, categories
+from annotation.agreement.votes.table import Votes, VotesError, categories
 
 RESAMPLES = 1000
 # What a stored report holds; another number makes every result due again.
@@ -20,8 +22,12 @@ CONTENTS = 2
 
 
 def agreement_report(
-    votes, level: str = "nominal", declared=None, resamples=RESAMPLES, seed: int = 0
-):
+    votes: Votes,
+    level: str = "nominal",
+    declared: Sequence[str] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Every coefficient of section 3 of the contract for ``votes``.
 
     ``level`` is the scale of the labels, ``declared`` all possible labels, ``resamples`` the
@@ -30,7 +36,7 @@ def agreement_report(
     category, labels = categories(votes, level, declared)
     values = None if level == "nominal" else labels
 
-    def of_counts():
+    def of_counts() -> tuple[Patterns, dict]:
         try:
             counts = kappas.count_votes(votes.task, category, len(votes.tasks), len(labels))
         except ValueError as error:
@@ -50,7 +56,7 @@ def agreement_report(
     }
 
 
-def counts_report(patterns, workers, labels):
+def counts_report(patterns: Patterns, workers: int, labels: Sequence) -> dict[str, Any]:
     """How much there is: items, and of them those with two votes; votes, workers, categories."""
     n = np.repeat(patterns.votes, patterns.weight)
     return {
@@ -67,7 +73,13 @@ def counts_report(patterns, workers, labels):
     }
 
 
-def coefficients(patterns, level: str = "nominal", values=None, resamples=RESAMPLES, seed: int = 0):
+def coefficients(
+    patterns: Patterns,
+    level: str = "nominal",
+    values: Sequence | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> dict[str, dict]:
     """Percent agreement, the kappas and alpha from vote patterns alone.
 
     ``values`` are the categories' numbers from ordinal level on. With ``resamples`` the kappas
@@ -100,20 +112,24 @@ def coefficients(patterns, level: str = "nominal", values=None, resamples=RESAMP
     return {**out, "gwet_ac2": ac2.as_json(), "krippendorff_alpha": alphas}
 
 
-def _drawn(patterns, levels, values, resamples, seed):
+def _drawn(
+    patterns: Patterns, levels: Sequence[str], values: Sequence | None, resamples: int, seed: int
+) -> dict[str, np.ndarray]:
     """The kappas and every level's alpha of the same resamples; {} where there are none."""
     if not resamples or patterns.paired.items < 2:
         return {}
     levels = [level for level in levels if not krippendorff.fault(patterns, level, values)]
 
-    def compute(weights):
+    def compute(weights: np.ndarray) -> dict[str, np.ndarray]:
         alphas = {x: krippendorff.alphas(patterns, weights, x, values) for x in levels}
         return {**weighted_kappas(patterns, weights), **alphas}
 
     return resampled(patterns, compute, resamples, seed)
 
 
-def cohen_report(votes, category, labels, values):
+def cohen_report(
+    votes: Votes, category: np.ndarray, labels: Sequence, values: Sequence | None
+) -> dict:
     """Cohen's kappa of all annotator pairs with shared items, as lists a column, and their mean."""
     try:
         tables = cohen.confusions(
@@ -121,7 +137,7 @@ def cohen_report(votes, category, labels, values):
         )
     except ValueError as error:
         return {"pairs": [], "mean": None, "reason": str(error)}
-    columns = cohen.cohen_table(tables, values)
+    columns: dict[str, Any] = cohen.cohen_table(tables, values)
     defined = columns["value"][np.isfinite(columns["value"])]
     out = {"pairs": PairRows(columns, votes.workers), "mean": None}
     if defined.size:
@@ -132,7 +148,9 @@ def cohen_report(votes, category, labels, values):
     return {**out, "reason": reason}
 
 
-def icc_report(votes, category, patterns, values):
+def icc_report(
+    votes: Votes, category: np.ndarray, patterns: Patterns, values: Sequence | None
+) -> dict[str, dict]:
     """The six intraclass correlations, or why there are none."""
     if values is None:
         reason = undefined("scores are needed: ordinal level or higher").as_json()
@@ -149,20 +167,20 @@ class PairRows:
 
     FIELDS = ("a", "b", "n", "value", "se", "linear", "quadratic")
 
-    def __init__(self, columns, workers) -> None:
+    def __init__(self, columns: dict[str, Any], workers: Sequence[str]) -> None:
         self.columns, self.workers = columns, workers
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.columns["n"])
 
-    def json(self):
+    def json(self) -> list[str]:
         """The rows as pieces of JSON text, written a column at a time in two parts at once."""
         middle = len(self) // 2
         with ThreadPoolExecutor(2) as pool:
             first, second = pool.map(self._text, (slice(0, middle), slice(middle, len(self))))
         return ["[", first, ", " if first and second else "", second, "]"]
 
-    def _text(self, part):
+    def _text(self, part: slice) -> str:
         if part.start == part.stop:
             return ""
         first = from_text(['{"a": ' + json.dumps(name) + ', "b": ' for name in self.workers])
@@ -188,7 +206,7 @@ class PairRows:
         return str(memoryview(rows.buffers()[2])[: end - len(", ")], "utf-8")
 
 
-def json_pieces(report):
+def json_pieces(report: dict) -> list[str]:
     """The same document in pieces: with very many pairs it is large."""
     cohen = report["cohen_kappa"]
     if not isinstance(cohen["pairs"], PairRows):

@@ -158,7 +158,7 @@ def _rated(pairs: Pairs, scores: dict) -> Rated:
     return Rated(table, _matrix(table, differences))
 
 
-def _matrix(table, differences) -> dict:
+def _matrix(table: dict, differences: dict) -> dict:
     matrix = {}
     for source, aspect, tier in table:
         if tier != ALL:

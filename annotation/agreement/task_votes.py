@@ -6,13 +6,14 @@ than all that is computed from them, so the recomputation stores them.
 """
 
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from django.db.models import Aggregate, Case, Count, FloatField, IntegerField, Sum, When
+from django.db.models import Aggregate, Case, Count, FloatField, IntegerField, QuerySet, Sum, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, TruncDate
 from django.utils.translation import gettext as _
@@ -23,7 +24,7 @@ from annotation.agreement.models import AgreementResult, StoredVotes
 from annotation.agreement.votes.arrow import to_numpy
 from annotation.core import copied, sql
 from annotation.judging.kinds import kind_of
-from annotation.judging.models import ItemOption
+from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study, TaskDefinition
 
 CAP = 100_000
@@ -40,7 +41,7 @@ class Median(Aggregate):
     output_field = FloatField()
 
 
-def _shown_at(place: int):
+def _shown_at(place: int) -> Coalesce:
     """The number of the answer shown at a place from 0; 0 where it is missing."""
     return Coalesce(Cast(KeyTextTransform(place, "shown"), IntegerField()), 0)
 
@@ -65,7 +66,7 @@ class Rows:
     first: np.ndarray
     seconds: np.ndarray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.item)
 
     def pack(self) -> bytes:
@@ -91,7 +92,12 @@ class TaskVotes:
     """
 
     def __init__(
-        self, study: Study, definition: TaskDefinition, *, afresh: bool = False, state=None
+        self,
+        study: Study,
+        definition: TaskDefinition,
+        *,
+        afresh: bool = False,
+        state: reading.StudyState | None = None,
     ) -> None:
         self.study, self.definition, self.afresh = study, definition, afresh
         self.state = state or reading.StudyState(study)
@@ -110,7 +116,7 @@ class TaskVotes:
         return [f"judged_{label}" for label in self.labels]
 
     @property
-    def judgments(self):
+    def judgments(self) -> QuerySet:
         """The task's judgments that count."""
         return reading.votes_of(self.definition, withdrawn=self.state.withdrawn)
 
@@ -174,7 +180,7 @@ class TaskVotes:
             for user, worker, n, median in judgments.order_by("-n", "annotator_id")
         ]
 
-    def store(self, result) -> None:
+    def store(self, result: AgreementResult) -> None:
         """Store what takes long to read beside the ``result`` of a recomputation."""
         if self.totals["votes"] <= READ_AT_ONCE:
             StoredVotes.objects.filter(result=result).delete()
@@ -228,14 +234,14 @@ class TaskVotes:
             seconds=np.where(time < 0, np.nan, time),
         )
 
-    def _choices(self):
+    def _choices(self) -> QuerySet:
         """The votes that are read, with the ``number`` chosen: -1 for a tie, -2 for none."""
         number = Cast("label", IntegerField())
         code = Case(When(label="tie", then=-1), When(label="none", then=-2), default=number)
         choices = reading.votes_of(self.definition, self.last, self.state.withdrawn)
         return choices.annotate(label=self.kind.label_column(), number=code)
 
-    def _names(self, users) -> list[str]:
+    def _names(self, users: Iterable[int]) -> list[str]:
         workers = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))
         return [reading.worker_name(user, workers[user]) for user in users]
 
@@ -264,7 +270,9 @@ class TaskVotes:
         }
         return {key: self._coded(at, named) for key, named in texts.items()}
 
-    def _coded(self, at, named) -> tuple[list[str], np.ndarray]:
+    def _coded(
+        self, at: tuple[list[int], list[int]], named: list[str]
+    ) -> tuple[list[str], np.ndarray]:
         names = sorted(set(named))
         code = {name: n for n, name in enumerate(names)}
         table = np.full((len(self.rows.items), self.definition.config["options"]), -1)
@@ -293,7 +301,7 @@ class TaskVotes:
         """``figures`` with the votes and items that single votes were read of."""
         return {"votes": len(self.rows), "items": len(self.rows.items), **figures}
 
-    def disputed(self, tier: str = ""):
+    def disputed(self, tier: str = "") -> QuerySet:
         """Items with two votes or more, the most disputed first: lowest own kappa, most votes.
 
         ``tier`` asks for the items of that tier, those of one vote last.
@@ -310,7 +318,7 @@ class TaskVotes:
         items = items.annotate(kappa=Case(When(judged__gte=2, then=kappa)))
         return items.select_related("tier").order_by("kappa", "-judged", "position")
 
-    def votes_of(self, item) -> str:
+    def votes_of(self, item: Item) -> str:
         """The votes of an item by label, as they stand in a table."""
         votes = ((label, getattr(item, f"judged_{label}")) for label in self.labels)
         return ", ".join(f"{label}: {n}" for label, n in votes if n)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.accounts.requests import UserRequest
 from annotation.agreement import formulas, item_views, kind_votes, reading, scoring
 from annotation.agreement.figures import planning, summary
-from annotation.agreement.figures.dashboard import FIGURES, Board, tier_rows
+from annotation.agreement.figures.dashboard import FIGURES, Board, Figure, tier_rows
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.scores import rating_figures
 from annotation.agreement.figures.wording import translated
@@ -29,7 +29,7 @@ from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Slot
 from annotation.studies.access import MANAGERS, READERS, study_for
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 
 PAGE = 25
 
@@ -123,7 +123,7 @@ def figure(request: UserRequest, slug: str, task: str, name: str, ending: str) -
     return downloads.picture(f"{slug}-{task}-{name}.{ending}", drawn.svg, caption)
 
 
-def _figure_of(study: Study, board, name: str):
+def _figure_of(study: Study, board: Board, name: str) -> Figure | None:
     """A figure of the task's page or of its scores; None where there is none of this name."""
     if name in board.makers:
         return board.figure(name)
@@ -158,7 +158,7 @@ def stop_early(request: UserRequest, slug: str, task: str) -> HttpResponse:
     return redirect("results", slug, task)
 
 
-def _headline(board) -> list:
+def _headline(board: Board) -> list:
     """Groups of figures for the head of a task's page, from the most asked for on."""
     # Claims are one person's own.
     agreement = summary.coefficients(board) if "agreement" in board.makers else []
@@ -166,7 +166,7 @@ def _headline(board) -> list:
     return [group for group in (summary.progress(board) + agreement, tiers) if group]
 
 
-def _other_results(request: UserRequest, study: Study, board):
+def _other_results(request: UserRequest, study: Study, board: KindBoard) -> HttpResponse:
     """The page of a task of another kind than a selection."""
     compared = board.kind.LEVEL != "none"
     page = None
@@ -308,7 +308,7 @@ def planner(request: UserRequest, slug: str) -> HttpResponse:
     return render(request, "agreement/planner.html", context, status=status)
 
 
-def _board(study: Study, task) -> Board:
+def _board(study: Study, task: str) -> Board:
     """The figures of a task of any kind; 404 where there is none of this name."""
     newest = study.tasks.filter(name=task).select_related("study").order_by("-version").first()
     if newest is None:
@@ -320,7 +320,7 @@ def _board(study: Study, task) -> Board:
     return KindBoard(study, judged[0] if judged else newest)
 
 
-def _definition(study: Study, task):
+def _definition(study: Study, task: str) -> TaskDefinition:
     # The figures below are of choices; another kind of answer has its own.
     tasks = study.tasks.filter(name=task, kind__in=codes(COUNTED=True)).select_related("study")
     definition = tasks.order_by("-version").first()
@@ -329,7 +329,9 @@ def _definition(study: Study, task):
     return definition
 
 
-def _download(figure, study: Study, task, *, caption: bool = False) -> HttpResponse:
+def _download(
+    figure: Figure | None, study: Study, task: str, *, caption: bool = False
+) -> HttpResponse:
     if figure is None:
         raise Http404
     head = [[f"# {figure.caption} {study.title}, {task}."]] if caption else []
@@ -337,7 +339,7 @@ def _download(figure, study: Study, task, *, caption: bool = False) -> HttpRespo
     return downloads.table(f"{study.slug}-{task}-{figure.key}.csv", rows)
 
 
-def _sizes(seen) -> list[tuple]:
+def _sizes(seen: dict) -> list[tuple]:
     unchecked = {"in_band": None, "new_panel_in_band": None, "note": ""}
     now, then = (seen[side]["tiers"] for side in ("current", "other"))
     return [(name, now[name], unchecked | then[name]) for name in now]

@@ -11,10 +11,11 @@ from django.utils.translation import ngettext
 
 from annotation.agreement.figures import summary
 from annotation.agreement.figures.wording import tier_name, translated
+from annotation.agreement.models import AgreementResult
 from annotation.agreement.statistics import cohen, kappas, rater_signs, side_bias
-from annotation.agreement.statistics.bradley_terry import bradley_terry
+from annotation.agreement.statistics.bradley_terry import BradleyTerry, bradley_terry
 from annotation.agreement.statistics.intervals import clopper_pearson
-from annotation.agreement.task_votes import MOST_RATERS, TaskVotes
+from annotation.agreement.task_votes import MOST_RATERS, Rows, TaskVotes
 from annotation.agreement.tiers.rules import TIERS
 from annotation.candidates.strategies import GENERIC
 from annotation.core import charts
@@ -66,7 +67,7 @@ class Figure:
         return [[_shown(value) for value in row] for row in self.rows[:TABLE_ROWS]]
 
 
-def _shown(value) -> str:
+def _shown(value: object) -> str:
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):
@@ -221,7 +222,7 @@ def _words_of_strategies() -> dict[str, tuple]:
     }
 
 
-def by_day(board, about) -> dict:
+def by_day(board: Board, about: dict) -> dict:
     """Judgments a day (UTC); days without any are days too, unless there are very many."""
     counts = {date.fromisoformat(day): n for day, n in board.days}
     first, last = min(counts), max(counts)
@@ -243,7 +244,7 @@ def by_day(board, about) -> dict:
     return {"header": header, "rows": rows, "svg": svg, "votes": total}
 
 
-def by_rater(board, about) -> dict:
+def by_rater(board: Board, about: dict) -> dict:
     """Judgments an annotator, with the median time."""
     rows = board.raters
     svg = charts.bars(
@@ -257,7 +258,7 @@ def by_rater(board, about) -> dict:
     return {"header": header, "rows": rows, "svg": svg, "votes": sum(row[1] for row in rows)}
 
 
-def over_time(board, about) -> dict:
+def over_time(board: Board, about: dict) -> dict:
     """Symmetric kappa of the first k votes, for some k up to all of them."""
     rows = board.rows
     ends = np.unique(np.linspace(0, len(rows), MOST_POINTS + 1).astype(int))[1:]
@@ -290,7 +291,7 @@ def over_time(board, about) -> dict:
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
-def vote_patterns(board, about) -> dict:
+def vote_patterns(board: Board, about: dict) -> dict:
     """Complete items by the split of their votes, from unanimous to even."""
     tally = {}
     for votes, complete, n in board.patterns:
@@ -310,7 +311,7 @@ def vote_patterns(board, about) -> dict:
     return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
 
 
-def tier_rows(result) -> list[tuple[str, dict, str]]:
+def tier_rows(result: AgreementResult) -> list[tuple[str, dict, str]]:
     """A result's tiers from clear to disputed: name, figures, and what is to be said of them."""
     rows = [(name, result.tiers["tiers"][name]) for name in TIERS]
     return [
@@ -325,7 +326,7 @@ def tier_rows(result) -> list[tuple[str, dict, str]]:
     ]
 
 
-def tiers(board, about) -> dict:
+def tiers(board: Board, about: dict) -> dict:
     """Every tier's kappa against its band, as last recomputed; before them that of all items."""
     result = board.result
     if result is None:
@@ -362,7 +363,7 @@ def _group(group: dict) -> tuple:
     return (group["items"], several, group["percent_agreement"]["value"], *limits, *raw)
 
 
-def matrix(board, about) -> dict:
+def matrix(board: Board, about: dict) -> dict:
     """Cohen's kappa of every two annotators, of those with most votes."""
     rows, chosen = board.rows, board.busiest
     if len(chosen) < 2:
@@ -404,7 +405,7 @@ def matrix(board, about) -> dict:
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
-def sides(board, about) -> dict:
+def sides(board: Board, about: dict) -> dict:
     """Whether the place an answer was shown on decides votes."""
     rows = board.rows
     placed = rows.place > 0
@@ -448,7 +449,7 @@ def sides(board, about) -> dict:
     return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
 
 
-def _places(board, about, place) -> dict:
+def _places(board: Board, about: dict, place: np.ndarray) -> dict:
     """Choices by place, where more than two answers are shown: there is no test of it here."""
     options = board.definition.config["options"]
     counts = np.bincount(place, minlength=options + 1)[1:].tolist()
@@ -459,7 +460,7 @@ def _places(board, about, place) -> dict:
     return {"header": header, "rows": table, "svg": svg, "votes": len(place)}
 
 
-def seconds(board, about) -> dict:
+def seconds(board: Board, about: dict) -> dict:
     """Active time of a judgment: quartiles and a histogram."""
     timed = board.rows.seconds[np.isfinite(board.rows.seconds)]
     if not timed.size:
@@ -482,7 +483,7 @@ def seconds(board, about) -> dict:
     return {**figure, "votes": len(timed)}
 
 
-def wins(board, about) -> dict:
+def wins(board: Board, about: dict) -> dict:
     """Share of an item's votes that each strategy won, as the mean over the items offering it."""
     rows, (names, codes) = board.rows, board.origins["strategies"]
     counts = kappas.count_votes(rows.item, rows.category, len(rows.items), len(board.labels))
@@ -517,11 +518,13 @@ def wins(board, about) -> dict:
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
-def control(board, about) -> dict:
+def control(board: Board, about: dict) -> dict:
     """How often annotators preferred a generic answer to the others of an item."""
     rows, (names, codes) = board.rows, board.origins["strategies"]
-    generic = np.isin(codes, [code for code, name in enumerate(names) if name in GENERIC])
-    offering = generic.any(axis=1) & ((codes >= 0) & ~generic).any(axis=1)
+    generic: np.ndarray = np.isin(
+        codes, [code for code, name in enumerate(names) if name in GENERIC]
+    )
+    offering: np.ndarray = generic.any(axis=1) & ((codes >= 0) & ~generic).any(axis=1)
     if not offering.any():
         return {"reason": _("No item has a generic answer among others.")}
     won, workers = _controls_of(rows, generic, offering)
@@ -562,7 +565,9 @@ def control(board, about) -> dict:
     }
 
 
-def _controls_of(rows, generic, offering) -> tuple[np.ndarray, np.ndarray]:
+def _controls_of(
+    rows: Rows, generic: np.ndarray, offering: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Of each vote on an item that offers a control: whether it won, and whose vote it is."""
     among = offering[rows.item]
     item, number = rows.item[among], rows.number[among]
@@ -570,7 +575,7 @@ def _controls_of(rows, generic, offering) -> tuple[np.ndarray, np.ndarray]:
     return won, rows.worker[among]
 
 
-def comparisons(board, names: str) -> dict | None:
+def comparisons(board: Board, names: str) -> dict | None:
     """Votes on pairs of different ``names`` ("strategies" or "models"); None without any.
 
     Arrays by vote: ``left`` and ``right`` (codes of ``names``; ``left`` was shown first where
@@ -598,7 +603,7 @@ def comparisons(board, names: str) -> dict | None:
     }
 
 
-def ranking(board, about) -> dict:
+def ranking(board: Board, about: dict) -> dict:
     """Bradley-Terry strengths of strategies or of endpoints, from the votes on pairs."""
     if board.definition.config["options"] != 2:
         return {"reason": _("Strengths are estimated from pairs; this task shows three answers.")}
@@ -615,7 +620,7 @@ def ranking(board, about) -> dict:
     return ranked(about, fit, names, compared, votes["item"])
 
 
-def win_matrix(board, about) -> dict:
+def win_matrix(board: Board, about: dict) -> dict:
     """How often each strategy, endpoint or model beat each other; a tie is half a win."""
     if board.definition.config["options"] != 2:
         return {"reason": _("Wins are counted over pairs; this task shows three answers.")}
@@ -645,9 +650,13 @@ def win_matrix(board, about) -> dict:
     return {"header": header, "rows": table, "svg": svg, **size}
 
 
-def ranked(about, fit, names, votes, item) -> dict:
-    columns = (names, votes, fit.strength, fit.low, fit.high)
-    table = [(name, int(n), *map(float, rest)) for name, n, *rest in zip(*columns, strict=True)]
+def ranked(
+    about: dict, fit: BradleyTerry, names: list[str], votes: np.ndarray, item: np.ndarray
+) -> dict:
+    columns: tuple = (names, votes, fit.strength, fit.low, fit.high)
+    table: list[tuple] = [
+        (name, int(n), *map(float, rest)) for name, n, *rest in zip(*columns, strict=True)
+    ]
     table.sort(key=lambda row: (-row[2], row[0]))
     marks = [Dot(row[0], *row[2:5]) for row in table]
     svg = charts.dots(
@@ -672,7 +681,7 @@ def ranked(about, fit, names, votes, item) -> dict:
     return {"header": header, "rows": table, "svg": svg, "lead": lead, **size}
 
 
-def rater_flags(board, about) -> dict:
+def rater_flags(board: Board, about: dict) -> dict:
     """Signs that somebody does not read, with their evidence."""
     rows, workers = board.rows, len(board.rows.workers)
     shape = (len(rows.items), workers, len(board.labels))

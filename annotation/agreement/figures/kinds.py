@@ -1,9 +1,11 @@
 """The figures of a task of another kind than a selection: how far it is and what people say."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.db.models import Case, Count, F, FloatField, Q, StdDev, TextField, When
+from django.db.models import Case, Count, F, FloatField, Q, QuerySet, StdDev, TextField, When
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
@@ -15,7 +17,7 @@ from annotation.agreement.figures.retest import retest
 from annotation.agreement.figures.scores import spread_figure
 from annotation.core import charts
 from annotation.judging.kinds import config_of_task
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,13 @@ class Measure:
 class KindBoard(Board):
     """One task of a kind without tiers."""
 
-    def __init__(self, study: Study, definition) -> None:
+    def __init__(self, study: Study, definition: TaskDefinition) -> None:
         super().__init__(study, definition, afresh=True)
         self.config = config_of_task(definition)
         self.declared = self.kind.labels(self.config)
 
     @property
-    def judgments(self):
+    def judgments(self) -> QuerySet:
         """The task's judgments that count."""
         return kind_votes.judgments(self.study, self.definition)
 
@@ -45,7 +47,7 @@ class KindBoard(Board):
         """What an answer chooses: of a scale between two answers its side."""
         return self.kind.choices(self.config)
 
-    def _choices(self):
+    def _choices(self) -> QuerySet:
         sides = [When(choice=str(number), then=number) for number in (1, 2)]
         rows = self.judgments.annotate(choice=self.kind.choice_column(self.config))
         if self.last is not None:
@@ -97,7 +99,8 @@ class KindBoard(Board):
         words = self.kind.label_words(label, self.config)
         return f"{label}: {words}" if self.level == "ordinal" else words
 
-    def disputed(self):
+    # Its page shows rows of values, and no tiers.
+    def disputed(self) -> QuerySet | list[dict]:  # type: ignore[override]
         """Rows of an item (of scores: of an answer and a criterion) with two answers or more.
 
         The least agreed on first: on a scale by the standard deviation of the answers, otherwise
@@ -106,7 +109,8 @@ class KindBoard(Board):
         """
         if self.kind.SHAPE == "ranks":
             return rankings.read(self.judgments).disputed
-        rows, label = self.judgments, F("score")
+        rows = self.judgments
+        label: Combinable = F("score")
         by = {"item": F("slot__item"), "name": F("slot__item__external_id")}
         by["position"] = F("slot__item__position")
         if self.kind.SHAPE == "scores":
@@ -125,7 +129,7 @@ class KindBoard(Board):
         rows = rows.annotate(measure=self._kappa(counts))
         return rows.order_by("measure", "-judged", "position")
 
-    def _kappa(self, counts):
+    def _kappa(self, counts: Iterable[str]) -> Combinable:
         """The kappa of one row's answers, from their ``counts``."""
         n, k = Cast("judged", FloatField()), float(len(self.declared))
         each = [Cast(name, FloatField()) for name in counts]
@@ -154,7 +158,7 @@ class KindBoard(Board):
             )
         return Measure(_("Standard deviation"), 2, lead)
 
-    def votes_of(self, row: dict) -> str:
+    def votes_of(self, row: dict) -> str:  # type: ignore[override]
         """The answers of a row of ``disputed``: places on a scale one by one, words counted."""
         if self.kind.SHAPE == "ranks":
             return row["orders"]
@@ -201,7 +205,7 @@ def _words() -> dict[str, tuple]:
     }
 
 
-def answers(board, about) -> dict:
+def answers(board: KindBoard, about: dict) -> dict:
     """How often each label was given; of scores how those of each criterion spread."""
     if board.kind.SHAPE == "ranks":
         return mean_places(board, about)

@@ -5,10 +5,10 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement import reading
 from annotation.agreement.statistics import kappas, sample_size
-from annotation.agreement.task_votes import Median
+from annotation.agreement.task_votes import Median, TaskVotes
 
 
-def plan(wanted: dict, board=None) -> dict:
+def plan(wanted: dict, board: TaskVotes | None = None) -> dict:
     """Items, judgments and hours for ``wanted``, the cleaned data of the form.
 
     ``board`` is the task whose votes are the pilot. The answer also says what was used: ``kappa``,
@@ -31,7 +31,7 @@ def plan(wanted: dict, board=None) -> dict:
     return used | sample_size.workload(items, votes, inputs["seconds"], wanted["raters"])
 
 
-def _pilot(board, wanted) -> dict:
+def _pilot(board: TaskVotes, wanted: dict) -> dict:
     """Kappa, its spread over items and the median time of the pilot's votes."""
     counts = np.array([votes for votes, _complete, _items in board.patterns])
     weight = np.array([items for _votes, _complete, items in board.patterns])

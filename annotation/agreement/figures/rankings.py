@@ -6,7 +6,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement import rankings
-from annotation.agreement.figures.dashboard import ranked
+from annotation.agreement.figures.dashboard import Board, ranked
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.kendall import mean_over_items
@@ -15,7 +15,7 @@ from annotation.core.charts import Dot
 from annotation.judging.models import ItemOption
 
 
-def mean_places(board, about) -> dict:
+def mean_places(board: Board, about: dict) -> dict:
     """The mean place of each strategy's answers, over items, with its interval."""
     from scipy.stats import rankdata  # a second and 40 MB, needed for rankings alone
 
@@ -51,7 +51,7 @@ def mean_places(board, about) -> dict:
     return {"header": header, "rows": table, "svg": svg, "lead": lead, "votes": votes}
 
 
-def strengths(board, about) -> dict:
+def strengths(board: Board, about: dict) -> dict:
     """Bradley-Terry strengths of strategies, from every two answers that a ranking orders."""
     names, items = _strategies(board)
     code = {name: n for n, name in enumerate(sorted(set(chain.from_iterable(names))))}
@@ -73,7 +73,7 @@ def strengths(board, about) -> dict:
     return ranked(about, fit, list(code), compared, of_item)
 
 
-def _strategies(board) -> tuple[list[list[str]], list[rankings.ItemRankings]]:
+def _strategies(board: Board) -> tuple[list[list[str]], list[rankings.ItemRankings]]:
     """Each item's strategies in order of its options' numbers, and its rankings."""
     items = rankings.read(board.judgments).items
     options = ItemOption.objects.filter(item__in=[item.item for item in items])

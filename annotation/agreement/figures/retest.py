@@ -12,14 +12,16 @@ from annotation.agreement.statistics.coefficient import (
 )
 from annotation.agreement.statistics.cohen import cohen, confusion_of_two
 from annotation.agreement.statistics.icc import icc, sums_of_table
+from annotation.agreement.task_votes import TaskVotes
 from annotation.core import charts
+from annotation.judging.kinds import config_of_task
 from annotation.judging.models import Batch
 from annotation.judging.work import hidden_checks
 
 Pairs = list[tuple[object, object]]
 
 
-def retest(board, about: dict) -> dict:
+def retest(board: TaskVotes, about: dict) -> dict:
     """Reliability of each criterion of scores, else of the answer, with interval and pairs."""
     second = {"slot__item__batch__task__name": board.task}
     outcomes = hidden_checks.outcomes(board.study, Batch.Purpose.REPEAT, **second)
@@ -43,7 +45,7 @@ def retest(board, about: dict) -> dict:
     }  # fmt: skip
 
 
-def _measured(board, outcomes: list) -> list[tuple[str, str, Coefficient, Pairs]]:
+def _measured(board: TaskVotes, outcomes: list) -> list[tuple[str, str, Coefficient, Pairs]]:
     if board.kind.SHAPE != "scores":
         pairs: Pairs = [(row.expected, row.label) for row in outcomes]
         return [(_("Answer"), _("Cohen's kappa"), kappa_of(pairs), pairs)]
@@ -54,7 +56,7 @@ def _measured(board, outcomes: list) -> list[tuple[str, str, Coefficient, Pairs]
             by_criterion[criterion].append((row.expected[place], row.label[place]))
     return [
         (_(name), "ICC(2,1)", icc_of(by_criterion[name]), by_criterion[name])
-        for name in board.config["criteria"]
+        for name in config_of_task(board.definition)["criteria"]
         if name in by_criterion
     ]
 

@@ -12,7 +12,7 @@ from annotation.core.charts import Dot
 from annotation.studies.models import Study
 
 
-def rating_figures(ratings) -> list[Figure]:
+def rating_figures(ratings: scoring.Rated) -> list[Figure]:
     """Tables and charts of ``scoring.rated``: three for each source."""
     return [
         make(ratings, source, f"{key}-{place}")
@@ -21,7 +21,7 @@ def rating_figures(ratings) -> list[Figure]:
     ]
 
 
-def _accuracies(ratings, source, key) -> Figure:
+def _accuracies(ratings: scoring.Rated, source: str, key: str) -> Figure:
     title = _("Accuracy: %(source)s") % {"source": source}
     lead = _("Share of pairs in which the chosen answer has the higher score; 0.5 is a coin.")
     how = _(
@@ -50,7 +50,7 @@ def _accuracies(ratings, source, key) -> Figure:
     return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 
-def _tiers(ratings, source, key) -> Figure:
+def _tiers(ratings: scoring.Rated, source: str, key: str) -> Figure:
     title = _("Aspects by tier: %(source)s") % {"source": source}
     lead = _("Correlation of each aspect with the choice, in each tier.")
     how = _("Pearson's correlation of the difference of two scores with the choice, as above.")
@@ -72,7 +72,7 @@ def _tiers(ratings, source, key) -> Figure:
     return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 
-def _aspects(ratings, source, key) -> Figure:
+def _aspects(ratings: scoring.Rated, source: str, key: str) -> Figure:
     title = _("Aspects among one another: %(source)s") % {"source": source}
     lead = _("Correlations of the differences of scores, and with the choice.")
     how = _(
@@ -91,12 +91,12 @@ def _aspects(ratings, source, key) -> Figure:
     return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 
-def _of(ratings, source) -> list[tuple]:
+def _of(ratings: scoring.Rated, source: str) -> list[tuple]:
     """(aspect, tier, Rating) of everything rated of one source."""
     return [(key[1], key[2], rating) for key, rating in ratings.table.items() if key[0] == source]
 
 
-def _items(ratings, source) -> int:
+def _items(ratings: scoring.Rated, source: str) -> int:
     return max(rating.items for _a, _t, rating in _of(ratings, source))
 
 

@@ -8,7 +8,9 @@ from django.utils.translation import ngettext
 
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.formulas import FORMULAS_OF
+from annotation.agreement.models import AgreementResult
 from annotation.agreement.reading import AUDIT_TASK
+from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers.rules import TIERS
 from annotation.core import charts
 from annotation.core.charts import Dot
@@ -33,19 +35,19 @@ def not_yet() -> str:
     return _("Not computed yet: the worker does it every ten seconds.")
 
 
-def progress(board) -> list[Cell]:
+def progress(board: TaskVotes) -> list[Cell]:
     """Judgments of those wanted, and complete items of all."""
     totals = board.totals
     wanted = _("of %(n)d wanted") % {"n": totals["wanted"]}
     items = _("of %(n)d") % {"n": totals["items"]}
-    complete = "#patterns" if "patterns" in board.makers else "#days"
+    complete = "#patterns" if board.kind.COUNTED else "#days"
     return [
         Cell(_("Judgments"), "#days", str(totals["votes"]), wanted),
         Cell(_("Items complete"), complete, str(totals["complete"]), items),
     ]
 
 
-def coefficients(board) -> list[Cell]:
+def coefficients(board: TaskVotes) -> list[Cell]:
     """The first coefficients with their intervals and n, or the reason why one has no value.
 
     Of feedback, alpha of each criterion. The figure ``agreement`` has all of them.
@@ -66,7 +68,7 @@ def coefficients(board) -> list[Cell]:
     return cells
 
 
-def _coefficient(name: str, key, coefficient, report) -> Cell:
+def _coefficient(name: str, key: str, coefficient: dict, report: dict) -> Cell:
     if coefficient["value"] is None:
         return Cell(str(name), f"#how-{key}", "–", translated(coefficient["reason"]))
     items = report["paired_items"]
@@ -81,7 +83,7 @@ def _coefficient(name: str, key, coefficient, report) -> Cell:
     return Cell(str(name), f"#how-{key}", floatformat(coefficient["value"], 3), about)
 
 
-def tiers(board) -> list[Cell]:
+def tiers(board: TaskVotes) -> list[Cell]:
     """Items of every tier, leading to them, and whether it is in its band."""
     result = board.result
     if not result or not result.tiers or board.task == AUDIT_TASK:
@@ -89,7 +91,7 @@ def tiers(board) -> list[Cell]:
     return [_tier(name, result) for name in TIERS]
 
 
-def _tier(name: str, result) -> Cell:
+def _tier(name: str, result: AgreementResult) -> Cell:
     tier, rule = result.tiers["tiers"][name], result.tiers["rule"]["parameters"]
     kappa = tier["symmetric_kappa"]["value"]
     words = [] if kappa is None else [_("kappa %(value)s") % {"value": floatformat(kappa, 2)}]
@@ -107,7 +109,7 @@ def _tier(name: str, result) -> Cell:
     return Cell(tier_name(name), f"?tier={name}#disputed", str(tier["items"]), ", ".join(words))
 
 
-def agreement(board, about) -> dict:
+def agreement(board: TaskVotes, about: dict) -> dict:
     """The figure of every coefficient, of every criterion, as last recomputed."""
     if board.result is None:
         return {"reason": not_yet()}

@@ -1,18 +1,23 @@
 """The curators' page of what annotators wrote about items, with answers to it."""
 
+from collections.abc import Iterable
+from typing import cast
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement import reading
 from annotation.core.errors import DomainError, NotFound
+from annotation.judging.models import Slot
 from annotation.judging.work import comments as threads
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Study
@@ -47,7 +52,7 @@ def comments(request: UserRequest, slug: str) -> HttpResponse:
     return render(request, "agreement/comments.html", context, status=status)
 
 
-def _slots(study: Study, wanted: str | None):
+def _slots(study: Study, wanted: str | None) -> QuerySet[Slot]:
     """The slots to show: all with a thread, or the one that is ``wanted``, with or without."""
     if not wanted:
         rows = threads.commented(study)
@@ -60,28 +65,29 @@ def _slots(study: Study, wanted: str | None):
     return rows.select_related("annotator", "item__batch__task", "item__query", "item__attribute")
 
 
-def _rows(study: Study, slots) -> list[dict]:
+def _rows(study: Study, slots: Iterable[Slot]) -> list[dict]:
     by_slot = threads.threads(slot.pk for slot in slots)
     return [_row(study, slot, by_slot[slot.pk]) for slot in slots]
 
 
-def _row(study: Study, slot, thread) -> dict:
+def _row(study: Study, slot: Slot, thread: list) -> dict:
     item, task = slot.item, slot.item.batch.task
     # An owner's own question is shown to nobody else, also not beside their comment on it.
     is_private = task.config.get("owner_only", False)
     asked = item.query or item.attribute
+    annotator = cast(User, slot.annotator)
     has_page = not is_private and item.batch.purpose == item.batch.Purpose.WORK
     return {
         "slot": str(slot.pk),
         "task": task.name,
-        "worker": reading.worker_name(slot.annotator_id, slot.annotator.worker),
+        "worker": reading.worker_name(annotator.pk, annotator.worker),
         "question": "" if is_private or not asked else asked.text,
         "page": has_page and reverse("result-item", args=[study.slug, task.name, item.pk]),
         "thread": thread,
     }
 
 
-def _uuid(value) -> UUID:
+def _uuid(value: str | None) -> UUID:
     try:
         return UUID(value or "")
     except ValueError:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 from django.core.cache import cache
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
@@ -135,7 +135,7 @@ def person(study: Study, pk: int) -> User | None:
     return _users(study).filter(pk=pk).first()
 
 
-def _users(study: Study):
+def _users(study: Study) -> QuerySet[User]:
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     # Whose votes were imported has neither.
     imported = Judgment.objects.filter(slot__study=study, imported=True)
@@ -205,7 +205,9 @@ def _votes(study: Study, also: User | None) -> Votes:
     )
 
 
-def _chosen(table, task: np.ndarray, tasks: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _chosen(
+    table: pa.Table, task: np.ndarray, tasks: list
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each vote chose, its place, and how many places there were.
 
     Few orders and labels are different ones, so each of their pairs is read once.
@@ -231,7 +233,7 @@ def _choice(task: TaskDefinition, label: str | None) -> str:
     return kind_of(task.kind).choice(label, config_of_task(task)) if label else ""
 
 
-def _place(shown, choice: str) -> tuple[int, int]:
+def _place(shown: list[int], choice: str) -> tuple[int, int]:
     """(place of the chosen answer, places); zeros where no answer was, or its place is unknown."""
     number = int(choice) if choice.isdigit() else None
     return (shown.index(number) + 1, len(shown)) if number in shown else (0, 0)
@@ -290,7 +292,7 @@ def _sides(votes: Votes, people: dict, code_of: dict) -> None:
             rater.side_p = float(p) if rater.side_p is None else min(rater.side_p, float(p))
 
 
-def side_p(worker, place, places: int, workers: int):
+def side_p(worker: np.ndarray, place: np.ndarray, places: int, workers: int) -> np.ndarray:
     """Per annotator the exact p-value of choosing each of ``places`` places equally often.
 
     Sides are balanced within items. Two places: two-sided binomial. More: the upper tail of the

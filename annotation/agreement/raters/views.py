@@ -1,16 +1,19 @@
 """The pages on raters: everybody at a glance, and one person with the evidence."""
 
+from collections.abc import Iterable
+
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement.raters import records
 from annotation.core.models import AuditEvent
 from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
-from annotation.judging.models import Batch, Handback, Item, Judgment
+from annotation.judging.models import Batch, Desk, Handback, Item, Judgment
 from annotation.judging.work import hidden_checks
 from annotation.studies.access import MANAGERS, READERS, study_for
 from annotation.studies.models import Study
@@ -61,7 +64,7 @@ def rater(request: UserRequest, slug: str, user: int) -> HttpResponse:
     return render(request, "agreement/rater.html", context)
 
 
-def _answered(study: Study, person, purpose) -> list[dict]:
+def _answered(study: Study, person: User, purpose: str) -> list[dict]:
     """The person's answers to checks of one purpose, the last first."""
     outcomes = hidden_checks.outcomes(study, purpose, annotator=person)[::-1][:SHOWN]
     words = _words([outcome.judgment for outcome in outcomes])
@@ -77,7 +80,7 @@ def _answered(study: Study, person, purpose) -> list[dict]:
     ]
 
 
-def _last(study: Study, person) -> list[dict]:
+def _last(study: Study, person: User) -> list[dict]:
     """The person's last judgments of work."""
     newest = Judgment.objects.filter(
         slot__study=study,
@@ -101,7 +104,7 @@ def _page(study: Study, item: Item) -> str:
     return reverse("result-item", args=[study.slug, task.name, item.pk])
 
 
-def _words(judgments) -> dict[int, list[str]]:
+def _words(judgments: Iterable[Judgment]) -> dict[int, list[str]]:
     """{judgment's id: its answer in words}, by canonical numbers."""
     tasks = {row.pk: row.slot.item.batch.task for row in judgments}
     answers = answers_of({pk: task.kind for pk, task in tasks.items()})
@@ -111,7 +114,7 @@ def _words(judgments) -> dict[int, list[str]]:
     }
 
 
-def _record(desk):
+def _record(desk: Desk) -> Iterable[AuditEvent]:
     """What was done about this person: the log's events of their desk."""
     if desk.pk is None:
         return []

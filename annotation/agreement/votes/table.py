@@ -6,11 +6,12 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,10 @@ LONGEST_LINE = 1 << 20
 LARGEST = 1e100
 MAX_VALUES = 3000
 NO_TIME = np.iinfo(np.int64).max
+
+
+# Columns of a file by name, and the line of a row.
+Columns = tuple[dict[str, Any], Callable[[int], int]]
 
 
 class VotesError(ValueError):
@@ -51,13 +56,15 @@ class Votes:
     label: np.ndarray
     submitted: np.ndarray | None = None
     seconds: np.ndarray | None = None
-    where: Callable[[int], str] = "vote {}".format
+    where: Callable[[int | None], str] = "vote {}".format
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.task)
 
 
-def votes_from_columns(columns, where="vote {}".format):
+def votes_from_columns(
+    columns: Mapping[str, Any], where: Callable[[int | None], str] = "vote {}".format
+) -> Votes:
     """Checked votes from columns task, worker, label[, submitted_at, seconds], one entry a vote.
 
     ``columns`` is a dictionary of lists of text or Arrow columns of strings; times are ISO 8601
@@ -77,8 +84,9 @@ def votes_from_columns(columns, where="vote {}".format):
         if not names[0]:
             row = int(np.argmax(codes == 0))
             raise VotesError(f"{where(row)}: the {name} is empty")
-    named = {f"{name}s": names for name, (names, _) in coded.items()}
-    votes = Votes(**named, **{name: codes for name, (_, codes) in coded.items()}, where=where)
+    fields: dict[str, Any] = {f"{name}s": names for name, (names, _) in coded.items()}
+    fields |= {name: codes for name, (_, codes) in coded.items()}
+    votes = Votes(**fields, where=where)
     _refuse_second_vote(votes, second.result())
     if "submitted_at" in columns:
         votes = replace(votes, submitted=_instants(_text(columns["submitted_at"]), where))
@@ -87,7 +95,7 @@ def votes_from_columns(columns, where="vote {}".format):
     return votes
 
 
-def read_votes(path, *, timed: bool = False):
+def read_votes(path: Path | str, *, timed: bool = False) -> Votes:
     """Read a votes file; ``timed`` also reads submitted_at and seconds where the file has them.
 
     The first character distinguishes JSON lines from CSV. Raises VotesError with file and line for
@@ -96,20 +104,20 @@ def read_votes(path, *, timed: bool = False):
     """
     path = Path(path)
     data = _bytes(path)
-    begin = re.search(rb"\S", data)
+    begin = re.search(rb"\S", data.data)
     if begin is None:
         raise VotesError(f"{path}:1: the file is empty")
     wanted = (*REQUIRED, *OPTIONAL) if timed else REQUIRED
     is_json = begin[0] in b"{[" or path.suffix in {".jsonl", ".ndjson", ".json"}
     columns, line_of = (_read_json_lines if is_json else _read_csv)(data, path, wanted)
 
-    def where(row):
+    def where(row: int | None) -> str:
         return f"{path}:{1 if row is None else line_of(row)}"
 
     return votes_from_columns(columns, where)
 
 
-def _bytes(path):
+def _bytes(path: Path) -> np.ndarray:
     """The file's bytes as an array, without a byte order mark; VotesError where they are no text.
 
     An array over the mapped file: a million votes are searched through but never copied.
@@ -131,7 +139,7 @@ def _bytes(path):
     return data
 
 
-def _refuse_other_encodings(data, path) -> None:
+def _refuse_other_encodings(data: bytes, path: Path) -> None:
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -139,7 +147,7 @@ def _refuse_other_encodings(data, path) -> None:
         raise VotesError(f"{path}:{line}: the bytes are not UTF-8 text") from error
 
 
-def _read_csv(data, path, wanted):
+def _read_csv(data: np.ndarray, path: Path, wanted: Sequence[str]) -> Columns:
     header, lines = _csv_header(data, path)
     quoted = ord('"') in data
     if quoted and np.count_nonzero(data == ord('"')) % 2:
@@ -169,7 +177,7 @@ def _read_csv(data, path, wanted):
     return {name: table[name] for name in names}, lambda row: _csv_line(data, row)
 
 
-def _csv_header(data, path):
+def _csv_header(data: np.ndarray, path: Path) -> tuple[list[str], int]:
     """Names of the columns, and how many lines they and blank lines before them take."""
     _, lines, header = next(_csv_rows(data[:LONGEST_LINE]))
     header = [name.strip() for name in header]
@@ -185,7 +193,7 @@ def _csv_header(data, path):
     return header, lines
 
 
-def _csv_rows(data, *, strict: bool = False):
+def _csv_rows(data: np.ndarray, *, strict: bool = False) -> Iterator[tuple[int, int, list[str]]]:
     """Rows with their first and last line, blank lines skipped, as the fast reader counts them."""
     text = io.StringIO(data.tobytes().decode(errors="replace"), newline="")
     reader = csv.reader(text, strict=strict)
@@ -201,11 +209,11 @@ def _csv_rows(data, *, strict: bool = False):
         csv.field_size_limit(limit)
 
 
-def _csv_line(data, row):
+def _csv_line(data: np.ndarray, row: int) -> int:
     return next(itertools.islice(_csv_rows(data), row + 1, None))[0]
 
 
-def _csv_fault(data, path, width, error):
+def _csv_fault(data: np.ndarray, path: Path, width: int, error: object) -> VotesError:
     """What the fast reader stumbled on, with its line."""
     rows, line = 0, 1
     try:
@@ -222,7 +230,7 @@ def _csv_fault(data, path, width, error):
     return VotesError(f"{path}:1: {str(error).splitlines()[0]}")
 
 
-def _read_json_lines(data, path, wanted):
+def _read_json_lines(data: np.ndarray, path: Path, wanted: Sequence[str]) -> Columns:
     columns = {name: [] for name in wanted}
     lines = []
     for number, line in enumerate(data.tobytes().split(b"\n"), 1):
@@ -236,7 +244,7 @@ def _read_json_lines(data, path, wanted):
     return filled, lambda row: lines[row]
 
 
-def _json_record(line, place):
+def _json_record(line: bytes, place: str) -> dict:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -249,7 +257,7 @@ def _json_record(line, place):
     return record
 
 
-def _json_text(value, name: str, place):
+def _json_text(value: object, name: str, place: str) -> str:
     if value is None:
         return ""
     if isinstance(value, dict | list):
@@ -263,26 +271,26 @@ def _json_text(value, name: str, place):
 class Names(Sequence):
     """Texts of an Arrow column; they become Python's only where somebody asks for them."""
 
-    def __init__(self, column) -> None:
+    def __init__(self, column: pa.Array) -> None:
         self.column = column
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.column)
 
-    def __getitem__(self, place):
+    def __getitem__(self, place: Any) -> Any:
         return self.column[int(place)].as_py()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.column.to_pylist())
 
 
-def _text(column):
+def _text(column: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks()
     return column if isinstance(column, pa.Array) else from_text(column)
 
 
-def _codes(column):
+def _codes(column: pa.Array | pa.ChunkedArray | Sequence[str]) -> tuple[Names, np.ndarray]:
     """Names in alphabetical order, blanks around them cut, and each row's int32 code.
 
     Files are mostly grouped by task: equal neighbours are merged first, which is cheaper than
@@ -296,14 +304,14 @@ def _codes(column):
     return names, np.repeat(codes, np.diff(begin, append=len(column)))
 
 
-def _begins(column):
+def _begins(column: pa.Array) -> np.ndarray:
     """True where a text differs from the one before it."""
     begins = np.ones(len(column), dtype=bool)
     begins[1:] = to_numpy(pc.not_equal(column[1:], column[:-1]))
     return begins
 
 
-def _encoded(column):
+def _encoded(column: pa.Array) -> tuple[Names, np.ndarray]:
     texts, codes = _distinct(column)
     trimmed = pc.utf8_trim_whitespace(texts)
     if not trimmed.equals(texts):
@@ -317,12 +325,12 @@ def _encoded(column):
     return Names(texts.take(from_numpy(order))), rank[codes]
 
 
-def _rising(column) -> bool:
+def _rising(column: pa.Array) -> bool:
     """Whether every text comes after the one before it."""
     return pc.all(pc.less(column[:-1], column[1:])).as_py() is not False
 
 
-def _distinct(column):
+def _distinct(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
     """Distinct texts, and each row's int32 code.
 
     Texts of one width of 1, 2, 4 or 8 bytes are looked up as whole numbers, in half the time; those
@@ -347,7 +355,7 @@ def _distinct(column):
     return pa.Array.from_buffers(pa.string(), len(distinct), buffers), codes
 
 
-def _looked_up(numbers):
+def _looked_up(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct numbers of 8 or 16 bits, rising, and each row's int32 code."""
     place = numbers.astype(np.intp)
     table = np.zeros(np.iinfo(numbers.dtype).max + 1, dtype=np.int32)
@@ -357,7 +365,9 @@ def _looked_up(numbers):
     return distinct, table.take(place)
 
 
-def _second_vote(tasks, task, workers, worker):
+def _second_vote(
+    tasks: Sequence, task: np.ndarray, workers: Sequence, worker: np.ndarray
+) -> tuple[int, int] | None:
     """Rows of the first vote that repeats one of the same worker and task, and of that one."""
     if _all_differ_in_runs(len(tasks), task, worker):
         return None
@@ -377,7 +387,7 @@ def _second_vote(tasks, task, workers, worker):
     return int(order[at]), int(order[at + 1])
 
 
-def _all_differ_in_runs(tasks, task, worker):
+def _all_differ_in_runs(tasks: int, task: np.ndarray, worker: np.ndarray) -> bool:
     """True where each task's rows stand together, in short runs, and no worker is there twice."""
     if np.count_nonzero(task[1:] != task[:-1]) + 1 != tasks:
         return False
@@ -391,7 +401,7 @@ def _all_differ_in_runs(tasks, task, worker):
     return False
 
 
-def _refuse_second_vote(votes, rows) -> None:
+def _refuse_second_vote(votes: Votes, rows: tuple[int, int] | None) -> None:
     if rows:
         first, second = rows
         raise VotesError(
@@ -400,7 +410,7 @@ def _refuse_second_vote(votes, rows) -> None:
         )
 
 
-def _instants(column, where):
+def _instants(column: pa.Array, where: Callable[[int | None], str]) -> np.ndarray:
     out = np.full(len(column), NO_TIME, dtype=np.int64)
     for row, text in enumerate(column.to_pylist()):
         if text:
@@ -414,7 +424,7 @@ def _instants(column, where):
     return out
 
 
-def _durations(column, where):
+def _durations(column: pa.Array, where: Callable[[int | None], str]) -> np.ndarray:
     out = np.full(len(column), np.nan)
     for row, text in enumerate(column.to_pylist()):
         if text:
@@ -424,7 +434,7 @@ def _durations(column, where):
     return out
 
 
-def number(text: str):
+def number(text: str) -> float:
     """The finite number a text stands for, or NaN where it stands for none."""
     try:
         value = float(text)
@@ -434,12 +444,16 @@ def number(text: str):
     return value if abs(value) <= LARGEST and "_" not in text else math.nan
 
 
-def categories(votes, level: str = "nominal", declared=None):
+def categories(
+    votes: Votes, level: str = "nominal", declared: Sequence[str] | None = None
+) -> tuple[np.ndarray, list]:
     """The votes' category of each row, and the categories: text, or rising numbers from ordinal on.
 
     ``declared`` names all possible labels; without it they are those seen. Raises VotesError with
     the line for a label that was not declared, or is not a number where one must be.
     """
+    keys: list
+    labels: list
     if level == "nominal":
         labels = list(declared) if declared else list(votes.labels)
         keys = list(votes.labels)
@@ -466,7 +480,7 @@ def categories(votes, level: str = "nominal", declared=None):
     return votes.label if same else remap[votes.label], labels
 
 
-def _refuse(votes, wrong, fault) -> None:
+def _refuse(votes: Votes, wrong: Sequence[bool], fault: str) -> None:
     if any(wrong):
         row = int(np.argmax(np.asarray(wrong)[votes.label]))
         label = votes.labels[votes.label[row]]

@@ -2,16 +2,20 @@
 
 import argparse
 import math
+from typing import TYPE_CHECKING
 
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.agreement.command_options import VotesCommand, shown, table
 from annotation.agreement.report import RESAMPLES, agreement_report, json_pieces
 from annotation.agreement.statistics.kappas import LEVELS
-from annotation.agreement.votes.table import number
+from annotation.agreement.votes.table import Votes, number
+
+if TYPE_CHECKING:
+    from annotation.agreement.reading import StudyVotes
 
 
-def label_list(text: str):
+def label_list(text: str) -> list[str]:
     """The labels of a comma-separated list; empty or double ones are refused."""
     labels = [label.strip() for label in text.split(",")]
     if "" in labels:
@@ -21,7 +25,7 @@ def label_list(text: str):
     return labels
 
 
-def draws(text: str):
+def draws(text: str) -> int:
     """A number of bootstrap draws, 0 for none."""
     if not text.isdecimal() or int(text) > 1_000_000:
         raise argparse.ArgumentTypeError("must be a whole number from 0 to 1,000,000")
@@ -53,9 +57,9 @@ class Command(VotesCommand):
             help="resamples of items for the intervals (default: %(default)s)",
         )
 
-    def answer(self, votes, study, options):
+    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> list[str]:
         """The report of these votes as JSON or as a table."""
-        labels = options["labels"] or (study and study.declared)
+        labels = options["labels"] or (study.declared if study else None)
         level = options["level"] or getattr(study, "level", "nominal")
         if level != "nominal":
             for label in options["labels"] or ():
@@ -66,7 +70,7 @@ class Command(VotesCommand):
         return json_pieces(report) if options["json"] else [readable(report)]
 
 
-def readable(report):
+def readable(report: dict) -> str:
     """The report as a table for people, Cohen's pairs in one line."""
     per_item = report["votes_per_item"]
     head = (
@@ -88,6 +92,6 @@ def readable(report):
     return "\n".join(part for part in (head, body, "", pairs, notes) if part or part == "")
 
 
-def _row(name: str, coefficient):
+def _row(name: str, coefficient: dict) -> tuple:
     numbers = [shown(coefficient.get(key)) for key in ("value", "se", "low", "high")]
     return (name, *numbers, coefficient.get("reason") or "")

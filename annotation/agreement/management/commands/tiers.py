@@ -2,14 +2,19 @@
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
 from django.core.management.base import CommandParser
 
 from annotation.agreement.command_options import VotesCommand, shown, table
 from annotation.agreement.tiers.rules import COEFFICIENTS, tiers_report
+from annotation.agreement.votes.table import Votes
+
+if TYPE_CHECKING:
+    from annotation.agreement.reading import StudyVotes
 
 
-def option_count(text: str):
+def option_count(text: str) -> int:
     """A number of options, two or more."""
     if not text.isdecimal() or int(text) < 2:
         raise argparse.ArgumentTypeError("must be a whole number from 2 on")
@@ -32,21 +37,21 @@ class Command(VotesCommand):
             help="declared number of options (default: labels seen)",
         )
 
-    def answer(self, votes, study, options):
+    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> list[str]:
         """The report of these votes as JSON or as a table; a study's also has its easy tier."""
-        most = options["options"] or (study and len(study.declared))
+        most = options["options"] or (len(study.declared) if study else None)
         if most is None and len(votes.labels) > 20:
             self.stderr.write(
                 f"{len(votes.labels):,} different labels were taken for the options of every task; "
                 "--options K says how many each task has"
             )
-        report = tiers_report(votes, most) if study is None else of_study(study, most)
+        report = of_study(study, most) if study else tiers_report(votes, most)
         if options["json"]:
             return [json.dumps(report, ensure_ascii=False, allow_nan=False)]
         return [readable(report)]
 
 
-def of_study(task_votes, options):
+def of_study(task_votes: "StudyVotes", options: int | None) -> dict:
     """The report of a study's task: items that still wait for votes are pending in it."""
     from annotation.agreement.tiers import easy_audit, reserve
 
@@ -57,23 +62,23 @@ def of_study(task_votes, options):
     return report
 
 
-def readable(report):
+def readable(report: dict) -> str:
     """The tiers as a table for people; the items' own tiers are in the JSON."""
-    rows = [_row("all", report["all"])]
+    rows: list[tuple] = [_row("all", report["all"])]
     for name, tier in report["tiers"].items():
         inside = {True: "yes", False: "no", None: "–"}[tier["in_band"]]
         band = "–" if tier["band"] is None else "{:g}–{:g}".format(*tier["band"])
         rows.append((*_row(name, tier), shown(tier.get("new_panel_kappa")), band, inside))
     rows[0] += ("", "", "")
     header = ("tier", "items", "votes", "agreement", "kappa", "raw Fleiss", "AC1", "alpha")
-    header += ("new panel", "band", "in band")
+    more = ("new panel", "band", "in band")
     notes = [f"{n}: {tier['note']}" for n, tier in report["tiers"].items() if tier["note"]]
     rule = report["rule"]
     first = f"rule {rule['name']} {rule['version']}, {rule['options']} options"
-    return "\n".join([first, "", table(header, rows), *notes])
+    return "\n".join([first, "", table((*header, *more), rows), *notes])
 
 
-def _row(name: str, group):
+def _row(name: str, group: dict) -> tuple:
     votes = group["votes_per_item"]
     several = "–" if votes["min"] is None else f"{votes['min']}/{votes['median']:g}/{votes['max']}"
     numbers = (shown(group[key]["value"]) for key in COEFFICIENTS)
