@@ -46,7 +46,9 @@ class Generation(StudyView):
         """The newest runs with what became of them, what was spent, and how many owners' queries
         have too few answers for a release: five examples and one to test on."""
         study = study_for(request.user, slug, MANAGERS)
-        runs = [_run(run) for run in study.runs.order_by("-pk")[:PAGE]]
+        newest = list(study.runs.order_by("-pk")[:PAGE])
+        counts = proposals.progress_of(newest)
+        runs = [_run(run, counts[run.pk]) for run in newest]
         spent = spending.spent(study.pk)
         spent["cost"] = float(spent["cost"])
         few = generate.with_few_answers(study)
@@ -183,8 +185,8 @@ def _texts(name: str, options: dict) -> list[str]:
     return values
 
 
-def _run(run: Run) -> dict:
-    counts = proposals.progress(run)
+def _run(run: Run, counts: dict | None = None) -> dict:
+    counts = counts or proposals.progress(run)
     return {
         "id": run.pk,
         "step": run.step,

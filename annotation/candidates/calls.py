@@ -34,6 +34,7 @@ RELATED = {
 # No row takes longer than two calls can take.
 LONGEST_LEASE = 2 * endpoints.LONGEST_TIMEOUT
 RUNNING, REQUESTED, FAILED = jobs.RUNNING, jobs.REQUESTED, jobs.FAILED
+CANCELLED = jobs.Job.Status.CANCELLED
 # The rows of TABLES that the indexes candidate_busy and proposal_busy hold: few, though many wait.
 COUNT = """
     WITH busy AS (
@@ -167,6 +168,15 @@ def names_due(study: Study | None = None) -> list[str]:
         rows = rows.filter(study=study) if study else rows
         names |= dict.fromkeys(rows.order_by().values_list("endpoint", flat=True).distinct())
     return list(names)
+
+
+def stopped(rows: QuerySet) -> QuerySet:
+    """Those of ``rows`` that failed or were cancelled; no answers to questions that were replaced.
+
+    The words of such a question may be erased.
+    """
+    rows = rows.filter(status__in=(FAILED, CANCELLED))
+    return rows.filter(query__replaced_at=None) if rows.model is Candidate else rows
 
 
 def again(rows: QuerySet) -> int:

@@ -240,9 +240,9 @@ def sources_of(study: Study, strategy: str) -> list[Candidate]:
 
 
 def retry(study: Study, *, by: User | None = None) -> int:
-    """Ask again for every answer of ``study`` that failed or was cancelled; how many."""
+    """Ask again for every answer of ``study`` that stopped (``calls.stopped``); how many."""
     with transaction.atomic():
-        count = calls.again(Candidate.every.filter(study=study, status__in=(FAILED, CANCELLED)))
+        count = calls.again(calls.stopped(Candidate.every.filter(study=study)))
         if count:
             audit.record(by, "candidates.retry", study, candidates=count)
     return count

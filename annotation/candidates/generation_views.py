@@ -39,14 +39,14 @@ def generation(request: UserRequest, slug: str) -> HttpResponse:
 
 def _runs(study: Study) -> dict:
     runs = list(study.runs.order_by("-pk")[:SHOWN_RUNS])
-    shown = [_shown(run) for run in runs]
+    counts = proposals.progress_of(runs)
+    shown = [_shown(run, counts[run.pk]) for run in runs]
     busy = any(run["requested"] + run["running"] for run in shown)
     return {"runs": shown, "busy": busy, "no_worker": busy and not worker_alive()}
 
 
-def _shown(run: Run) -> dict:
+def _shown(run: Run, counts: dict) -> dict:
     """A run with what became of it; (name, actual, planned) of what its plan says."""
-    counts = proposals.progress(run)
     names = {"calls": _("Calls"), "tokens": _("Tokens"), "cost": _("Cost"), "seconds": _("Seconds")}
     places = {"cost": 4}
     compared = [

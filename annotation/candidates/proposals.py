@@ -1,13 +1,15 @@
 """Proposals of models: planned, asked for as rows, written by workers, then reviewed."""
 
 import logging
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -31,6 +33,7 @@ log = logging.getLogger(__name__)
 CHUNK = 2_000
 REQUESTED, RUNNING, DONE = jobs.REQUESTED, jobs.RUNNING, jobs.Job.Status.DONE
 FAILED, CANCELLED = jobs.FAILED, jobs.Job.Status.CANCELLED
+STATUSES = (REQUESTED, RUNNING, DONE, FAILED, CANCELLED)
 PENDING = Proposal.Review.PENDING
 
 
@@ -223,10 +226,9 @@ def cancel(run: Run, *, by: User | None = None) -> int:
 
 @transaction.atomic
 def resume(run: Run, *, by: User | None = None) -> int:
-    """Ask again for what of ``run`` was cancelled or failed; how many rows."""
+    """Ask again for what of ``run`` stopped (``calls.stopped``); how many rows."""
     Run.objects.filter(pk=run.pk).update(cancelled_at=None)
-    stopped = (rows.filter(status__in=(CANCELLED, FAILED)) for rows in rows_of(run))
-    count = sum(calls.again(rows) for rows in stopped)
+    count = sum(calls.again(calls.stopped(rows)) for rows in rows_of(run))
     audit.record(by, "generation.resume", run, proposals=count)
     return count
 
@@ -237,31 +239,52 @@ def rows_of(run: Run) -> list:
 
 
 def progress(run: Run) -> dict:
-    """What became of ``run``: counts by status, results a minute, failures by cause.
+    """What became of ``run`` (``progress_of``)."""
+    return progress_of([run])[run.pk]
+
+
+def progress_of(runs: Sequence[Run]) -> dict[int, dict]:
+    """{run's id: what became of it}: counts by status, results a minute, failures by cause.
 
     ``{"total", "requested", "running", "done", "failed", "cancelled", "rate", "actual",
     "failures": [{"error_code", "error", "count"}]}``; ``actual`` is what was planned as it came:
     calls that were answered, tokens, cost, seconds from the run's start to its last result.
     """
-    (rows,) = [rows for rows in rows_of(run) if rows.exists()] or [Proposal.objects.none()]
-    statuses = (REQUESTED, RUNNING, DONE, FAILED, CANCELLED)
+    counts: dict[int, dict] = {}
+    failures: dict[int, list[dict]] = defaultdict(list)
+    for table in calls.TABLES:
+        rows: QuerySet[Any] = table.filter(run__in=runs).order_by()
+        counts |= {row["run"]: row for row in _counted(rows.values("run"))}
+        causes = rows.exclude(error_code="").exclude(status=DONE)
+        causes = causes.values("run", "error_code", "error").annotate(count=Count("pk"))
+        for cause in causes.order_by("-count", "error"):
+            failures[cause.pop("run")].append(cause)
+    return {
+        run.pk: _progress(run, counts.get(run.pk, {})) | {"failures": failures[run.pk]}
+        for run in runs
+    }
+
+
+def _counted(rows: QuerySet[Any]) -> QuerySet[Any]:
     minute = Q(answered_at__gt=timezone.now() - timedelta(minutes=1))
-    counts = rows.aggregate(
+    return rows.annotate(
         total=Count("pk"),
-        calls=Sum("calls", default=0),
+        answered=Sum("calls", default=0),
         tokens=Sum("tokens_in", default=0) + Sum("tokens_out", default=0),
-        cost=Sum("cost", default=0),
+        price=Sum("cost", default=0),
         rate=Count("pk", minute),
         last=Max("answered_at"),
-        **{str(status): Count("pk", Q(status=status)) for status in statuses},
+        **{str(status): Count("pk", Q(status=status)) for status in STATUSES},
     )
-    causes = rows.exclude(error_code="").exclude(status=DONE).values("error_code", "error")
-    failures = causes.annotate(count=Count("pk")).order_by("-count", "error")
-    last = counts.pop("last")
+
+
+def _progress(run: Run, counts: dict) -> dict:
+    last = counts.get("last")
     actual = {
-        "calls": counts.pop("calls"),
-        "tokens": counts.pop("tokens"),
-        "cost": float(counts.pop("cost")),
+        "calls": counts.get("answered", 0),
+        "tokens": counts.get("tokens", 0),
+        "cost": float(counts.get("price", 0)),
         "seconds": round((last - run.created_at).total_seconds(), 1) if last else 0.0,
     }
-    return counts | {"actual": actual, "failures": list(failures)}
+    shown = {str(name): counts.get(str(name), 0) for name in ("total", *STATUSES, "rate")}
+    return shown | {"actual": actual}

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.candidates import endpoints, generate, spending
+from annotation.candidates import calls, endpoints, generate, spending
 from annotation.candidates.endpoints import Endpoint
 from annotation.candidates.forms import REWRITES, GenerateForm
 from annotation.candidates.models import Candidate, Retrieval
@@ -126,6 +126,7 @@ def _state(study: Study) -> dict:
         "busy": busy,
         "few": generate.with_few_answers(study),
         "fewest": generate.FEWEST,
+        "stopped": calls.stopped(Candidate.every.filter(study=study)).count(),
         "no_worker": busy and not worker_alive(),
     }
 
@@ -138,7 +139,7 @@ def _page(
     plan: spending.Estimate | None = None,
 ) -> HttpResponse:
     rows = Candidate.objects.filter(study=study)
-    failed = rows.filter(status="failed").select_related("query").order_by("external_id")
+    failed = calls.stopped(rows).filter(status="failed")
     done = rows.filter(status="done").select_related("query")
     pages = Paginator(done.order_by("query__external_id", "strategy", "external_id"), PAGE)
     context = _state(study) | {
@@ -147,7 +148,7 @@ def _page(
         "servers": servers,
         "searches": Retrieval.objects.filter(study=study).exists(),
         "embedded": any(server.embedded for server in servers),
-        "failed": failed[:FAILURES],
+        "failed": failed.select_related("query").order_by("external_id")[:FAILURES],
         "page": pages.get_page(request.GET.get("page")),
     }
     return render(request, "candidates/candidates.html", context)

@@ -15,6 +15,7 @@ from annotation.candidates import (
     generate,
     pool,
     prompts,
+    proposals,
     results,
     tasks,
     wording,
@@ -23,6 +24,7 @@ from annotation.candidates.models import Candidate, GenerationRules
 from annotation.core import heartbeat, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
+from annotation.judging.annotator import leaving
 from annotation.personas import curate
 from annotation.personas import profile as profiles
 from annotation.personas.models import Attribute, Memory
@@ -552,6 +554,20 @@ def test_what_waits_is_cancelled_and_asked_for_again(asked, tea, cast, fake):
         ("candidates.cancel", {"candidates": 2}),
         ("candidates.retry", {"candidates": 2}),
     ]
+
+
+def test_no_answer_is_asked_for_again_to_a_question_that_its_owner_erased(
+    asked, tea, cast, fake, login
+):
+    rows = generate.request(tea, endpoint="fake")
+    asked.owner = cast.person("Ann")
+    asked.save()
+    leaving.withdraw(tea, asked.owner)
+    assert set(Candidate.objects.values_list("status", flat=True)) == {"failed"}
+    assert generate.retry(tea) == proposals.resume(rows[0].run) == 0
+    assert set(Candidate.objects.values_list("status", flat=True)) == {"failed"}
+    page = login(cast.person("Carol")).get("/studies/tea/candidates/")
+    assert 'id="failed"' not in page.content.decode()
 
 
 # --- Strategies of the persona study ------------------------------------------------------------

@@ -102,6 +102,19 @@ def test_the_queue_asks_the_same_of_the_database_for_one_row_and_three(
     assert counts[0] == counts[1]
 
 
+@pytest.mark.parametrize("page", [PAGE, "/api/v1/studies/tea/generation/"])
+def test_runs_ask_the_same_of_the_database_for_one_and_three(carol, tea, script, page):  # noqa: F811
+    counts = []
+    for more in (1, 2):
+        for _run in range(more):
+            script.values = [person()]
+            expand(tea)
+        with CaptureQueriesContext(connection) as queries:
+            assert carol.get(page).status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
 def test_budget_and_rules_are_saved_or_refused(carol, tea):
     data = {"reviewers": "2", "similarity": "0.8", "length_tolerance": "0.2", "cost": "5"}
     assert carol.post(f"{PAGE}rules/", data).status_code == 302
