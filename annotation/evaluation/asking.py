@@ -113,7 +113,7 @@ def _answer(ask: Callable, question: Question, stop: threading.Event) -> Outcome
     return Outcome(question.unit, value, answer.text, "", read, written)
 
 
-def _patiently(ask: Callable, messages: list[dict], stop: threading.Event):
+def _patiently(ask: Callable, messages: list[dict], stop: threading.Event) -> Outcome:
     """One answer, of several tries where the failure is a passing one."""
     for attempt in range(1, TRIES + 1):
         try:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from django.core.cache import cache
-from django.db.models import Count, Max
+from django.db.models import Count, Max, QuerySet
 
 from annotation.candidates.models import AspectScore
 from annotation.datasets import folders
@@ -32,7 +32,7 @@ def tables_of(release: Release) -> dict[str, tables.Table]:
     return made
 
 
-def _made(release: Release, rows) -> dict[str, tables.Table]:
+def _made(release: Release, rows: QuerySet) -> dict[str, tables.Table]:
     asked = pairs.read(folders.present(release)).pairs
     shown = {name for pair in asked for name in (pair.chosen_id, pair.reject_id)}
     scores: dict[str, dict[str, float]] = defaultdict(dict)

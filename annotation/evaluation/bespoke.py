@@ -151,9 +151,8 @@ def _response(entry: dict) -> Response:
     )
 
 
-def _score(value) -> int | None:
-    whole = isinstance(value, int | float) and value in (1, 2, 3, 4, 5)
-    return int(value) if whole else None
+def _score(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and value in (1, 2, 3, 4, 5) else None
 
 
 def tests(judged: Judged) -> list[tuple[Query, Response]]:
@@ -289,7 +288,7 @@ def _mean(scores: list) -> float | None:
     return float(np.mean(there)) if there else None
 
 
-def _recall(asked, replies) -> tuple[list[float], int]:
+def _recall(asked: list[tuple[Query, Response]], replies: dict) -> tuple[list[float], int]:
     """The share of matched claims of each response; how many replies could not be read."""
     shares, unread = [], 0
     for place, (query, _) in enumerate(asked):
@@ -302,17 +301,17 @@ def _recall(asked, replies) -> tuple[list[float], int]:
     return shares, unread
 
 
-def agreement(asked, judgments: list[dict]) -> dict:
+def agreement(asked: list[tuple[Query, Response]], judgments: list[dict]) -> dict:
     """Pearson's and Spearman's correlation of judge and person over all scores that both gave.
 
     Intervals resample persons with all their scores; with one person there is none.
     """
     users: dict[str, int] = {}
     rows = [
-        (users.setdefault(query.user, len(users)), judgment[key] - 1, response.scores[key] - 1)
+        (users.setdefault(query.user, len(users)), judgment[key] - 1, score - 1)
         for (query, response), judgment in zip(asked, judgments, strict=True)
         for key in KEYS
-        if judgment[key] is not None and response.scores[key] is not None
+        if judgment[key] is not None and (score := response.scores[key]) is not None
     ]
     person, judge, mark = np.array(rows, dtype=int).reshape(-1, 3).T
     statistics = {
@@ -329,9 +328,9 @@ def agreement(asked, judgments: list[dict]) -> dict:
     return values | {"n": len(rows), "persons": len(users)}
 
 
-def _as_json(coefficient, alone: bool) -> dict:
+def _as_json(coefficient: Coefficient, alone: bool) -> dict:
     if coefficient.value is None:
-        return undefined(coefficient.reason).as_json()
+        return coefficient.as_json()
     if alone:
         coefficient = Coefficient(coefficient.value, reason="one person has no interval")
     return coefficient.as_json()

@@ -5,7 +5,7 @@ Knows no database. A question's unit is the pair's place and "1" (the chosen ans
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -186,7 +186,7 @@ def summary(places: np.ndarray, score: np.ndarray, about_pairs: dict) -> dict:
         np.asarray(about_pairs[key])[places] for key in ("cell", "item", "length")
     )
 
-    def of(cells) -> Accuracy:
+    def of(cells: Sequence[int]) -> Accuracy:
         at = np.isin(cell, cells)
         return accuracy(score[at], item[at], cell[at])
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,11 @@ def available() -> bool:
 
 
 def fine_tune(
-    benchmark: Benchmark, base: str, out: Path, hold_out: float = 0.0, settings=None
+    benchmark: Benchmark,
+    base: str,
+    out: Path,
+    hold_out: float = 0.0,
+    settings: Settings | None = None,
 ) -> dict:
     """Fine-tune ``base`` (a name on the Hub or a folder) on a release's pairs; the card.
 
@@ -146,7 +151,7 @@ def _train(rows: list[dict], base: str, out: Path, settings: Settings) -> None:
     tokenizer.save_pretrained(str(out))
 
 
-def _opened(name: str):
+def _opened(name: str) -> tuple[Any, Any]:
     """The model with one reward as its output, and its tokenizer; ModelError."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

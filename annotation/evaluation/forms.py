@@ -1,8 +1,10 @@
+from collections.abc import Collection, Iterable
 from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.candidates.endpoints import Endpoint
 from annotation.evaluation import bespoke, pairs
 
 # By layout of the release: what a model may be shown, and what a limit counts.
@@ -34,7 +36,7 @@ class ModelForm(forms.Form):
     )  # fmt: skip
     confirmed = forms.BooleanField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, servers, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, servers: Collection[Endpoint], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
             (server.name, f"{server.name} ({server.model})") for server in servers
@@ -51,7 +53,7 @@ class EvaluationForm(ModelForm):
     setting = forms.ChoiceField(label=_("What it sees"))
     field_order = ("endpoint", "setting", "limit")
 
-    def __init__(self, *args: Any, layout, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, layout: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # Any other layout is refused in words when the form is sent.
         cast(forms.ChoiceField, self.fields["setting"]).choices = SHOWN.get(
@@ -66,6 +68,6 @@ class RaterForm(ModelForm):
     task = forms.ChoiceField(label=_("Task"))
     field_order = ("task", "endpoint", "limit")
 
-    def __init__(self, *args: Any, tasks, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, tasks: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         cast(forms.ChoiceField, self.fields["task"]).choices = [(name, name) for name in tasks]

@@ -5,6 +5,7 @@ of them. So a model is also compared with single annotators, as annotators are w
 the difference has an interval over items.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +84,7 @@ def majority(votes: Votes) -> np.ndarray:
     return np.where(2 * counts.max(axis=1) > counts.sum(axis=1), best, -1)
 
 
-def kappas(rows: Rows, categories: int, weight=None) -> np.ndarray:
+def kappas(rows: Rows, categories: int, weight: np.ndarray | None = None) -> np.ndarray:
     """Cohen's kappa of every comparison; NaN where chance explains all, or nothing is left.
 
     ``weight`` says how often each item counts (items,); None: once.
@@ -112,7 +113,7 @@ def mean_kappa(rows: Rows, votes: Votes, reason: str) -> Coefficient:
 def difference(people: Rows, model: Rows, votes: Votes) -> Coefficient:
     """Mean kappa of two people less that of the model and a person, drawn over the same items."""
 
-    def once(weight=None):
+    def once(weight: np.ndarray | None = None) -> float:
         of_people, of_model = (kappas(rows, votes.categories, weight) for rows in (people, model))
         return _mean(of_people) - _mean(of_model)
 
@@ -133,7 +134,7 @@ def mean_spearman(rows: Rows, categories: int, reason: str) -> Coefficient:
     return Coefficient(float(np.mean(defined))) if defined else undefined(reason)
 
 
-def spearman_with_mean(votes: Votes, model: np.ndarray):
+def spearman_with_mean(votes: Votes, model: np.ndarray) -> Coefficient:
     """Spearman of a model's ratings with the people's mean rating of an item, over items."""
     counts = np.bincount(votes.item, minlength=votes.items)
     sums = np.bincount(votes.item, votes.code, minlength=votes.items)
@@ -150,7 +151,9 @@ def spearman_with_mean(votes: Votes, model: np.ndarray):
     return interval if isinstance(interval, Coefficient) else undefined(interval.reason or "")
 
 
-def _with_least(name: np.ndarray, item, first, second, least: int) -> Rows:
+def _with_least(
+    name: np.ndarray, item: np.ndarray, first: np.ndarray, second: np.ndarray, least: int
+) -> Rows:
     """Rows of the comparisons (any whole number) that have ``least`` items, renumbered."""
     names, code, size = np.unique(name, return_inverse=True, return_counts=True)
     keep = size >= least
@@ -159,11 +162,11 @@ def _with_least(name: np.ndarray, item, first, second, least: int) -> Rows:
     return Rows(number[code[at]], item[at], first[at], second[at], int(keep.sum()))
 
 
-def _weights(items: int):
+def _weights(items: int) -> Iterator[np.ndarray]:
     for block in resampled_weights(np.ones(items, dtype=int), RESAMPLES):
         yield from block
 
 
-def _mean(values) -> float:
+def _mean(values: np.ndarray) -> float:
     defined = values[np.isfinite(values)]
     return float(defined.mean()) if defined.size else float("nan")

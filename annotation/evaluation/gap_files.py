@@ -2,6 +2,7 @@
 
 import csv
 import io
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -24,7 +25,7 @@ def agreements(stage: dict) -> list[tuple[str, str, Coefficient]]:
     ]
 
 
-def chart(stage: dict):
+def chart(stage: dict) -> str:
     """Kappas with their intervals; "" where none is defined."""
     rows = [
         charts.Dot(who, kappa.value, kappa.low, kappa.high)
@@ -68,7 +69,7 @@ def measures(stage: dict) -> list[tuple]:
     return rows
 
 
-def _parts(result) -> tuple:
+def _parts(result: Any) -> tuple:
     if isinstance(result, Coefficient):
         return result.value, result.low, result.high, ""
     return None, None, None, result.reason

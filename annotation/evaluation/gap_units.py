@@ -1,11 +1,13 @@
 """The items behind each number of the gap report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
 from annotation.evaluation import report
 from annotation.judging.models import AttributeVerdict, Item
+from annotation.studies.models import Study, TaskDefinition
 
 PEOPLE, MODELS = "people", "models"
 DIFFER, NO_BETTER = "differ", "no-better"
@@ -54,7 +56,7 @@ class Wanted:
         return _("the answer does not mention the attribute outright") if self.mention else ""
 
 
-def units(study, task, wanted: Wanted) -> list[dict]:
+def units(study: Study, task: TaskDefinition, wanted: Wanted) -> list[dict]:
     """The items of ``wanted``: ``{"pk", "name", "people": [(label, votes)], "models": [(model,
     label)]}`` in their order. Ratings count towards the personalised answer, as in the report.
     """
@@ -71,7 +73,13 @@ def units(study, task, wanted: Wanted) -> list[dict]:
     return shown
 
 
-def _all(study, task, people, verdicts: dict, labels) -> list[dict]:
+def _all(
+    study: Study,
+    task: TaskDefinition,
+    people: "report._People",
+    verdicts: dict,
+    labels: Sequence[str],
+) -> list[dict]:
     """Every item that people judged: votes {label: number}, and models' {model: label}."""
     votes: dict[str, dict[str, int]] = {name: {} for name in people.names}
     for item, code in zip(people.votes.item, people.votes.code, strict=True):
@@ -90,7 +98,7 @@ def _all(study, task, people, verdicts: dict, labels) -> list[dict]:
     ]
 
 
-def _named(study, task, wanted: Wanted) -> set[str] | None:
+def _named(study: Study, task: TaskDefinition, wanted: Wanted) -> set[str] | None:
     """The items of a cause or with a mention; None where neither is asked for."""
     if wanted.cause:
         rows = report.with_causes(study, task).filter(cause=wanted.cause)
@@ -101,7 +109,7 @@ def _named(study, task, wanted: Wanted) -> set[str] | None:
     return None
 
 
-def _fits(unit: dict, wanted: Wanted, labels, kind: str) -> bool:
+def _fits(unit: dict, wanted: Wanted, labels: Sequence[str], kind: str) -> bool:
     ratings = kind == "preference"
     if wanted.show == DIFFER:
         classes = report.sides_of(len(labels)) if ratings else report.classes(labels)
@@ -121,7 +129,7 @@ def _differ(unit: dict, who: str, class_of: dict[str, int]) -> bool:
     return who in models and people != {models[who]}
 
 
-def _no_better(unit: dict, who: str, labels) -> bool:
+def _no_better(unit: dict, who: str, labels: Sequence[str]) -> bool:
     """Whether the mean rating is in the middle of the scale or towards the generic answer."""
     ratings = unit["people"]
     if who not in ("", PEOPLE):

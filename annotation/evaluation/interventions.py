@@ -48,7 +48,7 @@ def _extraction(folder: Path) -> list[dict]:
     flagged, _, _ = training.predictions(rows)
     accepted = rows.label == 0
 
-    def share(weight, passed):
+    def share(weight: np.ndarray, passed: np.ndarray) -> float:
         return 100 * (weight * accepted * passed).sum() / (weight * passed).sum()
 
     every = np.ones(len(accepted), bool)
@@ -128,7 +128,7 @@ def _rewards(raw: list[dict], person: np.ndarray, mean: np.ndarray) -> np.ndarra
     points = np.array([row.get("points") or 5 for row in raw])
     side = np.sign(mean - (points + 1) / 2)
 
-    def predict(train, test):
+    def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         decided = train & (side != 0)
         if not decided.any():
             return np.zeros(test.sum())
@@ -152,7 +152,7 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return (np.cumsum(count) - (count - 1) / 2)[code]
 
 
-def _row(stage: str, name: str, metric: str, person, compute: Callable, n: int) -> dict:
+def _row(stage: str, name: str, metric: str, person: np.ndarray, compute: Callable, n: int) -> dict:
     """A row with its percentile interval over persons; null where it has no value."""
     people = int(person.max()) + 1
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -6,6 +6,7 @@ import numpy as np
 from django.core.cache import cache
 
 from annotation.core import charts
+from annotation.datasets.models import Release
 from annotation.evaluation import bespoke, metrics, tables
 from annotation.evaluation.models import Benchmark, Run
 from annotation.evaluation.pairs import LAYOUT
@@ -67,7 +68,7 @@ def unfinished(benchmark: Benchmark) -> list[Run]:
     return list(benchmark.runs.exclude(status=DONE).order_by("-created_at")[:20])
 
 
-def of_release(release) -> Benchmark | None:
+def of_release(release: Release) -> Benchmark | None:
     """The benchmark that the release is, where a model was measured on it."""
     return release.benchmarks.order_by("-pk").first()
 

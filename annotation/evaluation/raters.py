@@ -6,8 +6,9 @@ else a tie where the task allows it. Replies that contradict each other otherwis
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import cast
 from uuid import UUID
 
@@ -53,7 +54,7 @@ class Unit:
         return [order, order[::-1]] if len(order) > 1 else [order]
 
 
-def units(study: Study, task: str, model: str, asked=None) -> list[Unit]:
+def units(study: Study, task: str, model: str, asked: datetime | None = None) -> list[Unit]:
     """The items of ``task`` that have no verdict of ``model``, in the order of the hand-out.
 
     With ``asked`` (when a run began) items that were there then and have a verdict since then
@@ -117,7 +118,7 @@ def questions(asked: list[Unit]) -> Iterator[Question]:
             yield Question(f"{unit.item}:{place}", _messages(unit, order), _reader(unit, order))
 
 
-def _messages(unit: Unit, order: tuple[int, ...]):
+def _messages(unit: Unit, order: tuple[int, ...]) -> Callable[[], list[dict]]:
     @translation.override("en")
     def messages() -> list[dict]:
         kind = kind_of(unit.kind)
@@ -142,7 +143,7 @@ def _messages(unit: Unit, order: tuple[int, ...]):
     return messages
 
 
-def _reader(unit: Unit, order: tuple[int, ...]):
+def _reader(unit: Unit, order: tuple[int, ...]) -> Callable[[str], str | None]:
     """A function from the reply to the label with canonical numbers; None where it has none."""
     kind = kind_of(unit.kind)
     labels = kind.labels(unit.config)

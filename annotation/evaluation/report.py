@@ -2,14 +2,17 @@
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 
 import numpy as np
+from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement import kind_votes, reading
 from annotation.agreement.statistics import kappas
+from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.votes.table import VotesError
 from annotation.candidates.strategies import GENERIC
 from annotation.datasets.mention import explicit, mentioned
@@ -47,12 +50,12 @@ def as_json(study: Study) -> str:
     return json.dumps(document, default=_plain, ensure_ascii=False)
 
 
-def _plain(value):
+def _plain(value: object) -> object:
     if isinstance(value, TaskDefinition):
         return value.name
     if isinstance(value, Promise):
         return str(value)
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     raise TypeError(f"{type(value).__name__} has no JSON")
 
@@ -101,7 +104,7 @@ def _report(study: Study, task: TaskDefinition) -> dict:
     }
 
 
-def _causes(study: Study, task) -> list[dict]:
+def _causes(study: Study, task: TaskDefinition) -> list[dict]:
     """What is wrong with attributes found problematic: judgments, and per cent of them."""
     counted = Counter(with_causes(study, task).values_list("cause", flat=True))
     names = dict(AttributeVerdict.Cause.choices)
@@ -111,13 +114,15 @@ def _causes(study: Study, task) -> list[dict]:
     ]
 
 
-def with_causes(study: Study, task: TaskDefinition):
+def with_causes(study: Study, task: TaskDefinition) -> QuerySet:
     """The judgments of a task's attributes that say what is wrong."""
     rows = reading.judgments(study, AttributeVerdict).exclude(cause="")
     return rows.filter(slot__item__batch__task__name=task.name)
 
 
-def _mentions(study: Study, task, people, verdicts: dict, labels) -> list[dict]:
+def _mentions(
+    study: Study, task: TaskDefinition, people: "_People", verdicts: dict, labels: Sequence[str]
+) -> list[dict]:
     """Mean rating of answers that mention the attribute outright and of others, by who rates."""
     outright = mentions_of(study, task)
     mentions = np.array([outright.get(name, -1) for name in people.names], dtype=int)
@@ -129,7 +134,7 @@ def _mentions(study: Study, task, people, verdicts: dict, labels) -> list[dict]:
     return [_effect(who, mention, codes) for who, mention, codes in rows] if outright else []
 
 
-def _effect(who, mention: np.ndarray, codes: np.ndarray) -> dict:
+def _effect(who: object, mention: np.ndarray, codes: np.ndarray) -> dict:
     """Means from 1, None where nothing was rated, and how much a mention adds."""
     means = [
         float(codes[mention == n].mean() + 1) if (mention == n).any() else None for n in (1, 0)
@@ -154,7 +159,7 @@ def mentions_of(study: Study, task: TaskDefinition) -> dict[str, int]:
 class _People:
     """People's votes as codes; ``names`` are the items in the order of their codes."""
 
-    def __init__(self, read, labels) -> None:
+    def __init__(self, read: kind_votes.KindVotes, labels: Sequence[str]) -> None:
         number = {label: n for n, label in enumerate(labels)}
         codes = np.array([number[label] for label in read.votes.labels])
         self.names, self.left_out = list(read.votes.tasks), 0
@@ -179,14 +184,14 @@ class _People:
         items = len(self.names)
         self.votes = gap.Votes(number[v.item[at]], v.worker[at], code, items, v.categories)
 
-    def of_model(self, label_of: dict, labels) -> np.ndarray:
+    def of_model(self, label_of: dict, labels: Sequence[str]) -> np.ndarray:
         """A model's labels as codes, an item each; -1 for none."""
         number = {label: n for n, label in enumerate(labels)}
         codes = [number[label_of[name]] if name in label_of else -1 for name in self.names]
         return np.array(codes, dtype=int)
 
 
-def classes(labels) -> np.ndarray:
+def classes(labels: Sequence[str]) -> np.ndarray:
     """What kappas tell apart (labels,): attribute accepted or problematic, relevant or not."""
     return np.array([int(label in PROBLEMATIC or label == "no") for label in labels])
 
@@ -196,7 +201,7 @@ def sides_of(points: int) -> np.ndarray:
     return np.sign(np.arange(points) - (points - 1) / 2).astype(int) + 1
 
 
-def _labels(people: _People, verdicts: dict, labels) -> dict:
+def _labels(people: _People, verdicts: dict, labels: Sequence[str]) -> dict:
     """Agreement on attributes (accepted or problematic) and relevance."""
     merged, v = classes(labels), people.votes
     votes = gap.Votes(v.item, v.worker, merged[v.code], v.items, 2)
@@ -214,7 +219,9 @@ def _labels(people: _People, verdicts: dict, labels) -> dict:
     }
 
 
-def _between_models(people: _People, verdicts: dict, labels, merged):
+def _between_models(
+    people: _People, verdicts: dict, labels: Sequence[str], merged: np.ndarray
+) -> Coefficient:
     """The mean Cohen's kappa of two models, over items that both judged."""
     every = [people.of_model(label_of, labels) for _model, label_of in sorted(verdicts.items())]
     codes = np.array(every, dtype=int).reshape(len(every), people.votes.items)
@@ -224,7 +231,9 @@ def _between_models(people: _People, verdicts: dict, labels, merged):
     return gap.mean_kappa(gap.pairs(votes), votes, NO_MODELS)
 
 
-def _label_model(model, codes, merged, votes, pairs, k) -> dict:
+def _label_model(
+    model: str, codes: np.ndarray, merged: np.ndarray, votes: gap.Votes, pairs: gap.Rows, k: int
+) -> dict:
     two = np.where(codes >= 0, merged[codes], -1)
     single = gap.against_people(votes, two)
     majority = gap.against_majority(votes, two)
@@ -243,11 +252,11 @@ def _label_model(model, codes, merged, votes, pairs, k) -> dict:
     }
 
 
-def _share_of_first(codes) -> float:
+def _share_of_first(codes: np.ndarray) -> float:
     return float((codes == 0).mean()) if len(codes) else 0.0
 
 
-def _ratings(people: _People, verdicts: dict, labels) -> dict:
+def _ratings(people: _People, verdicts: dict, labels: Sequence[str]) -> dict:
     """Agreement on ratings from 1 to the scale's end, the personalised answer much better."""
     v, k = people.votes, len(labels)
     side = sides_of(k)
@@ -268,13 +277,13 @@ def _ratings(people: _People, verdicts: dict, labels) -> dict:
     }
 
 
-def _side_kappa(codes, side, sides: gap.Votes):
+def _side_kappa(codes: np.ndarray, side: np.ndarray, sides: gap.Votes) -> Coefficient:
     """The mean Cohen's kappa of a model's side with that of a person."""
     single = gap.against_people(sides, np.where(codes >= 0, side[codes], -1))
     return gap.mean_kappa(single, sides, gap.NO_ANNOTATOR)
 
 
-def _rating_model(model, codes, votes, k) -> dict:
+def _rating_model(model: str, codes: np.ndarray, votes: gap.Votes, k: int) -> dict:
     rated = codes[codes >= 0]
     single = gap.against_people(votes, codes)
     return {
@@ -300,7 +309,7 @@ def _agreement(votes: gap.Votes) -> list[tuple]:
     ]
 
 
-def _distribution(codes, k: int) -> list[float]:
+def _distribution(codes: np.ndarray, k: int) -> list[float]:
     """Per cent of each label; all 0 where there is none."""
     return (100 * np.bincount(codes, minlength=k) / max(len(codes), 1)).tolist()
 

@@ -18,6 +18,7 @@ from annotation.accounts.models import User
 from annotation.candidates import endpoints
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import DomainError, NotFound
+from annotation.core.jobs import Lease
 from annotation.core.rows import silent
 from annotation.datasets import folders
 from annotation.datasets.check import check
@@ -111,7 +112,7 @@ def request(
     return run
 
 
-def study_of(run: Run):
+def study_of(run: Run) -> Study | None:
     """The study that a run is about; None where a release came from elsewhere."""
     if run.study:
         return run.study
@@ -207,7 +208,7 @@ class Choices:
         self.asked = pairs.sample(benchmark.pairs, limit)
         self.about = choices.About(benchmark, self.asked, setting)
 
-    def phases(self, values):
+    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
         """The filter of memories where there is one, then the pairs."""
         if filters := list(self.about.filters(self.asked)):
             yield "notes", filters
@@ -220,7 +221,7 @@ class Choices:
         """All that is asked, as far as that is known before it begins."""
         return [*self.about.filters(self.asked), *choices.questions(self.asked, self.about)]
 
-    def result(self, run):
+    def result(self, run: Run) -> tuple[dict, dict | None]:
         """Accuracies, and a score for each pair."""
         places = [pair.place for pair in self.asked]
         first, second = choices.verdicts(places, values_of(run))
@@ -233,7 +234,9 @@ def values_of(run: Run) -> dict:
     return dict(run.replies.values_list("unit", "value"))
 
 
-def _ask(run: Run, questions: list[Question], lease, progress, name: str, end: float) -> None:
+def _ask(
+    run: Run, questions: list[Question], lease: Lease, progress: Callable, name: str, end: float
+) -> None:
     """Ask what has no reply yet, and store what comes."""
     answered = set(run.replies.values_list("unit", flat=True))
     left = [question for question in questions if question.unit not in answered]
@@ -244,7 +247,7 @@ def _ask(run: Run, questions: list[Question], lease, progress, name: str, end: f
     _store(run, progress(outcomes, name, len(left)), lease, end)
 
 
-def _store(run: Run, outcomes: Iterable[Outcome], lease, end: float) -> None:
+def _store(run: Run, outcomes: Iterable[Outcome], lease: Lease, end: float) -> None:
     rows: list[Reply] = []
     since = time.monotonic()
 
@@ -385,7 +388,7 @@ class Judgments:
     def __init__(self, judged: bespoke.Judged, arm: str, limit: int | None) -> None:
         self.asked, self.arm, self.limit = bespoke.tests(judged)[:limit], arm, limit
 
-    def phases(self, values):
+    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
         """One: a judgment a response, a question a claim."""
         yield "judgments", self.drawn()
 
@@ -393,7 +396,7 @@ class Judgments:
         """All that is asked."""
         return list(bespoke.questions(self.asked, self.arm))
 
-    def result(self, run):
+    def result(self, run: Run) -> tuple[dict, dict | None]:
         """The paper's row, and the agreement with the persons."""
         rows = run.replies.values_list("unit", "value", "text")
         replies = {unit: (value, text) for unit, value, text in rows}
@@ -412,11 +415,11 @@ class Ratings:
         asked = run.created_at if run else None
         self.units = raters.units(study, task, model, asked)[:limit]
 
-    def phases(self, values):
+    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
         """One: a question an item, two where it has sides."""
         yield "items", list(raters.questions(self.units))
 
-    def result(self, run):
+    def result(self, run: Run) -> tuple[dict, dict | None]:
         """Stores the verdicts; how many there are, unread ones, and both orders' agreement."""
         return {**begin_result(run), **raters.store(run, self.units, values_of(run)),
                 **spent(run)}, None  # fmt: skip
@@ -429,7 +432,12 @@ class Learned:
     """
 
     def __init__(
-        self, benchmark, rate: Callable, card: dict, setting: str, limit: int | None
+        self,
+        benchmark: pairs.Benchmark,
+        rate: Callable,
+        card: dict,
+        setting: str,
+        limit: int | None,
     ) -> None:
         drawn = pairs.sample(benchmark.pairs, limit)
         self.asked = training.unseen(benchmark, drawn, card)
@@ -449,7 +457,7 @@ def learned_run(run: Run, plan: Learned) -> Run:
 
 
 def request_in_background(
-    release: Release, endpoint_name: str, setting: str, limit, *, by: User
+    release: Release, endpoint_name: str, setting: str, limit: int | None, *, by: User
 ) -> Run:
     """A run on a finished release of ours that workers carry out. Raises DomainError."""
     plan, server, benchmark = background_plan(release, endpoint_name, setting, limit)
@@ -468,7 +476,7 @@ SETTINGS = {
 }
 
 
-def background_plan(release: Release, endpoint_name: str, setting: str, limit) -> tuple:
+def background_plan(release: Release, endpoint_name: str, setting: str, limit: int | None) -> tuple:
     """Plan, endpoint and benchmark of such a run, of which nothing is stored yet."""
     check_limit(limit)
     if release.status != Release.Status.DONE or release.layout not in SETTINGS:

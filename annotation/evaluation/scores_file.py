@@ -1,7 +1,7 @@
 """Scores of answers in a CSV file, as a reward model gives them. Pure."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -53,7 +53,7 @@ def of_pairs(pairs: list[Pair], scores: dict[str, float]) -> tuple[np.ndarray, n
     return chosen, reject
 
 
-def _scores(path: Path, columns) -> Iterator[tuple[tuple, float]]:
+def _scores(path: Path, columns: Sequence[str]) -> Iterator[tuple[tuple, float]]:
     faults, seen = [], {}
     path = Path(path)
     try:
@@ -74,7 +74,7 @@ def _scores(path: Path, columns) -> Iterator[tuple[tuple, float]]:
     yield from seen.items()
 
 
-def _header(columns):
+def _header(columns: Sequence[str]) -> Callable[[list[str]], None]:
     def check(names: list[str]) -> None:
         if missing := [name for name in columns if names.count(name) != 1]:
             raise ValueError(f"there must be a column {missing[0]}")
@@ -82,7 +82,7 @@ def _header(columns):
     return check
 
 
-def _row(row: dict | str, columns, seen: dict) -> tuple[str, tuple, float]:
+def _row(row: dict | str, columns: Sequence[str], seen: dict) -> tuple[str, tuple, float]:
     """What is wrong with a row, its key, and its score."""
     if isinstance(row, str):
         return row, (), 0.0

@@ -171,7 +171,7 @@ def judges(results: list[dict], criteria: tuple[str, ...]) -> Table:
 def _sorted(rows: list[Row], column: int = -1) -> list[Row]:
     """By group in the papers' order, then by a column, best first."""
 
-    def key(row: Row):
+    def key(row: Row) -> tuple:
         place = GROUPS.index(row.group) if row.group in GROUPS else len(GROUPS)
         value = row.values[column]
         return place, row.group, value is None, -(value or 0), row.name

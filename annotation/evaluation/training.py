@@ -57,7 +57,7 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     )  # fmt: skip
     fold = learned.folds_of(person)
 
-    def predict(train, test):
+    def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         return _prefer(learned.fit_reward(chosen[train], reject[train]), chosen[test], reject[test])
 
     result = accuracy_of(learned.out_of_fold(fold, predict), person)
@@ -90,7 +90,9 @@ def _digests(benchmark: Benchmark, pairs: list[Pair]) -> Iterator[str]:
         yield users.get(pair.user_id, "") if pair.user_id else persona_digest(pair.question)
 
 
-def pair_features(texts: Texts, pairs: list[Pair], answers: list[str], about: list[str]):
+def pair_features(
+    texts: Texts, pairs: list[Pair], answers: list[str], about: list[str]
+) -> np.ndarray:
     """Features (pairs, 771) of one answer of each pair, ``about`` its user."""
     return learned.reward_features(texts, about, [pair.question for pair in pairs], answers)
 
@@ -222,7 +224,7 @@ def predictions(rows: Labelled) -> tuple[np.ndarray, dict[str, np.ndarray], np.n
 
 
 def _fitted(rows: Labelled) -> Callable:
-    def score(train, test):
+    def score(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         model = learned.fit_logistic(rows.features[train], rows.label[train])
         return model.score(rows.features[test])
 
@@ -270,7 +272,9 @@ def f1_interval(predicted: np.ndarray, label: np.ndarray, person: np.ndarray) ->
     return learned.f1(predicted, label), float(low), float(high)
 
 
-def _pair_baselines(pairs, profiles, chosen, reject) -> dict[str, tuple]:
+def _pair_baselines(
+    pairs: list[Pair], profiles: dict[str, str], chosen: np.ndarray, reject: np.ndarray
+) -> dict[str, tuple]:
     """Scores of both answers by length, by BM25 and by cosine with profile and question."""
     answers = [[getattr(pair, side) for pair in pairs] for side in ("chosen", "reject")]
     asked = [f"{profiles.get(pair.user_id, '')}\n{pair.question}" for pair in pairs]
@@ -301,7 +305,9 @@ def _seen(person: np.ndarray, hold_out: float) -> np.ndarray:
     return ~np.isin(person, drawn)
 
 
-def _card(kind, metric, n, fold, result, baselines, digest) -> dict:
+def _card(
+    kind: str, metric: str, n: int, fold: np.ndarray, result: tuple, baselines: dict, digest: str
+) -> dict:
     value, low, high = result
     return {
         "kind": kind,
@@ -340,5 +346,5 @@ def labelled_rows(folder: Path, name: str, texts: tuple) -> tuple[list[dict], st
     return rows, digest
 
 
-def _number(value) -> float:
+def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0

@@ -1,5 +1,6 @@
 """Stores models' verdicts on the items of a study, from a file of JSON lines."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from django.db import transaction
@@ -18,7 +19,7 @@ KINDS = codes(SHAPE="label", COUNTED=False)
 
 
 @transaction.atomic
-def import_verdicts(study: Study, path, *, by: User | None = None) -> dict:
+def import_verdicts(study: Study, path: Path | str, *, by: User | None = None) -> dict:
     """Store the verdicts of the file ``path``: ``{"task": item's id, "model", "label"}`` a line.
 
     Labels are those of the item's kind; a preference counts from 1, the item's first candidate much
@@ -43,7 +44,7 @@ def import_verdicts(study: Study, path, *, by: User | None = None) -> dict:
     return {"verdicts": len(rows), "new": len(new), "items": len(items), "models": models}
 
 
-def _new(study: Study, rows, name: str) -> list[Verdict]:
+def _new(study: Study, rows: Iterable[tuple], name: str) -> list[Verdict]:
     """The verdicts that the study does not have; BundleError where one does not fit."""
     report, items = Report(), _items(study)
     there = Verdict.objects.filter(item__study=study)

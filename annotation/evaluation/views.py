@@ -1,5 +1,6 @@
 import logging
 from dataclasses import fields
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -146,7 +147,7 @@ def rater_again(request: UserRequest, slug: str, run: UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def models(request: UserRequest, slug: str, version) -> HttpResponse:
+def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
     """Who stands where on a release; a POST shows what a run costs, a confirmed one starts it."""
     study = study_for(request.user, slug, MANAGERS if request.method == "POST" else READERS)
     release = get_object_or_404(Release, study=study, version=version)
@@ -172,7 +173,7 @@ def models(request: UserRequest, slug: str, version) -> HttpResponse:
     return render(request, "evaluation/models.html", context)
 
 
-def _answer(release, data: dict, user: User) -> dict | None:
+def _answer(release: Release, data: dict, user: User) -> dict | None:
     """What a run would cost; None once it was asked for."""
     fields = (release, data["endpoint"], data["setting"], data["limit"])
     if data["confirmed"]:
@@ -182,9 +183,10 @@ def _answer(release, data: dict, user: User) -> dict | None:
     return runs.estimate(plan, server)
 
 
-def _standings(study: Study, release) -> dict:
+def _standings(study: Study, release: Release) -> dict:
     benchmark = leaderboard.of_release(release)
-    context = {"study": study, "release": release, "tables": _of_aspects(release).items()}
+    context: dict[str, Any] = {"study": study, "release": release}
+    context["tables"] = _of_aspects(release).items()
     if benchmark is None:
         return context
     rows = leaderboard.standings(benchmark)
@@ -208,7 +210,7 @@ def _of_aspects(release: Release) -> dict:
         return {}
 
 
-def _chart(dots):
+def _chart(dots: list) -> str:
     title, desc = _("Accuracy"), _("Per cent of pairs with 95 % intervals; the line is chance.")
     return charts.dots(
         "standings",
@@ -221,7 +223,7 @@ def _chart(dots):
 
 
 @require_POST
-def again(request: UserRequest, slug: str, version, run: UUID) -> HttpResponse:
+def again(request: UserRequest, slug: str, version: int, run: UUID) -> HttpResponse:
     """Go on with a run that stopped."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(
@@ -235,7 +237,7 @@ def again(request: UserRequest, slug: str, version, run: UUID) -> HttpResponse:
 
 
 @require_safe
-def export(request: UserRequest, slug: str, version, name: str, ending: str) -> HttpResponse:
+def export(request: UserRequest, slug: str, version: int, name: str, ending: str) -> HttpResponse:
     """A table of the page as CSV or LaTeX, the standings as SVG, too."""
     study = study_for(request.user, slug, READERS)
     release = get_object_or_404(Release, study=study, version=version)
@@ -245,7 +247,7 @@ def export(request: UserRequest, slug: str, version, name: str, ending: str) -> 
     return downloads.attachment(f"{slug}-v{version}-{name}.{ending}", TYPES[ending], text)
 
 
-def _exported(release, name: str, ending: str) -> str | None:
+def _exported(release: Release, name: str, ending: str) -> str | None:
     benchmark = leaderboard.of_release(release)
     rows = leaderboard.standings(benchmark) if benchmark else []
     if ending == "svg":

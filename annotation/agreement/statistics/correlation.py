@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from annotation.agreement.statistics.bootstrap import resampled_weights
-from annotation.agreement.statistics.coefficient import Coefficient, with_resamples
+from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_resamples
 from annotation.agreement.statistics.kappas import patterns_of
 
 CONSTANT = "one of the two scores does not vary"
@@ -75,7 +75,7 @@ def item_bootstrap(
     statistic: Callable[[np.ndarray], Correlation],
     resamples: int = 1000,
     seed: int = 0,
-) -> Coefficient | Correlation:
+) -> Coefficient:
     """Coefficient with the percentile interval over items of ``statistic`` (table -> Correlation).
 
     One row a pair of scores: codes of its ``item`` and of ``x`` and ``y``; ``shape`` is the
@@ -87,7 +87,7 @@ def item_bootstrap(
     per_item = patterns_of(contingency(item, cell, items, cells))
     estimate = statistic(per_item.totals.reshape(shape))
     if estimate.value is None:
-        return estimate
+        return undefined(estimate.reason or CONSTANT)
     draws = [
         statistic(row.reshape(shape)).value
         for block in resampled_weights(per_item.weight, resamples, seed)

@@ -64,7 +64,14 @@ class Command(RefusingCommand):
             self._report(run, options["json"])
 
     def _ask(
-        self, release, endpoint, setting, limit, resume, estimate, **options: Any
+        self,
+        release: Path,
+        endpoint: str,
+        setting: str,
+        limit: int | None,
+        resume: str,
+        estimate: bool,
+        **options: Any,
     ) -> Run | None:
         """Say what it costs, then ask. None where only the cost was wanted."""
         benchmark, server = runs.opened(release), endpoints.get(endpoint)
@@ -81,7 +88,7 @@ class Command(RefusingCommand):
             return None
         row = runs.register(benchmark, release)
         if resume:
-            checked = {"endpoint": server.name, "setting": setting}
+            checked: dict[str, Any] = {"endpoint": server.name, "setting": setting}
             if limit is not None:
                 checked["limit"] = limit
             run = runs.resume(resume, row, **checked)
@@ -106,19 +113,19 @@ def _named(options: dict) -> dict:
     return {key: value for key, value in named.items() if value}
 
 
-def _fields(release, setting, limit, name: str, options: dict) -> dict:
+def _fields(release: Path, setting: str, limit: int | None, name: str, options: dict) -> dict:
     fields = {"setting": setting, "limit": limit, "model": name[:200]}
     return fields | {"folder": str(release.resolve())} | _named(options)
 
 
-def _scores(release, scores, setting, limit, **options: Any) -> Run:
+def _scores(release: Path, scores: Path, setting: str, limit: int | None, **options: Any) -> Run:
     benchmark, values = runs.opened(release), scores_file.read(scores)
     fields = _fields(release, setting, limit, scores.stem, options)
     run = runs.request(runs.register(benchmark, release), Run.Kind.SCORES, start=True, **fields)
     return runs.score_run(run, benchmark, values)
 
 
-def _learned(release, model, setting, limit, **options: Any) -> Run:
+def _learned(release: Path, model: Path, setting: str, limit: int | None, **options: Any) -> Run:
     benchmark = runs.opened(release)
     if model.is_dir():
         rate, card = fine_tuning.load(model)

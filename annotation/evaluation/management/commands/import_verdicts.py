@@ -14,10 +14,10 @@ class Command(ImportCommand):
     )
     rows = "verdicts"
 
-    def store(self, study: Study, file):
+    def store(self, study: Study, file: str) -> dict:
         return import_verdicts(study, file)
 
-    def summary(self, result):
+    def summary(self, result: dict) -> str:
         return (
             f"{result['verdicts']:,} verdicts ({result['new']:,} new) on {result['items']:,} items "
             f"by {len(result['models']):,} models"

@@ -23,7 +23,7 @@ class Command(RefusingCommand):
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, release, **options: Any) -> None:
+    def handle(self, *args: Any, release: Path, **options: Any) -> None:
         """Train, compare and print."""
         rows = interventions.rows(release)
         if options["json"]:

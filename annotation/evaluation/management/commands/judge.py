@@ -7,11 +7,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.candidates import endpoints
+from annotation.candidates.endpoints import Endpoint
 from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
 from annotation.evaluation import bespoke, runs
-from annotation.evaluation.models import Run
+from annotation.evaluation.models import Benchmark, Run
 
 
 class Command(RefusingCommand):
@@ -37,7 +38,16 @@ class Command(RefusingCommand):
         parser.add_argument("--resume", metavar="ID", help="go on with a run that was stopped")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, release, endpoint, shots, limit, resume, **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        release: Path,
+        endpoint: str,
+        shots: str,
+        limit: int | None,
+        resume: str,
+        **options: Any,
+    ) -> None:
         """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
         try:
             runs.check_limit(limit)
@@ -53,7 +63,9 @@ class Command(RefusingCommand):
             json.dumps(result, ensure_ascii=False) if options["json"] else _words(result)
         )
 
-    def _run(self, plan, row, server, release, resume) -> Run:
+    def _run(
+        self, plan: runs.Judgments, row: Benchmark, server: Endpoint, release: Path, resume: str
+    ) -> Run:
         calls = sum(len(questions) for _name, questions in plan.phases(dict))
         self.stderr.write(f"{calls:,} calls to {server.name}")
         if resume:

@@ -38,7 +38,16 @@ class Command(RefusingCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(
-        self, *, study: str, task, endpoint, name: str, limit, resume, dry_run, **options: Any
+        self,
+        *,
+        study: str,
+        task: str,
+        endpoint: str,
+        name: str,
+        limit: int | None,
+        resume: str,
+        dry_run: bool,
+        **options: Any,
     ) -> None:
         """Run to the end, and print the counts. Exit 1 with a sentence where it stopped."""
         target = study_of(study)

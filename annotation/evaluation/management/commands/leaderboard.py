@@ -34,7 +34,15 @@ class Command(RefusingCommand):
             "--aspects", metavar="FILE", type=Path, help="CSV candidate,aspect,score"
         )
 
-    def handle(self, *args: Any, release, table, format, aspects, **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        release: Path,
+        table: str,
+        format: str,
+        aspects: Path | None,
+        **options: Any,
+    ) -> None:
         """Print one table. Exit 1 where nothing was measured yet."""
         judged = (release / "meta_test").is_dir()
         source = bespoke.read(release) if judged else pairs.read(release)
@@ -52,7 +60,7 @@ class Command(RefusingCommand):
             raise CommandError(f"There is nothing yet for the table {table} of this release.")
         self._write(made, format)
 
-    def _standings(self, benchmark, format: str) -> None:
+    def _standings(self, benchmark: Benchmark, format: str) -> None:
         rows = leaderboard.standings(benchmark)
         if not rows:
             raise CommandError("No model was measured on this release yet.")
@@ -78,7 +86,7 @@ class Command(RefusingCommand):
         self.stdout.write(text, ending="")
 
 
-def _of_aspects(source, table: str, path: Path | None) -> tables.Table:
+def _of_aspects(source: object, table: str, path: Path | None) -> tables.Table:
     if path is None or not isinstance(source, pairs.Benchmark):
         raise DomainError("Name a file of scores with --aspects, and a release with pairs.")
     scores = scores_file.read_aspects(path)

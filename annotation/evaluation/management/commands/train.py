@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.core import learned
 from annotation.core.commands import RefusingCommand
-from annotation.evaluation import fine_tuning, runs, training
+from annotation.evaluation import fine_tuning, pairs, runs, training
 
 
 def share(text: str) -> float:
@@ -57,9 +57,11 @@ class Command(RefusingCommand):
         parser.add_argument("--length", type=int, default=defaults.length, metavar="TOKENS")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, kind, release, out, hold_out, **options: Any) -> None:
+    def handle(
+        self, *args: Any, kind: str, release: Path, out: Path, hold_out: float, **options: Any
+    ) -> None:
         """Train, save with a card, print the result."""
-        source = runs.opened(release) if kind == "reward" else release
+        source: Any = runs.opened(release) if kind == "reward" else release
         if options["base"]:
             result = _fine_tuned(kind, source, out, hold_out, options)
             self.stderr.write(f"Written to {out}, with its card {fine_tuning.CARD}")
@@ -71,7 +73,9 @@ class Command(RefusingCommand):
         self.stdout.write(json.dumps(result) if options["json"] else _words(result))
 
 
-def _fine_tuned(kind: str, benchmark, out: Path, hold_out: float, options: dict) -> dict:
+def _fine_tuned(
+    kind: str, benchmark: pairs.Benchmark, out: Path, hold_out: float, options: dict
+) -> dict:
     if kind != "reward":
         raise CommandError("Only reward models are fine-tuned: leave --base out.", returncode=2)
     names = ("learning_rate", "batch", "epochs", "length")
