@@ -145,10 +145,9 @@ def spearman_with_mean(votes: Votes, model: np.ndarray) -> Coefficient:
     means, code = np.unique(np.round(sums[item] / counts[item], 9), return_inverse=True)
     shape = (len(means), votes.categories)
     row = np.arange(len(item))
-    interval = correlation.item_bootstrap(
+    return correlation.item_bootstrap(
         row, code, model[item], shape, correlation.spearman, RESAMPLES
     )
-    return interval if isinstance(interval, Coefficient) else undefined(interval.reason or "")
 
 
 def _with_least(
