@@ -70,8 +70,12 @@ def propose(study: Study, benchmark: int, seed: int) -> Proposal:
     inside = [version for version in people if version.pk not in outside]
     missing = benchmark - len(inside)
     if not 0 <= missing <= len(free):
-        sentence = _("{missing} more personas are to be drawn; {free} have no side yet.")
-        raise DomainError(sentence.format(missing=missing, free=len(free)), code="too_few")
+        sentence = _(
+            "{wanted} personas are wanted for the benchmark: {inside} are in it already, and "
+            "{free} have no side yet."
+        )
+        words = {"wanted": benchmark, "inside": len(inside), "free": len(free)}
+        raise DomainError(sentence.format(**words), code="too_few")
     random.Random(seed).shuffle(free)  # noqa: S311 - no secret
     drawn = _drawn(inside, free, missing)
     chosen = {version.pk for version in [*inside, *drawn]}

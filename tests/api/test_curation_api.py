@@ -124,7 +124,10 @@ def test_the_split_is_proposed_and_then_made_for_good(people, carol):  # noqa: F
     rows = carol("GET", "studies/tea/personas/").json()["results"]
     inside = [row["id"] for row in rows if row["split"] == "benchmark"]
     assert inside == proposal["benchmark"]
-    assert refusal(carol("POST", SPLIT, {"benchmark": 1})) == (400, "too_few")
+    refused = carol("POST", SPLIT, {"benchmark": 1})
+    assert refusal(refused) == (400, "too_few")
+    words = "1 personas are wanted for the benchmark: 2 are in it already, and 0 have no side yet."
+    assert refused.json()["detail"] == words
     assert refusal(carol("GET", f"{SPLIT}?seed=1")) == (400, "invalid")
 
 
