@@ -258,15 +258,16 @@ class TaskVotes:
         The codes are (items, options), items as in ``rows``; -1 where an item has no such answer.
         """
         read = sql.among("item__position", self.rows.items)
-        options = ItemOption.objects.filter(read, item__study=self.study)
+        options = ItemOption.objects.filter(read, item__study=self.study).order_by()
         fields = ("item__position", "number", "candidate__strategy")
         rows = options.values_list(*fields, "candidate__endpoint", "candidate__model")
         place = {position: n for n, position in enumerate(self.rows.items)}
         shown = list(rows.iterator(20_000))
         at = [place[row[0]] for row in shown], [row[1] - 1 for row in shown]
+        unnamed = _("not named")
         texts = {
-            "strategies": [row[2] or _("not named") for row in shown],
-            "models": [row[3] or row[4] or _("not named") for row in shown],
+            "strategies": [row[2] or unnamed for row in shown],
+            "models": [row[3] or row[4] or unnamed for row in shown],
         }
         return {key: self._coded(at, named) for key, named in texts.items()}
 

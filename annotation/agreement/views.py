@@ -25,6 +25,7 @@ from annotation.agreement.task_votes import CAP
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
 from annotation.core import downloads, refusals
 from annotation.core.heartbeat import worker_alive
+from annotation.core.pages import page_of
 from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Slot
@@ -75,7 +76,7 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
         return _other_results(request, study, board)
     tier = request.GET.get("tier", "")
     tier = tier if tier in rules.TIERS else ""
-    page = Paginator(board.disputed(tier), PAGE).get_page(request.GET.get("page"))
+    page = page_of(board.disputed(tier), PAGE, request.GET.get("page"))
     manages = study.role in MANAGERS or request.user.is_superuser
     context = {
         "study": study,

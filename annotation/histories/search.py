@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
 
-import numpy as np
 from django.db import connection
 from django.db.models import QuerySet
 from django.utils.text import Truncator
@@ -49,7 +48,7 @@ def index(owner: User, rows: Sequence[tuple[UUID, int | None, str]]) -> int:
         for session, message, text in rows
         for start, part in _parts(text)
     ]
-    vectors = embed([part for *_, part in parts]).astype(np.float16)
+    vectors = embed([part for *_, part in parts]).astype("float16")
     table = Passage._meta.db_table
     columns = "owner_id, session_id, message_id, start, words, embedding"
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
@@ -124,7 +123,7 @@ def find(owner: User, text: str, limit: int = LIMIT, only: QuerySet | None = Non
 
 def statement_values(owner: User, text: str, limit: int, only: QuerySet | None = None) -> dict:
     """What the statement of ``find`` is run with."""
-    meaning = embed([text])[0].astype(np.float16)
+    meaning = embed([text])[0].astype("float16")
     return {
         "owner": owner.pk,
         "words": words.query(text),

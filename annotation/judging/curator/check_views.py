@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
+from annotation.core.pages import page_of
 from annotation.judging.curator import checks
 from annotation.judging.kinds import labels
 from annotation.judging.kinds.base import Field, Label
@@ -111,17 +111,9 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
         "form": form,
         "groups": [(purpose, _rows(study, purpose)) for purpose in checks.PURPOSES],
         "search": search,
-        "page": _page(items, request.GET.get("page")),
+        "page": page_of(items, PAGE, request.GET.get("page")),
     }
     return render(request, "judging/checks.html", context, status=400 if form.errors else 200)
-
-
-def _page(items: QuerySet[Item], number: str | None) -> Page:
-    """A page of items, of which the database sorts the keys alone: rows are wide."""
-    page: Page = Paginator(items.values_list("pk", flat=True), PAGE).get_page(number)
-    rows = items.in_bulk(list(page))
-    page.object_list = [rows[pk] for pk in page if pk in rows]
-    return page
 
 
 @require_http_methods(["GET", "POST"])

@@ -4,7 +4,16 @@ from collections import Counter
 from dataclasses import asdict
 
 from django.db import transaction
-from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, QuerySet, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    ExpressionWrapper,
+    F,
+    FloatField,
+    Q,
+    QuerySet,
+    When,
+)
 from django.db.models.functions import Cast, Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -48,15 +57,13 @@ def ready(study: Study) -> QuerySet[Item]:
     With ``share``, that of the commonest choice (None where the kind has no counters); adjudicated
     ones first, then the clearest. An owner's items are nobody else's.
     """
+    # Not EXISTS, which PostgreSQL would look up for each item: rulings are few, and hashed once.
+    ruled = Q(pk__in=Adjudication.objects.filter(item__study=study).values("item"))
     return (
         Item.objects.work()
         .shared()
-        .filter(study=study)
-        .annotate(
-            ruled=Exists(Adjudication.objects.filter(item=OuterRef("pk"))),
-            share=share(),
-        )
-        .filter(Q(ruled=True) | finished())
+        .filter(finished() | ruled, study=study)
+        .annotate(ruled=ExpressionWrapper(ruled, BooleanField()), share=share())
         .select_related("batch__task", "query", "attribute", "gold", "persona_version__persona")
         .order_by("-ruled", F("share").desc(nulls_last=True), "position")
     )
