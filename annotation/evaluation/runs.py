@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,7 +18,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates import endpoints
 from annotation.core import audit, jobs, sharing
-from annotation.core.errors import DomainError, NotFound
+from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.jobs import Lease
 from annotation.core.rows import silent
 from annotation.datasets import folders
@@ -93,6 +94,7 @@ def cost(endpoint: endpoints.Endpoint, estimate: dict) -> Decimal:
     return endpoint.cost(estimate["tokens_in"], estimate["tokens_out"])
 
 
+@transaction.atomic
 def request(
     benchmark: Benchmark | None,
     kind: str,
@@ -101,8 +103,13 @@ def request(
     start: bool = False,
     **fields: Any,
 ) -> Run:
-    """A new run; with ``start`` this process holds it at once. A rater's has no benchmark."""
+    """A new run; with ``start`` this process holds it at once. A rater's has no benchmark.
+
+    Raises Conflict where workers carry out the same ``background`` run already.
+    """
     fields.setdefault("group", GROUPS.get(Run.Kind(kind), ""))
+    if fields.get("background"):
+        _refuse_second(benchmark, kind, fields)
     if start:
         fields |= {"status": Run.Status.RUNNING, "attempts": 1, **_lease()}
     run = Run.objects.create(benchmark=benchmark, kind=kind, created_by=by, **fields)
@@ -110,6 +117,18 @@ def request(
         audit.record(by, "evaluation.request", study, run=str(run.public_id))
     run.refresh_from_db()
     return run
+
+
+def _refuse_second(benchmark: Benchmark | None, kind: str, fields: dict[str, Any]) -> None:
+    """Conflict where workers carry out the same run: two would be paid for."""
+    asked_of = benchmark or fields["study"]
+    # Two requests at once would both see none.
+    type(asked_of).objects.select_for_update(no_key=True).get(pk=asked_of.pk)
+    about = ("setting", "limit") if benchmark else ("study", "task")
+    same = {name: fields[name] for name in ("model", "endpoint", *about)}
+    under_way = Run.objects.filter(benchmark=benchmark, kind=kind, background=True, **same)
+    if under_way.filter(status__in=(REQUESTED, Run.Status.RUNNING)).exists():
+        raise Conflict(_("This model is being asked already."), code="under_way")
 
 
 def study_of(run: Run) -> Study | None:

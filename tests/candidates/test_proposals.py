@@ -1,12 +1,10 @@
 import json
 import threading
-import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
@@ -33,6 +31,7 @@ from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
 from annotation.queries.scenarios import TAXONOMY
 from benchmarks.scripted_endpoint import GARBAGE, ScriptedEndpoint, example_of, prompt_of
+from tests.at_once import at_once
 from tests.candidates.conftest import PROFILE
 
 SCHEMA = {
@@ -366,27 +365,6 @@ def answer(cast, tea):
     (answer,) = cast.candidates(cast.query(tea), 1)
     Candidate.objects.update(review="pending")
     return answer
-
-
-def at_once(first, second):
-    """What both return: ``second`` begins before the transaction of ``first`` is committed."""
-
-    def run():
-        try:
-            return second()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic(), connection.cursor() as cursor:
-            returned, running = first(), pool.submit(run)
-            blocked = "SELECT FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
-            while not running.done():
-                cursor.execute(blocked)
-                if cursor.fetchone() is not None:
-                    break
-                time.sleep(0.01)
-        return returned, running.result()
 
 
 @pytest.mark.django_db(transaction=True)

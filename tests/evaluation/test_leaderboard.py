@@ -10,11 +10,13 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.core.errors import Conflict
 from annotation.datasets import folders
 from annotation.datasets.models import Release
 from annotation.evaluation import leaderboard, runs, tables, tasks
 from annotation.evaluation.models import Benchmark, Reply, Run
 from benchmarks.scripted_endpoint import NO_CREDIT, ScriptedEndpoint
+from tests.at_once import at_once
 from tests.evaluation.conftest import make_release, scripted, write_manifest
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +59,29 @@ def test_a_curator_sees_the_cost_before_anything_is_asked(cast, release, server,
     run.refresh_from_db()
     assert run.result["average"]["value"] == pytest.approx(1200 / 18)
     assert "66.7" in browser.get(page(release)).content.decode()
+
+
+def test_a_run_that_workers_carry_out_is_not_asked_for_twice(cast, release, server, login):
+    browser = login(cast.person("Carol"))
+    ask(browser, release, confirmed="1")
+    assert "asked already" in ask(browser, release, confirmed="1").content.decode()
+    assert ask(browser, release, confirmed="1", setting="none").status_code == 302
+    assert ask(browser, release, confirmed="1", limit="1").status_code == 302
+    Run.objects.filter(setting="persona", limit=None).update(status="failed")
+    assert ask(browser, release, confirmed="1").status_code == 302
+    assert Run.objects.count() == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_requests_at_once_make_one_run(release, server):
+    def request():
+        try:
+            return runs.request_in_background(release, "scripted", "none", None, by=None)
+        except Conflict as refusal:
+            return refusal.code
+
+    assert at_once(request, request)[1] == "under_way"
+    assert Run.objects.count() == 1
 
 
 def test_a_worker_goes_on_in_turns_and_asks_nothing_twice(cast, release, server, monkeypatch):

@@ -165,6 +165,8 @@ def test_the_page_shows_the_cost_first_and_workers_do_the_rest(mix, server, cast
     page = client.post("/studies/mix/gap/", data)
     assert "1 calls" in page.content.decode() and server.calls == 0
     assert client.post("/studies/mix/gap/", data | {"confirmed": "1"}).status_code == 302
+    twice = client.post("/studies/mix/gap/", data | {"confirmed": "1", "limit": "1"})
+    assert "asked already" in twice.content.decode()
     run = Run.objects.get()
     runs.carry_on(run.pk, 60)
     run.refresh_from_db()
