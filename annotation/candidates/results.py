@@ -150,6 +150,7 @@ def _looked_over(result: Written, beside: _Beside) -> tuple[list[str], str]:
     flags = textchecks.check(
         result.cleaned.text,
         question=query.text,
+        language=query.language,
         name=beside.names.get(query.persona_id, ""),
         finish_reason=result.answer.finish_reason,
         others=beside.others(row),

@@ -32,6 +32,9 @@ REASONS = {code: words for code, words in FLAGS.items() if code != "mention"} | 
 # Outliers are told from at least so many other answers, by the ratio to their median.
 FEWEST_OTHERS, RATIO = 4, 4.0
 FEWEST_LETTERS = 20
+# Shares of words that are frequent in English, of texts with at least so many words: of 289 answers
+# of people in English 94 % have more than the first, 1 % have less than the second.
+ENGLISH, NOT_ENGLISH, FEWEST_WORDS = 1 / 8, 1 / 50, 30
 _THIRD = re.compile(
     r"\b(?:the|this) (?:persona|user|person described)\b|(?:这位|该)用户|해당 (?:사용자|인물)",
     re.I,
@@ -42,6 +45,7 @@ def check(
     text: str,
     *,
     question: str,
+    language: str = "",
     name: str = "",
     finish_reason: str = "",
     others: Sequence[int] = (),
@@ -49,15 +53,15 @@ def check(
 ) -> list[str]:
     """Codes of FLAGS that apply to ``text``, in their order.
 
-    ``name`` is the persona's, ``others`` the word counts of other answers to the question,
-    ``attributes`` statements about the persona.
+    ``language`` is the question's (or ""), ``name`` the persona's, ``others`` the word counts of
+    other answers to the question, ``attributes`` statements about the persona.
     """
     codes = {
         "identity": bool(clean.identity(text)),
         "third-person": third_person(text, question, name),
         "empty": not clean.words(text),
         "truncated": finish_reason == "length",
-        "language": other_language(text, question),
+        "language": other_language(text, question, language),
         "length": outlier(clean.words(text), others),
         "mention": any(leaks.mentions(text, statement) for statement in attributes),
     }
@@ -76,10 +80,24 @@ def third_person(text: str, question: str, name: str = "") -> bool:
     return bool(_THIRD.search(text)) and not _THIRD.search(question)
 
 
-def other_language(text: str, question: str) -> bool:
-    """Whether the main script of ``text`` is another than the question's; short texts never."""
+def other_language(text: str, question: str, language: str = "") -> bool:
+    """Whether ``text`` is in another language than the question; short texts never.
+
+    Told by the main script of both and, of a text in Latin letters, by whether it is English as the
+    question is. ``language`` is the question's, such as "de"; where it is "", only a question whose
+    words say so is English.
+    """
     written, asked = (languages.script(words, FEWEST_LETTERS) for words in (text, question))
-    return bool(written and asked) and written != asked
+    if written and asked and written != asked:
+        return True
+    if written != "latin" or clean.words(text) < FEWEST_WORDS:
+        return False
+    share = languages.english_share(text)
+    if language:
+        is_english = language.lower().startswith("en")
+    else:
+        is_english = languages.english_share(question) >= ENGLISH
+    return share <= NOT_ENGLISH if is_english else bool(language) and share >= ENGLISH
 
 
 def outlier(words: int, others: Sequence[int]) -> bool:
