@@ -164,7 +164,7 @@ class _Import:
         return len(self.release.sessions)
 
 
-def _store_session(owner: User, upload, kind: str, name: str, text: str) -> None:
+def _store_session(owner: User, upload: Upload, kind: str, name: str, text: str) -> None:
     session = Session.objects.create(
         owner=owner,
         upload=upload,

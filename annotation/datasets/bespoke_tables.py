@@ -1,5 +1,6 @@
 """Reads BESPOKE's tables, as published or ours, and merges the rows of a person's query. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def read(folder: Path) -> BespokeRelease:
     return release
 
 
-def _each(folder: Path, name: str, release: BespokeRelease, take, *more: Any) -> None:
+def _each(folder: Path, name: str, release: BespokeRelease, take: Callable, *more: Any) -> None:
     """Let ``take`` store each row; a row that it refuses is a fault, and the others go on."""
     for file, number, row in release_files.rows(folder, name, release.faults):
         try:
@@ -103,7 +104,7 @@ def _judged(release: BespokeRelease, row: dict, column: str) -> list[str]:
     return faults
 
 
-def _response(entry) -> tuple[str, list]:
+def _response(entry: object) -> tuple[str, list]:
     if not isinstance(entry, dict):
         raise DomainError("it is no object")
     return text_of(entry, "contents"), [_score(entry, name) for name in CRITERIA]

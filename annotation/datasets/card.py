@@ -1,6 +1,7 @@
 """The dataset card: what a reader must know before using a release. Pure."""
 
 import re
+from collections.abc import Iterator
 
 from annotation.datasets.front_matter import front_matter
 
@@ -71,7 +72,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
     )
 
 
-def _facts(manifest, about):
+def _facts(manifest: dict, about: dict) -> Iterator[str]:
     languages = ", ".join(map(_words, about["languages"])) or "not stated"
     yield from ("## Facts", "")
     yield f"- Study: {manifest['study']}, release {manifest['version']} of {manifest['created_at']}"
@@ -83,7 +84,7 @@ def _facts(manifest, about):
     yield ""
 
 
-def _counts(counts):
+def _counts(counts: dict) -> Iterator[str]:
     yield from ("## Counts", "", "| what | number |", "|---|---|")
     for name in ("personas", "items", "judgments", "workers", "withdrawn"):
         yield f"| {name} | {counts[name]} |"
@@ -102,7 +103,7 @@ def _counts(counts):
     yield ""
 
 
-def _agreement(agreement):
+def _agreement(agreement: dict) -> Iterator[str]:
     yield from ("## Agreement", "")
     yield "Of the votes that the tier rule uses, with 95 % intervals over items."
     yield ""
@@ -116,7 +117,7 @@ def _agreement(agreement):
     yield ""
 
 
-def _coefficient(coefficient) -> str:
+def _coefficient(coefficient: dict | None) -> str:
     if not coefficient or coefficient["value"] is None:
         return "–"
     if coefficient["low"] is None:
@@ -124,7 +125,7 @@ def _coefficient(coefficient) -> str:
     return f"{coefficient['value']:.3f} ({coefficient['low']:.3f} to {coefficient['high']:.3f})"
 
 
-def _opening(tables):
+def _opening(tables: dict) -> Iterator[str]:
     names = dict.fromkeys(table.config for table, rows in tables.values() if table.config and rows)
     empty = [table.path for table, rows in tables.values() if table.config and not rows]
     yield from ("## How to open it", "", "```python", "from datasets import load_dataset", "")
@@ -135,7 +136,7 @@ def _opening(tables):
         yield ""
 
 
-def _harnesses(manifest):
+def _harnesses(manifest: dict) -> Iterator[str]:
     if not any(manifest["counts"]["pairs"].values()) or manifest["layout"] not in WITH_HARNESS:
         return
     yield from ("## How to evaluate a model", "", "In this folder, each pair in both orders:", "")
@@ -146,14 +147,14 @@ def _harnesses(manifest):
     yield ""
 
 
-def _remarks(remarks):
+def _remarks(remarks: dict) -> Iterator[str]:
     for name, queries in remarks.items():
         listed = ", ".join(f"{query['user']}/{query['query-id']}" for query in queries[:REMARKS])
         more = f" and {len(queries) - REMARKS} more" if len(queries) > REMARKS else ""
         yield f"- {REMARK_WORDS[name]}: {len(queries)} queries ({listed}{more})."
 
 
-def _limits(manifest):
+def _limits(manifest: dict) -> Iterator[str]:
     yield from ("## Limits", "")
     if manifest["layout"] == "personalbench":
         yield "- An explicit mention is found by words: a paraphrase is missed."
@@ -179,7 +180,7 @@ def _limits(manifest):
     yield ""
 
 
-def _tier_limits(rules):
+def _tier_limits(rules: dict) -> Iterator[str]:
     yield "- Tiers describe groups of items: the tier of a single item is noisy."
     yield "- A tier picked from votes looks more agreed upon than new annotators would find it."
     if rules["tiers"]["filled"]:
@@ -189,13 +190,13 @@ def _tier_limits(rules):
         yield f"- {rules['easy']['note']}"
 
 
-def _audited(audit) -> str:
+def _audited(audit: dict | None) -> str:
     if not audit or not audit["audited"]:
         return "This release does not audit them."
     return f"{audit['audited']} of {audit['pairs']} were audited by new votes."
 
 
-def _checking(layout):
+def _checking(layout: str) -> Iterator[str]:
     yield from ("## How to check it", "")
     yield "`manifest.json` lists every file with its rows, bytes and SHA-256. With Attune:"
     yield from ("", "    python manage.py check_release DIR", "", "## Method", "")

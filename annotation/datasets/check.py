@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
@@ -60,7 +61,7 @@ def _entries(folder: Path) -> list:
     return files
 
 
-def _path(entry, number: int) -> str:
+def _path(entry: object, number: int) -> str:
     """The entry's path, if it is one inside the folder."""
     path = entry.get("path") if isinstance(entry, dict) else None
     if not isinstance(path, str) or not path or not path.isprintable() or "\\" in path:
@@ -117,7 +118,7 @@ def _csv_records(path: Path) -> int:
     return records
 
 
-def _blocks(path: Path):
+def _blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             yield block

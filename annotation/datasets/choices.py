@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from annotation.agreement.figures.wording import translated
+from annotation.agreement.tiers.rules import TierRule
 from annotation.core.errors import DomainError
 from annotation.datasets import layouts
 from annotation.datasets.layouts.bespoke import SHOTS
@@ -77,7 +78,7 @@ class Choices:
         return self.rule == TIERS
 
     @property
-    def tier_rule(self):
+    def tier_rule(self) -> TierRule:
         """The tier rule with this share of borderline items."""
         return replace(RULE, hard_fill=self.hard_fill)
 

@@ -6,6 +6,7 @@ Pseudonyms are fresh in each release, so columns of people and row ids are not c
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
@@ -60,12 +61,12 @@ def _rows(folder: Path, table: str) -> dict[str, str]:
     return digests
 
 
-def _digest(value) -> str:
+def _digest(value: Any) -> str:
     text = json.dumps(_without_fresh(value), sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _without_fresh(value):
+def _without_fresh(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_fresh(entry) for entry in value]
     if isinstance(value, dict):

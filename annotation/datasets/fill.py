@@ -11,7 +11,7 @@ from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.tiers import rules
 from annotation.datasets.records import Item
-from annotation.datasets.truth import verdict
+from annotation.datasets.truth import Verdict, verdict
 from annotation.judging.kinds import kind_of
 
 
@@ -40,7 +40,7 @@ class _Task:
     judged: list[rules.Judged] = field(default_factory=list)
     votes: list[tuple[int, str, int]] = field(default_factory=list)
 
-    def add(self, item: Item, verdict) -> None:
+    def add(self, item: Item, verdict: Verdict) -> None:
         if not verdict.n:
             return
         place = {label: code for code, label in enumerate(item.labels)}

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from django.conf import settings
 
@@ -19,17 +19,25 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 Written = TypeVar("Written")
 
 
-def folder_of(release) -> Path:
+class Release(Protocol):
+    """What a folder's place depends on: version, try, and the study's name in ``frozen``."""
+
+    version: int
+    attempts: int
+    frozen: dict[str, Any]
+
+
+def folder_of(release: Release) -> Path:
     """The published folder of a release; it exists once the release is done."""
     return _root(release) / f"v{release.version}"
 
 
-def zip_of(release) -> Path:
+def zip_of(release: Release) -> Path:
     """The published zip of a release."""
     return _root(release) / f"v{release.version}.zip"
 
 
-def present(release) -> Path:
+def present(release: Release) -> Path:
     """The published folder, unpacked from the store's zip where there is a store."""
     folder = folder_of(release)
     if sharing.store():
@@ -52,18 +60,20 @@ def _unpack(packed: zipfile.ZipFile, folder: Path) -> None:
             shutil.copyfileobj(source, sink, 1 << 20)
 
 
-def withdraw(release) -> None:
+def withdraw(release: Release) -> None:
     """Delete what was published of a release, here and in the store."""
     for path in (zip_of(release), folder_of(release)):
         delete(path)
     sharing.remove(zip_of(release))
 
 
-def _root(release) -> Path:
+def _root(release: Release) -> Path:
     return settings.DATA / "releases" / release.frozen["about"]["slug"]
 
 
-def publish(release, write: Callable[[Path], dict], still_mine: Callable[[], None]) -> dict:
+def publish(
+    release: Release, write: Callable[[Path], dict], still_mine: Callable[[], None]
+) -> dict:
     """Make folder and zip of ``release`` under other names and rename them when they are whole.
 
     ``write`` fills a folder, which is new or holds what a killed attempt had written;
@@ -94,13 +104,13 @@ def publish(release, write: Callable[[Path], dict], still_mine: Callable[[], Non
     return manifest
 
 
-def work_of(release) -> Path:
+def work_of(release: Release) -> Path:
     """The folder in which the release's present attempt writes."""
     target = folder_of(release)
     return target.parent / f".{target.name}-{release.attempts}"
 
 
-def _work_folder(release) -> Path:
+def _work_folder(release: Release) -> Path:
     """``work_of`` the release, made: the last one that a killed attempt left, or new."""
     target, work = folder_of(release), work_of(release)
     older = [path for path in _unfinished(release) if path != work]
@@ -115,14 +125,14 @@ def _work_folder(release) -> Path:
     return work
 
 
-def _unfinished(release) -> list[Path]:
+def _unfinished(release: Release) -> list[Path]:
     """The folders of attempts that were killed, the oldest first."""
     target = folder_of(release)
     left = target.parent.glob(f".{target.name}-*")
     return sorted(left, key=lambda path: int(path.name.rpartition("-")[2]))
 
 
-def delete_unfinished(release) -> None:
+def delete_unfinished(release: Release) -> None:
     """Delete what killed attempts left of a release."""
     for path in _unfinished(release):
         delete(path)
@@ -168,7 +178,7 @@ def delete(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _sync(folder) -> None:
+def _sync(folder: Path | str) -> None:
     """Make the names in a folder survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

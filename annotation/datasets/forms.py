@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
@@ -120,6 +122,6 @@ class ReleaseForm(forms.Form):
     )
 
     @property
-    def groups(self):
+    def groups(self) -> Iterator:
         """Legend and fields of each group."""
         return in_groups(self, self.GROUPS)

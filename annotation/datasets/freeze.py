@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from django.db import OperationalError, connection, transaction
@@ -24,7 +25,7 @@ from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
-from annotation.datasets import folders, layouts, owners
+from annotation.datasets import folders, layouts, owners, records
 from annotation.datasets.card import card
 from annotation.datasets.choices import Choices
 from annotation.datasets.fill import filled
@@ -34,6 +35,8 @@ from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe
 from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import (
+    Pair,
+    Verdict,
     imported_pair,
     majority,
     majority_pair,
@@ -113,7 +116,7 @@ def _create(
     return release
 
 
-def _patiently(act: Callable):
+def _patiently(act: Callable) -> Any:
     """``act()`` in a transaction that waits little for a lock, some times; Conflict after that."""
     left = FREEZE_TRIES
     while True:
@@ -190,7 +193,7 @@ def _last_judgment(study: Study) -> int:
     raise Conflict(BUSY)
 
 
-def build(release_id, *, started: bool = False) -> dict | None:
+def build(release_id: int, *, started: bool = False) -> dict | None:
     """Write and publish a requested release; its manifest, or None where there is nothing to do.
 
     ``started``: the caller holds the lease already. A refusal is stored in the row and raised as
@@ -288,7 +291,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     return manifest
 
 
-def _write_texts(layout, tables: Tables, folder: Path) -> list[str]:
+def _write_texts(layout: ModuleType, tables: Tables, folder: Path) -> list[str]:
     """Write the layout's further files; their paths."""
     filled_tables = [table.path for table, rows in tables.written().values() if rows]
     texts = layout.texts(filled_tables) if hasattr(layout, "texts") else {}
@@ -298,7 +301,7 @@ def _write_texts(layout, tables: Tables, folder: Path) -> list[str]:
     return sorted(texts)
 
 
-def _refuse_empty(layout, tables: Tables, tally: Tally) -> None:
+def _refuse_empty(layout: ModuleType, tables: Tables, tally: Tally) -> None:
     """DomainError with the reasons by count where no main table has a row."""
     if any(rows for name, (_, rows) in tables.written().items() if layout.is_main(name)):
         return
@@ -323,7 +326,9 @@ class _Rows:
     joined the hard tier.
     """
 
-    def __init__(self, layout, reading: Reading, tally: Tally, choices: Choices) -> None:
+    def __init__(
+        self, layout: ModuleType, reading: Reading, tally: Tally, choices: Choices
+    ) -> None:
         self.layout, self.reading, self.tally, self.choices = layout, reading, tally, choices
         self.dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
         self.tier_rule = choices.tier_rule
@@ -349,12 +354,12 @@ class _Rows:
             for candidate in self.reading.candidates():
                 yield from makers["candidates"](candidate)
 
-    def _of_item(self, item, make) -> Iterable[tuple[str, dict]]:
+    def _of_item(self, item: records.Item, make: Callable | None) -> Iterable[tuple[str, dict]]:
         decided, made, reason = self._decide(item)
         self.tally.add(item, decided, made, reason)
         return make(item, decided, made, self.posteriors.of(item)) if make else ()
 
-    def _decide(self, item):
+    def _decide(self, item: records.Item) -> tuple[Verdict, Pair | None, str]:
         """The item's verdict, its pair or None, and why there is none."""
         if self.choices.by_majority:
             decided = majority(item, self.choices.min_votes, self.choices.min_margin)
@@ -366,13 +371,13 @@ class _Rows:
             decided = replace(decided, tier="hard")
         return decided, *pair(item, decided, self.dropped, self.choices.easy_share)
 
-    def _remark(self, record) -> None:
+    def _remark(self, record: object) -> None:
         remarks = getattr(self.layout, "remarks", None)
         for name, entry in remarks(record) if remarks else ():
             self.remarks.setdefault(name, []).append(entry)
 
 
-def _easy_share(release) -> dict:
+def _easy_share(release: Release) -> dict:
     """The least share of the ground truth; not named where there is none, as before it could be."""
     share = Choices.from_json(release.frozen).easy_share
     return {"least_share": str(share)} if share else {}

@@ -4,11 +4,11 @@ import hashlib
 import hmac
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, Model, OuterRef, Q
 
 from annotation.accounts.models import User
 from annotation.datasets import records
@@ -45,12 +45,14 @@ def frozen(study: Study, withdrawn: list[int]) -> dict:
     }
 
 
-def _last(model, study: Study) -> int:
-    last = model.objects.filter(query__study=study).order_by("-pk")
+def _last(model: type[Model], study: Study) -> int:
+    last = model._default_manager.filter(query__study=study).order_by("-pk")
     return last.values_list("pk", flat=True).first() or 0
 
 
-def owners(release, withdrawn: frozenset, alive) -> Iterator[records.Owner]:
+def owners(
+    release: Release, withdrawn: frozenset, alive: Callable[[], None]
+) -> Iterator[records.Owner]:
     """Everybody who owns a query of the release, under a pseudonym; nobody who withdrew since."""
     held = release.frozen
     order = records.shuffled(release.salt, held.get("owners", []))
@@ -79,7 +81,7 @@ def _sessions(release: Release, owner: User, held: dict) -> tuple:
     )
 
 
-def _queries(release, owner: User, held: dict, numbers: Iterator[int]) -> tuple:
+def _queries(release: Release, owner: User, held: dict, numbers: Iterator[int]) -> tuple:
     """Their queries that were judged or may be, each with the judgments of its answers."""
     judged = Score.objects.filter(option__item__query=OuterRef("pk"), feedback__annotator=owner)
     asked = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
@@ -99,7 +101,7 @@ def _queries(release, owner: User, held: dict, numbers: Iterator[int]) -> tuple:
     )
 
 
-def _responses(release, owner: User) -> dict[int, list]:
+def _responses(release: Release, owner: User) -> dict[int, list]:
     """{query's id: its scored answers, in the order of judging}."""
     standing = Judgment.objects.standing(release.frozen["judgment"]).filter(
         annotator=owner, slot__study=release.study_id, slot__item__batch__purpose="work"
@@ -124,7 +126,7 @@ def _split(salt: str, answers: dict, texts: dict, shots: int) -> list[records.Re
     ]
 
 
-def _information(query, owner: User, release) -> tuple[str, ...]:
+def _information(query: Query, owner: User, release: Release) -> tuple[str, ...]:
     """The claims accepted in the newest version that was reviewed by then."""
     standing = Judgment.objects.standing(release.frozen["judgment"])
     reviews = ClaimReview.objects.filter(
@@ -139,12 +141,12 @@ def _information(query, owner: User, release) -> tuple[str, ...]:
     )
 
 
-def _rubric(query, held: dict) -> str:
+def _rubric(query: Query, held: dict) -> str:
     newest = query.rubrics.filter(pk__lte=held["rubric"]).order_by("-version").first()
     return newest.text if newest else ""
 
 
-def _uuid(release, *parts: Any) -> str:
+def _uuid(release: Release, *parts: Any) -> str:
     """An id that is fresh in each release, and the same whenever this one is written."""
     digest = hmac.digest(bytes.fromhex(release.salt), repr(parts).encode(), hashlib.sha256)
     return str(uuid.UUID(bytes=digest[:16], version=4))

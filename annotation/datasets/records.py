@@ -2,11 +2,11 @@
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -105,13 +105,13 @@ class Votes(Sequence[Vote]):
     chunk: VoteColumns
     rows: slice
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.rows.stop - self.rows.start
 
-    def __getitem__(self, place):
+    def __getitem__(self, place: Any) -> Any:
         return self.chunk.made[self.rows][place]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Vote]:
         return iter(self.chunk.made[self.rows])
 
     @property

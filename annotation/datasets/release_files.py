@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,7 +87,7 @@ def text_of(row: dict, *names: str) -> str:
     raise DomainError(f"there is no text “{names[0]}”")
 
 
-def json_of(row: dict, *names: str):
+def json_of(row: dict, *names: str) -> Any:
     """The JSON value in the first of these columns, written as text or as it is; DomainError."""
     for name in names:
         value = row.get(name)
@@ -100,7 +101,7 @@ def json_of(row: dict, *names: str):
     raise DomainError(f"there is no “{names[0]}”")
 
 
-def _clean(value):
+def _clean(value: Any) -> Any:
     """``value`` with every text as PostgreSQL can store it."""
     if isinstance(value, str):
         return characters.clean(value)

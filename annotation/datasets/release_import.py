@@ -237,7 +237,7 @@ class _Items:
             (item, candidate): pk for item, candidate, pk in options.values_list(*fields).iterator()
         }
 
-    def option(self, item: str, candidate: str):
+    def option(self, item: str, candidate: str) -> int | None:
         """Id of the option of ``item`` that shows ``candidate``, or None."""
         return self._options.get((item, candidate))
 

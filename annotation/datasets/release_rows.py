@@ -10,10 +10,11 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
@@ -126,7 +127,7 @@ class Layout(ABC):
                 self.unknown |= dict.fromkeys(key for key in row if key not in columns)
             yield Place(file, number), row
 
-    def convert(self, rows: Rows, make) -> Rows:
+    def convert(self, rows: Rows, make: Callable) -> Rows:
         """``make(place, row)`` of each row; a row that it refuses is a fault."""
         for place, row in rows:
             try:
@@ -297,7 +298,7 @@ def _user(row: dict) -> str:
     return text_of(row, "user_id") if row.get("user_id") not in (None, "") else ""
 
 
-def _digest(value) -> str:
+def _digest(value: object) -> str:
     return hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()
 
 
@@ -461,19 +462,19 @@ class Long(Layout):
         yield row | lists | {"answer": answer, "revision": _revision(row.get("revision"))}
 
 
-def _whole(value):
+def _whole(value: Any) -> Any:
     """A whole number that a table of text has as digits; anything else as it is."""
     digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19
     return int(value) if digits else value
 
 
-def _revision(value) -> int:
+def _revision(value: Any) -> int:
     """How often the judgment was changed, from 1; 1 where that is no such number."""
     number = _whole(value)
     return number if type(number) is int and 1 <= number < 1 << 15 else 1
 
 
-def _decimal(value) -> float | None:
+def _decimal(value: Any) -> float | None:
     """A number, also of a table of text; None for anything else."""
     try:
         number = float(value) if isinstance(value, str | int | float) else math.nan
@@ -501,7 +502,7 @@ def _settings(row: dict) -> dict:
     return kind_of(row["kind"]).published_config(texts, bool(row.get("attribute_id")))
 
 
-def _listed(row: dict, column: str):
+def _listed(row: dict, column: str) -> Any:
     """The JSON list of a column that may lack."""
     return json_of(row, column) if row.get(column) else []
 
@@ -639,7 +640,7 @@ class PersonalBench(Layout):
                     yield place, judgment | {"answer": _label(entry.get(answer))}
 
 
-def _label(value) -> object:
+def _label(value: Any) -> object:
     return str(value) if type(value) is int else value
 
 

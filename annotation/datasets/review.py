@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
@@ -34,7 +35,7 @@ def review(folder: Path) -> Iterator[dict]:
                     yield from _passages({"file": path, "line": line, "field": field}, text)
 
 
-def _texts(value, field: str) -> Iterator[tuple[str, str]]:
+def _texts(value: Any, field: str) -> Iterator[tuple[str, str]]:
     """(field, text) of every text inside; names of fields are joined by points."""
     if isinstance(value, str):
         yield field, value

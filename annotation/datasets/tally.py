@@ -1,7 +1,9 @@
 """The manifest's figures of the votes: counts, labels, agreement, bands; in constant memory."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -9,7 +11,8 @@ from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.tiers import rules
-from annotation.datasets.truth import counted
+from annotation.datasets.records import Item
+from annotation.datasets.truth import Pair, Verdict, counted
 from annotation.judging.kinds import codes, kind_of
 
 # Pairs by other rules than tiers.
@@ -35,7 +38,7 @@ class Tally:
         self.judgments = 0
         self._tasks = {}
 
-    def add(self, item, verdict, pair, reason: str) -> None:
+    def add(self, item: Item, verdict: Verdict, pair: Pair | None, reason: str) -> None:
         """Count one item; ``reason`` is why it gives no pair."""
         # Selections by their number of answers: each has pairs of its own sort.
         group = len(item.answers) if kind_of(item.kind).COUNTED else item.kind
@@ -51,7 +54,7 @@ class Tally:
                 self.labels[item.task][strategies.get(label, label)] += 1
         self._agree(item, verdict)
 
-    def _agree(self, item, verdict) -> None:
+    def _agree(self, item: Item, verdict: Verdict) -> None:
         name = f"{item.task} v{item.task_version}"
         if item.labels:
             if (task := self._tasks.get(name)) is None:
@@ -62,7 +65,9 @@ class Tally:
         for criterion in item.criteria:
             task = self._tasks.setdefault(f"{name}: {criterion}", _Task(item.scale, ordinal=True))
             for answer in item.answers:
-                scores = [vote.answer[answer.id][criterion]["score"] for vote in item.votes]
+                scores = [
+                    cast(dict, vote.answer)[answer.id][criterion]["score"] for vote in item.votes
+                ]
                 task.add("", tuple(map(scores.count, map(int, item.scale))), item.voters)
 
     def counts(self) -> dict:
@@ -82,7 +87,7 @@ class Tally:
     def _groups(self) -> dict:
         return GROUPS | {name: code for name, code in SCALES.items() if self.items[code]}
 
-    def _by_task(self):
+    def _by_task(self) -> list[tuple[str, Counter]]:
         return sorted(self.labels.items())
 
     def agreement(self) -> dict:
@@ -121,13 +126,15 @@ class _Task:
     ``categories`` are numbers as text where they are ``ordinal``.
     """
 
-    def __init__(self, categories, *, ordinal: bool = False, tiered: bool = False) -> None:
+    def __init__(
+        self, categories: Iterable[str], *, ordinal: bool = False, tiered: bool = False
+    ) -> None:
         self.categories, self.ordinal, self.tiered = list(categories), ordinal, tiered
         self.patterns = defaultdict(Counter)
         self.workers = set()
 
     @classmethod
-    def of(cls, item):
+    def of(cls, item: Item) -> "_Task":
         kind = kind_of(item.kind)
         if not kind.COUNTED:
             return cls(item.labels, ordinal=kind.LEVEL == "ordinal")
@@ -139,7 +146,7 @@ class _Task:
         self.patterns[tier][counts] += 1
         self.workers.update(voters)
 
-    def agreement(self):
+    def agreement(self) -> dict:
         every = sum(self.patterns.values(), Counter())
         every = Counter({counts: n for counts, n in every.items() if any(counts)})
         out = {"all": self._report(every), "tiers": {}}
@@ -148,7 +155,7 @@ class _Task:
             out["tiers"] = {tier: self._tier(tier, pool) for tier in CHECKED}
         return out
 
-    def _report(self, patterns):
+    def _report(self, patterns: Counter) -> dict:
         if not patterns:
             return {"items": 0, "votes": 0, "reason": "there are no votes"}
         rows = sorted(patterns)
@@ -158,12 +165,12 @@ class _Task:
             return counts | coefficients(table, "ordinal", [int(name) for name in self.categories])
         return counts | coefficients(table)
 
-    def _tier(self, tier, pool):
+    def _tier(self, tier: str, pool: Fraction | None) -> dict:
         items, table = _judged(self.patterns[tier], tier)
         return rules.tier_report(tier, items, len(self.categories), pool, table)
 
 
-def _judged(patterns: Counter, tier: str):
+def _judged(patterns: Counter, tier: str) -> tuple[list[rules.Judged], np.ndarray]:
     """The items of ``patterns`` as the rule wants them, equal ones one object, and as a table."""
     items, table = [], []
     for counts, weight in sorted(patterns.items()):

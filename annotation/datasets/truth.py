@@ -4,6 +4,7 @@ Tiers and pairs are of selections; verdicts on attributes and relevance have a p
 preferences a generic and a personalised answer.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -169,7 +170,10 @@ def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
 
 
 def pair(
-    item: Item, verdict: Verdict, dropped=frozenset(), easy_share: Fraction = Fraction(0)
+    item: Item,
+    verdict: Verdict,
+    dropped: frozenset[str] = frozenset(),
+    easy_share: Fraction = Fraction(0),
 ) -> tuple[Pair | None, str]:
     """The pair an item gives the benchmark, or None and why it gives none ("": nobody expects one).
 
@@ -206,7 +210,7 @@ def pair(
 _EASY_REJECTS = {QUESTION_ALONE: "question_alone_won", MISMATCH: "mismatching_answer_won"}
 
 
-def _easy(chosen: Answer, others) -> tuple[Pair | None, str]:
+def _easy(chosen: Answer, others: Iterable[Answer]) -> tuple[Pair | None, str]:
     if chosen.strategy in _EASY_REJECTS:
         return None, _EASY_REJECTS[chosen.strategy]
     by_strategy = {answer.strategy: answer for answer in others}

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from annotation.accounts.models import User
@@ -27,7 +28,7 @@ ENTRIES_LIMIT = 20_000
 PIECE = 1 << 20
 
 
-def request(file, slug: str, by: User) -> ReleaseImport:
+def request(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
     """Keep the uploaded ``file`` and ask for its import as the study ``slug``.
 
     Raises DomainError for a slug that cannot be, a file that is too large, and who may not make
@@ -39,7 +40,7 @@ def request(file, slug: str, by: User) -> ReleaseImport:
     study = Study.objects.filter(slug=slug).first()
     if study and not _manages(by, study):
         raise Conflict(f"There is a study “{slug}” already.", code="exists")
-    if file.size > FILE_LIMIT:
+    if (file.size or 0) > FILE_LIMIT:
         raise DomainError(f"The file is larger than {FILE_LIMIT >> 30} GB.", code="size")
     with transaction.atomic():
         job = ReleaseImport.objects.create(slug=slug, by=by)
@@ -65,7 +66,7 @@ def path_of(job: ReleaseImport) -> Path:
     return settings.DATA / "release-imports" / f"{job.public_id}.zip"
 
 
-def run(pk) -> None:
+def run(pk: int) -> None:
     """Import one upload, if nobody else does; a refusal is stored in the row."""
     if not jobs.take(ReleaseImport.objects.all(), pk):
         return
@@ -96,7 +97,7 @@ def due() -> list:
     )
 
 
-def _import(job: ReleaseImport):
+def _import(job: ReleaseImport) -> tuple[Study, dict]:
     path = sharing.fetch(path_of(job))
     with tempfile.TemporaryDirectory(dir=path.parent) as folder, transaction.atomic():
         new = not Study.objects.filter(slug=job.slug).exists()
@@ -129,7 +130,7 @@ def unpack(path: Path, folder: Path) -> Path:
     return folder
 
 
-def _unpack_one(packed: zipfile.ZipFile, entry, folder: Path, left: int) -> int:
+def _unpack_one(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int) -> int:
     """Write one entry of at most ``left`` bytes; how many it has."""
     name = PurePosixPath(entry.filename)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or "\0" in entry.filename:

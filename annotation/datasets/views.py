@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -42,7 +44,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     return response
 
 
-def _progress(page) -> dict:
+def _progress(page: Iterable[Release]) -> dict:
     under_way = any(release.status in UNDER_WAY for release in page)
     return {"under_way": under_way, "nobody_works": under_way and not worker_alive()}
 

@@ -31,7 +31,7 @@ def note_fetch(release: Release) -> bool:
 
 @receiver(withdrawn)
 @transaction.atomic
-def take_out(sender, study: Study, annotator: User, **kwargs: Any) -> None:
+def take_out(sender: object, study: Study, annotator: User, **kwargs: Any) -> None:
     """Take ``annotator`` out of the study's unfetched releases; note the day in fetched ones."""
     for release in _holding(study, annotator).select_for_update().order_by("pk"):
         if release.fetched_at:

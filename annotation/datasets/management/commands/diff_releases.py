@@ -22,7 +22,7 @@ class Command(RefusingCommand):
         parser.add_argument("new", metavar="NEW", type=Path)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, old, new, **options: Any) -> None:
+    def handle(self, *args: Any, old: Path, new: Path, **options: Any) -> None:
         """Compare them row by row."""
         difference = compare(old, new)
         if options["json"]:

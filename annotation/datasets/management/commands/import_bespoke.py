@@ -21,7 +21,7 @@ class Command(RefusingCommand):
         parser.add_argument("slug", metavar="SLUG", help="address of the new study")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, folder, slug: str, **options: Any) -> None:
+    def handle(self, *args: Any, folder: Path, slug: str, **options: Any) -> None:
         """Import it whole or not at all, and print what there is now."""
         counts = import_bespoke(folder, slug)
         if options["json"]:

@@ -24,7 +24,7 @@ class Command(RefusingCommand):
         parser.add_argument("slug", metavar="SLUG", help="address of the study")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, folder, slug: str, **options: Any) -> None:
+    def handle(self, *args: Any, folder: Path, slug: str, **options: Any) -> None:
         """Import what is whole, and print what came in and what did not."""
         try:
             report = import_release(folder, slug, progress=bar)

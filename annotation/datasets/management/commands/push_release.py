@@ -30,7 +30,7 @@ class Command(RefusingCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, folder, repository, **options: Any) -> None:
+    def handle(self, *args: Any, folder: Path, repository: str, **options: Any) -> None:
         """Check the folder against its manifest, then upload it in one commit."""
         manifest, faults = read_manifest(folder), check(folder)
         if faults:

@@ -105,7 +105,7 @@ def _study(slug: str) -> Study:
     return study
 
 
-def _new(study: Study, out: Path, options) -> dict:
+def _new(study: Study, out: Path, options: dict) -> dict:
     """Freeze, build and publish, then copy to ``out``: the files are downloadable as well."""
     _refuse_other(out, None)
     release = freeze.request(
@@ -128,7 +128,7 @@ def _new(study: Study, out: Path, options) -> dict:
     return manifest
 
 
-def _again(study: Study, out: Path, options) -> dict:
+def _again(study: Study, out: Path, options: dict) -> dict:
     """Write a finished release once more, from the database; the bytes must be those published."""
     release = Release.objects.filter(study=study, version=options["again"], status="done").first()
     if release is None:
@@ -149,7 +149,7 @@ def _again(study: Study, out: Path, options) -> dict:
     return folders.place(out, write)
 
 
-def _refuse_other(out: Path, release) -> None:
+def _refuse_other(out: Path, release: Release | None) -> None:
     """DomainError where ``out`` holds anything but this release."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return

@@ -22,7 +22,7 @@ class Command(RefusingCommand):
         parser.add_argument("folder", metavar="DIR", type=Path)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, folder, **options: Any) -> None:
+    def handle(self, *args: Any, folder: Path, **options: Any) -> None:
         """Print every passage with its place; nothing is changed."""
         passages = list(review(folder))
         if options["json"]:
