@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.candidates import clusters
-from annotation.candidates.models import Extraction
+from annotation.candidates.models import JUDGED, Extraction
 from annotation.core import audit
 from annotation.core.embed import DIMENSIONS
 from annotation.core.errors import DomainError
@@ -135,7 +135,7 @@ def make(study: Study, thresholds: Thresholds, *, by: User | None = None) -> dic
     counts = {"statements": 0, "attributes": 0, "people": 0, "left": 0}
     for rows in _people(study):
         made = Attribute.objects.filter(extractions__persona=rows[0].persona_id).distinct()
-        if made.filter(items__isnull=False).exists():
+        if made.filter(JUDGED).exists():
             counts["left"] += 1
             continue
         Attribute.objects.filter(pk__in=list(made.values_list("pk", flat=True))).delete()

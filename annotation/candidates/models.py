@@ -17,6 +17,9 @@ from annotation.personas.models import Attribute, Persona, PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
+# Of attributes: people judge it, or an answer that was written from it.
+JUDGED = Q(items__isnull=False) | Q(candidates__options__isnull=False)
+
 
 class Answers(models.Manager["Candidate"]):
     """What people may judge: no claims or rubrics, which are written by the same machinery."""
@@ -165,7 +168,8 @@ class Candidate(Generated):
 class Proposal(Generated):
     """What a model proposes for a study besides answers: a persona, a feature, a question, ...
 
-    ``input`` is what was drawn for it, ``output`` what the model said in the step's schema. Nothing
+    ``input`` is what was drawn for it, ``output`` what the model said in the step's schema (of
+    memories also the ids of those that were made). Nothing
     of it is used before it is accepted; ``made`` then names what it became.
     """
 

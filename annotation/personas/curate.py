@@ -161,12 +161,12 @@ def judged(study: Study) -> set[str]:
 
 
 @transaction.atomic
-def remember(persona: Persona, text: str, *, by: User | None = None) -> Memory:
-    """Add a memory; a text that the persona has already is not added twice."""
+def remember(persona: Persona, text: str, *, by: User | None = None) -> tuple[Memory, bool]:
+    """Add a memory; it, and whether it is new: the persona may have had the text already."""
     memory, made = Memory.objects.get_or_create(persona=persona, text=text)
     if made:
         audit.record(by, "memory.add", persona, memory=memory.pk)
-    return memory
+    return memory, made
 
 
 @transaction.atomic

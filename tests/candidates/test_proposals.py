@@ -202,6 +202,52 @@ def test_a_persona_in_use_cannot_be_taken_back(tea, mina, cast, model, script):
         review.undo(tea, "persona", [row.pk], by=carol)
 
 
+def test_a_persona_for_whom_something_was_proposed_is_in_use(tea, mina, cast, model, script):
+    carol = cast.person("Carol")
+    script.values = [person(), {"numbers": [1]}]
+    expand(tea)
+    (row,) = Proposal.objects.all()
+    review.decide(tea, "persona", [row.pk], accepts=True, by=carol)
+    proposals.request(tea, "memory", {"texts": ["How to bake."]})
+    with pytest.raises(Conflict, match="in use"):
+        review.undo(tea, "persona", [row.pk], by=carol)
+    assert Proposal.objects.filter(step="memory").count() == 2
+
+
+def test_memories_that_were_there_before_stay_when_a_decision_is_taken_back(
+    tea, mina, cast, model, script
+):
+    carol, texts = cast.person("Carol"), ["Night trains are back.", "A new text.", "Another."]
+    before = list(mina.memories.order_by("pk"))
+    script.values = [lambda request: {"numbers": [1, 2, 3]}]
+    for _time in range(2):
+        proposals.request(tea, "memory", {"texts": texts})
+        write_all()
+    first, second = Proposal.objects.order_by("created_at")
+    for row in (first, second):
+        review.decide(tea, "memory", [row.pk], accepts=True, by=carol)
+    assert mina.memories.count() == len(before) + 2
+    review.undo(tea, "memory", [second.pk], by=carol)
+    assert mina.memories.count() == len(before) + 2
+    review.undo(tea, "memory", [first.pk], by=carol)
+    assert list(mina.memories.order_by("pk")) == before
+
+
+def test_a_feature_stays_while_people_judge_an_answer_written_from_it(
+    tea, mina, cast, model, script
+):
+    carol = cast.person("Carol")
+    script.values = [{"features": [{"text": "Likes night trains.", "evidence": [1]}]}]
+    proposals.request(tea, "feature", {"size": 3})
+    write_all()
+    (row,) = Proposal.objects.filter(step="feature")
+    review.decide(tea, "feature", [row.pk], accepts=True, by=carol)
+    cast.open(tea)
+    Candidate.objects.filter(external_id="best-q1-0").update(attribute=Attribute.objects.get())
+    with pytest.raises(Conflict, match="judge"):
+        review.undo(tea, "feature", [row.pk], by=carol)
+
+
 def test_the_same_person_twice_is_flagged_with_the_other_beside_it(tea, mina, model, script):
     script.values = [person()]
     expand(tea, 2)

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from annotation.accounts.models import ApiToken
 from annotation.candidates import attributes, clusters, proposals
 from annotation.candidates.attributes import Thresholds
-from annotation.candidates.models import Extraction, GenerationRules, Proposal
+from annotation.candidates.models import Candidate, Extraction, GenerationRules, Proposal
 from annotation.candidates.steps.extraction import span_of
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import open_batch
@@ -197,6 +197,14 @@ def test_attributes_that_people_judge_stay(extracted, cast):
     attributes.make(extracted, Thresholds())
     task = extracted.tasks.create(name="traits", kind="attribute", overlap=3, config={})
     open_batch(extracted, task)
+    assert attributes.make(extracted, Thresholds(0.1, 1.0))["left"] == 1
+    assert Attribute.objects.count() == 1
+
+
+def test_attributes_stay_while_people_judge_answers_written_from_them(extracted, cast):
+    attributes.make(extracted, Thresholds())
+    cast.open(extracted)
+    Candidate.objects.filter(external_id="best-q1-0").update(attribute=Attribute.objects.get())
     assert attributes.make(extracted, Thresholds(0.1, 1.0))["left"] == 1
     assert Attribute.objects.count() == 1
 

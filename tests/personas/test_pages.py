@@ -174,7 +174,7 @@ ACTIONS = ["{pk}/drop/", "{pk}/restore/", "{pk}/memories/", "{pk}/memories/{memo
 
 @pytest.mark.parametrize("route", ROUTES + ACTIONS)
 def test_only_curators_and_administrators_of_the_study_get_in(cast, mina, login, client, route):
-    memory = curate.remember(mina, "A text.")
+    memory, _made = curate.remember(mina, "A text.")
     url = URL + route.format(pk=mina.pk, memory=memory.pk)
     curt = cast.member("Curt", cast.study("rain"), "curator")
     data = {"reason": "stereotyped", "text": "More.", "name": "Changed"}
@@ -192,13 +192,13 @@ def test_only_curators_and_administrators_of_the_study_get_in(cast, mina, login,
 @pytest.mark.parametrize("route", ["{pk}/", *ACTIONS])
 def test_a_persona_of_another_study_is_not_found(carol, cast, route):
     other = cast.persona(cast.study("rain"), "p1")
-    memory = curate.remember(other, "A text.")
+    memory, _made = curate.remember(other, "A text.")
     url = URL + route.format(pk=other.pk, memory=memory.pk)
     assert carol.post(url, {"reason": "stereotyped", "text": "More."}).status_code == 404
     assert other.memories.count() == 1
 
 
 def test_a_memory_of_another_persona_is_not_found(carol, cast, tea, mina):
-    memory = curate.remember(cast.persona(tea, "p2"), "A text.")
+    memory, _made = curate.remember(cast.persona(tea, "p2"), "A text.")
     assert carol.post(f"{URL}{mina.pk}/memories/{memory.pk}/remove/").status_code == 404
     assert memory.persona.memories.count() == 1

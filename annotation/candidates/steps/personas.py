@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.accounts.models import User
 from annotation.candidates import wording
-from annotation.candidates.models import Proposal
+from annotation.candidates.models import JUDGED, Proposal
 from annotation.candidates.steps.base import (
     REASONS,
     Ask,
@@ -131,7 +131,8 @@ def _undo_persona(proposal: Proposal, by: User) -> None:
     ).first()
     if persona is None:
         return
-    if persona.queries.exists() or persona.split:
+    users = (persona.queries, persona.proposals, persona.memories, persona.attributes)
+    if persona.split or any(rows.exists() for rows in users):
         raise Conflict(_("The persona is in use already: drop it on its own page."), code="used")
     persona.delete()
 
@@ -162,14 +163,17 @@ def _write_memories(proposal: Proposal, ask: Ask) -> Result:
 
 
 def _accept_memories(proposal: Proposal, by: User) -> str:
-    made = [
-        curate.remember(persona_of(proposal), text, by=by).pk for text in proposal.output["texts"]
-    ]
-    return ",".join(map(str, made))[:100]
+    texts = proposal.output["texts"]
+    memories = [curate.remember(persona_of(proposal), text, by=by) for text in texts]
+    # Texts that the persona had already stay where the decision is taken back.
+    output = proposal.output | {"memories": [memory.pk for memory, made in memories if made]}
+    Proposal.objects.filter(pk=proposal.pk).update(output=output)
+    return ""
 
 
 def _undo_memories(proposal: Proposal, by: User) -> None:
-    Memory.objects.filter(persona=proposal.persona, text__in=proposal.output["texts"]).delete()
+    made = proposal.output.get("memories", [])
+    Memory.objects.filter(persona=proposal.persona, pk__in=made).delete()
 
 
 def _plan_features(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
@@ -237,7 +241,7 @@ def _undo_features(proposal: Proposal, by: User) -> None:
     rows = Attribute.objects.filter(
         persona=proposal.persona, external_id__startswith=f"{proposal.made}-"
     )
-    if proposal.made and rows.filter(items__isnull=False).exists():
+    if proposal.made and rows.filter(JUDGED).exists():
         raise Conflict(_("People judge one of these features already."), code="used")
     rows.delete()
 
