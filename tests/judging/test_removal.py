@@ -8,6 +8,7 @@ from annotation.judging.curator import removal
 from annotation.judging.kinds import KINDS
 from annotation.judging.models import Batch, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
+from annotation.personas.models import Attribute
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 from tests.browser.kinds import open_kind
@@ -92,6 +93,38 @@ def test_an_attribute_goes_with_its_items(cast, tea):
     attribute = Item.objects.first().attribute
     removal.remove(tea, "attribute", attribute, by=cast.person("Carol"))
     assert Item.objects.count() == 1
+
+
+def test_an_answer_goes_with_its_rewrites_and_what_shows_them(cast, tea, batch):
+    first, second, third = Candidate.objects.filter(query__external_id="best-q1").order_by("pk")
+    Candidate.objects.filter(pk=second.pk).update(source=first)
+    Candidate.objects.filter(pk=third.pk).update(source=second)
+    plan = removal.remove(tea, "answer", first, by=cast.person("Carol"))
+    assert plan.sentences == ["1 item goes along.", "2 answers go along."]
+    assert (Item.objects.count(), Candidate.objects.count()) == (1, 3)
+
+
+def test_an_answer_stays_where_somebody_judged_a_rewrite_of_it(cast, tea, batch):
+    shown = judge(cast, tea).options.first().candidate
+    source = cast.candidates(cast.query(tea, "q9"), 1)[0]
+    Candidate.objects.filter(pk=shown.pk).update(source=source)
+    assert not removal.remove(tea, "answer", source, by=cast.person("Carol")).deletes
+    assert Candidate.objects.get(pk=source.pk).review == "rejected"
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_an_attribute_goes_with_answers_written_from_it_where_nobody_judged_them(
+    cast, tea, batch, judged
+):
+    item = judge(cast, tea) if judged else Item.objects.first()
+    attribute = Attribute.objects.create(
+        persona=tea.personas.get(), external_id="a1", text="Reads."
+    )
+    answers = Candidate.objects.filter(options__item=item, options__number=1)
+    answers.update(attribute=attribute)
+    plan = removal.remove(tea, "attribute", attribute, by=cast.person("Carol"))
+    assert plan.deletes == (not judged)
+    assert Attribute.objects.exists() == Item.objects.filter(pk=item.pk).exists() == judged
 
 
 def test_the_page_says_what_goes_along_and_does_nothing_until_asked(cast, tea, batch, login):

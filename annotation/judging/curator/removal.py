@@ -6,10 +6,11 @@ stays, and so do their judgments.
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -32,6 +33,8 @@ WORDS = {
     "batch": gettext_lazy("batch"),
     "study": gettext_lazy("study"),
 }
+# With what answers are deleted, too.
+WITH_ANSWERS = ("query", "answer", "attribute", "study")
 
 
 @dataclass(frozen=True)
@@ -113,14 +116,20 @@ def remove_withdrawn() -> int:
 def _items(study: Study, what: str, thing: Any) -> QuerySet:
     items = Item.objects.filter(study=study)
     narrow = {
-        "query": lambda: {"query__external_id": thing.external_id},
-        "task": lambda: {"batch__task__name": thing.name},
-        "answer": lambda: {"options__candidate": thing},
-        "attribute": lambda: {"attribute": thing},
-        "batch": lambda: {"batch": thing},
-        "study": dict,
+        "query": lambda: Q(query__external_id=thing.external_id),
+        "task": lambda: Q(batch__task__name=thing.name),
+        "answer": lambda: _shows(study, what, thing),
+        "attribute": lambda: Q(attribute=thing) | _shows(study, what, thing),
+        "batch": lambda: Q(batch=thing),
+        "study": Q,
     }[what]
-    return items.filter(**narrow())
+    return items.filter(narrow())
+
+
+def _shows(study: Study, what: str, thing: Any) -> Q:
+    """The condition on items that show one of ``_candidates``."""
+    options = ItemOption.objects.filter(candidate__in=_candidates(study, what, thing))
+    return Q(pk__in=options.values("item"))
 
 
 def _name(what: str, thing: Any) -> str:
@@ -134,8 +143,10 @@ def _goes(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> list[st
         (items.count(), _items_words),
         (Slot.objects.filter(item__in=items, status=Slot.Status.HELD).count(), _held_words),
     ]
-    if what in ("query", "study"):
-        counts.append((_candidates(study, what, thing).count(), _answers_words))
+    if what in WITH_ANSWERS:
+        # The answer itself is no other one that goes along.
+        answers = _candidates(study, what, thing).count() - (what == "answer")
+        counts.append((answers, _answers_words))
     return [words(number) for number, words in counts if number]
 
 
@@ -172,9 +183,19 @@ def _stays(what: str, judgments: int) -> list[str]:
 
 
 def _candidates(study: Study, what: str, thing: Any) -> QuerySet:
-    """What was written for it, claims and rubrics too."""
+    """What was written for it or of it: claims, rubrics and rewrites too; the answer itself."""
     rows = Candidate.every.filter(study=study)
-    return rows.filter(query__external_id=thing.external_id) if what == "query" else rows
+    if what == "study":
+        return rows
+    if what == "query":
+        return rows.filter(query__external_id=thing.external_id)
+    written = Q(pk=thing.pk) if what == "answer" else Q(attribute=thing)
+    ids: set[UUID] = set()
+    new = set(rows.filter(written).values_list("pk", flat=True))
+    while new:
+        ids |= new
+        new = set(rows.filter(source__in=new).values_list("pk", flat=True)) - ids
+    return rows.filter(pk__in=ids)
 
 
 def _delete(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> None:
@@ -182,15 +203,16 @@ def _delete(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> None:
     if what in ("task", "study"):
         batches = study.batches.all()
         (batches.filter(task__name=thing.name) if what == "task" else batches).delete()
-    if what in ("query", "study"):
+    if what in WITH_ANSWERS:
         _candidates(study, what, thing).delete()
+    if what in ("query", "study"):
         queries = study.queries.all()
         queries = queries.filter(external_id=thing.external_id) if what == "query" else queries
         GoldResponse.objects.filter(query__in=queries).delete()
         queries.delete()
     if what == "task":
         study.tasks.filter(name=thing.name).delete()
-    elif what != "query":
+    elif what not in ("query", "answer"):
         thing.delete()
     # Batches promise their size to pages that must not count.
     if what not in ("study", "batch", "task"):
