@@ -117,7 +117,11 @@ def _csv_lists(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list 
         try:
             yield line, next(reader)
         except csv.Error as error:
-            yield line, f"broken CSV ({error})"
+            reason = str(error)
+            if reason == "unexpected end of data":
+                last = reader.line_num
+                reason = f"a quotation mark is never closed: no line up to {last} is read"
+            yield line, f"broken CSV ({reason})"
         except StopIteration:
             return
 

@@ -43,11 +43,14 @@ def columns_of(sample: list[dict]) -> list[str]:
 def mapping_for(table: Table, recipe: str = "", columns: dict | None = None) -> Mapping:
     """The mapping of ``columns`` ({target: [columns]}), else of the recipe, else a proposal.
 
-    MappingError where none of them fits the file.
+    MappingError where none of them fits the file, FaultsError where no line of it can be read.
     """
     sample = [row for _line, row in tables.sample(table, SAMPLE)]
     if not sample:
-        raise MappingError(_("Nothing came in: the file has no rows."))
+        faults = store.Faults()
+        for line, reason in table.rows():
+            faults.add(line, str(reason))
+        raise store.nothing_came(faults)
     if columns:
         chosen = Mapping.from_json({"columns": columns})
         _check_columns(chosen, sample)

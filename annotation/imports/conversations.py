@@ -7,13 +7,13 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.core.errors import Conflict, DomainError
+from annotation.core.errors import Conflict
 from annotation.core.records import Rows
 from annotation.core.rows import chunks
 from annotation.imports import shape
-from annotation.imports.mapping import Mapping, MappingError
+from annotation.imports.mapping import Mapping
 from annotation.imports.shape import RowError
-from annotation.imports.store import Faults, FaultsError, Result
+from annotation.imports.store import Faults, FaultsError, Result, nothing_came
 from annotation.judging.imports import turns
 from annotation.personas import conversations
 from annotation.studies.models import Study
@@ -47,7 +47,7 @@ def store(
             check(read)
             count += _add(study, chunk, faults)
         if not count:
-            raise _nothing(faults)
+            raise nothing_came(faults)
         if faults.count and not skip_faults:
             raise FaultsError(faults)
         if dry_run:
@@ -69,14 +69,3 @@ def _add(study: Study, chunk: list, faults: Faults) -> int:
         except RowError as fault:
             faults.add(line, fault.sentence)
     return conversations.add(study, rows)
-
-
-def _nothing(faults: Faults) -> DomainError:
-    if not faults.count:
-        return MappingError(_("Nothing came in: the file has no rows."))
-    line, reason = faults.rows[0]
-    words = {"n": faults.count, "line": line, "reason": reason}
-    return FaultsError(
-        faults,
-        _("No line can be imported: %(n)d are faulty. Line %(line)d: %(reason)s.") % words,
-    )

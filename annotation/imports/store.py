@@ -115,7 +115,7 @@ def store(
         job.stage(rows)
         result = job.all(open_items or mapping.votes)
         if not any(result.counts.values()):
-            raise _nothing(result)
+            raise nothing_came(result.faults)
         if result.faults.count and not skip_faults:
             raise FaultsError(result.faults)
         if dry_run:
@@ -125,13 +125,14 @@ def store(
     return result
 
 
-def _nothing(result: Result) -> DomainError:
-    if not result.faults.count:
+def nothing_came(faults: Faults) -> DomainError:
+    """The refusal of a file of which no line can be imported, with the first reason."""
+    if not faults.count:
         return MappingError(_("Nothing came in: the file has no rows."))
-    line, reason = result.faults.rows[0]
-    words = {"n": result.faults.count, "line": line, "reason": reason}
+    line, reason = faults.rows[0]
+    words = {"n": faults.count, "line": line, "reason": reason}
     return FaultsError(
-        result.faults,
+        faults,
         _("No line can be imported: %(n)d are faulty. Line %(line)d: %(reason)s.") % words,
     )
 

@@ -382,6 +382,19 @@ def test_a_mapping_that_would_bring_in_nothing_is_refused(bring, args, words):
     assert not Study.objects.exists()
 
 
+OPEN_QUOTE = "line 3: broken CSV (a quotation mark is never closed: no line up to 5 is read)"
+
+
+def test_a_quotation_mark_that_is_never_closed_says_how_far_the_file_is_lost(bring):
+    header, rest = "prompt,answer_a,answer_b\n", "Rain?,x,y\nSun?,x,y\n"
+    report = bring(f'{header}Tea?,x,y\n"Wind?,x,y\n{rest}', "--study", "tea")
+    assert (report["items"], len(report["rejected"])) == (1, 1)
+    row = report["rejected"][0]
+    assert f"line {row['line']}: {row['reason']}" == OPEN_QUOTE
+    with pytest.raises(CommandError, match=r"1 are faulty\. Line 2: broken CSV"):
+        bring(f'{header}"Wind?,x,y\n{rest}', "--study", "tea")
+
+
 def test_columns_of_unclear_names_bring_the_recipes_that_would_fit(bring):
     words = r"name a recipe \(ratings would fit\)\. The file has item_id, slot, is_safe\."
     with pytest.raises(CommandError, match=words):
