@@ -4,11 +4,13 @@ import pytest
 
 from annotation.candidates import generate
 from annotation.candidates.models import Candidate
+from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.gold import claims as work
 from annotation.judging.models import ClaimReview, Item
 from annotation.judging.work import drafts, queue, submit
 from annotation.queries import gold
+from annotation.queries.models import GoldClaim, Rubric
 from tests.candidates.conftest import Reply
 
 
@@ -146,6 +148,31 @@ def test_the_rubric_is_written_from_the_judgments_and_edited(cast, judged, fake)
     assert judged.rubrics.get().text == "Tone: calm."
     gold.save_rubric(judged, "Tone: calm and short.", author=ann)
     assert [rubric.version for rubric in judged.rubrics.order_by("version")] == [1, 2]
+
+
+def test_a_rubric_that_cannot_be_stored_fails_and_keeps_nobody_waiting(cast, judged, split, fake):
+    ann = cast.person("Ann")
+    rubric = work.request_rubric(judged, ann, endpoint="fake", by=ann)
+    fake.replies = [Reply("x" * (gold.TEXT_LIMIT + 1))]
+    generate.write_one(rubric.pk)
+    assert split("One.").claims.get().text == "One."
+    rubric.refresh_from_db()
+    assert (rubric.status, rubric.taken_at) == ("failed", None)
+    assert rubric.error == "A text has at most 50000 characters."
+
+
+def test_what_was_written_for_who_withdrew_is_not_taken_over(cast, bespoke, judged, fake):
+    ann = cast.person("Ann")
+    rows = [
+        work.request_rubric(judged, ann, endpoint="fake"),
+        work.request_claims(gold.save(judged, ann, "Take it."), endpoint="fake"),
+    ]
+    fake.replies = [Reply("Tone: calm."), Reply("One.")]
+    for row in rows:
+        generate.write_one(row.pk)
+    leaving.withdraw(bespoke, ann)
+    assert work.pull() == 0
+    assert not Rubric.objects.exists() and not GoldClaim.objects.exists()
 
 
 def test_claims_and_rubrics_are_no_answers_to_judge(cast, bespoke, judged, fake):

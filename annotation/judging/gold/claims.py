@@ -7,6 +7,7 @@ come back.
 import re
 from collections import defaultdict
 from statistics import fmean
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef
@@ -108,13 +109,22 @@ def request_rubric(
 
 
 def pull() -> int:
-    """Take over the claims and rubrics that models have written; how many. May run at any time."""
+    """Take over the claims and rubrics that models have written; how many. May run at any time.
+
+    One that cannot be stored becomes a failed job with the reason, and keeps no other waiting.
+    """
     done = Candidate.every.filter(purpose__in=(CLAIMS, RUBRIC), status="done", taken_at=None)
     count = 0
-    for row in done.select_related("query__study"):
-        _TAKE[Candidate.Purpose(row.purpose)](row)
-        Candidate.every.filter(pk=row.pk).update(taken_at=row.answered_at)
-        count += 1
+    # Owners who withdrew had the text erased.
+    for row in done.exclude(text="").select_related("query__study"):
+        fields: dict[str, Any] = {"taken_at": row.answered_at}
+        try:
+            with transaction.atomic():
+                _TAKE[Candidate.Purpose(row.purpose)](row)
+            count += 1
+        except DomainError as refusal:
+            fields = {"status": "failed", "error_code": "unfit", "error": refusal.sentence}
+        Candidate.every.filter(pk=row.pk).update(**fields)
     return count
 
 
