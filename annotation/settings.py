@@ -76,7 +76,8 @@ def _database(url: str) -> dict:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": query.pop("host", parts.hostname or ""),
         "PORT": port,
-        "CONN_MAX_AGE": 600,
+        # A new connection plans the statements of core.sql anew: the time of ten judgments.
+        "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
@@ -86,8 +87,8 @@ def _database(url: str) -> dict:
             "keepalives_interval": 5,
             "keepalives_count": 3,
             "tcp_user_timeout": 15_000,
-            # For the statements of core.sql; what the ORM runs is never prepared.
-            "prepare_threshold": 2,
+            # At their first run, for the statements of core.sql; the ORM's are never prepared.
+            "prepare_threshold": 0,
             **query,
         },
     }

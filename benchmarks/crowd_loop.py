@@ -14,7 +14,7 @@ import time
 from benchmarks import stack
 from benchmarks.clients import Browser, seconds_of
 from benchmarks.figures import figure
-from benchmarks.judge_loop import judge, touch
+from benchmarks.judge_loop import SERVER, judge, touch
 
 OVERLAP = 9
 
@@ -30,13 +30,14 @@ def main(people: int = 500, think: float = 20, rounds: int = 5) -> dict[str, dic
             browser.cookies |= browser.person["cookies"]
             assert browser.open() == 200
         floor = _paced(browsers, think, 1, touch)
-        begin = run.cpu_seconds("web") + run.cpu_seconds("postgres")
+        begin = {part: run.cpu_seconds(part) for part in SERVER}
         waits = _paced(browsers, think, rounds, judge)
-        used = run.cpu_seconds("web") + run.cpu_seconds("postgres") - begin
+        used = {part: run.cpu_seconds(part) - begin[part] for part in SERVER}
     cuts, floors = statistics.quantiles(waits, n=20), statistics.quantiles(floor, n=20)
     return figure(
         "crowd_loop", cuts[18] * 1e3, floors[18] * 1e3, "ms", p50_ms=cuts[9] * 1e3,
-        cpu_ms=used / len(waits) * 1e3, people=people, think_s=think,
+        cpu_ms=sum(used.values()) / len(waits) * 1e3, people=people, think_s=think,
+        **{f"{part}_cpu_ms": seconds / len(waits) * 1e3 for part, seconds in used.items()},
     )  # fmt: skip
 
 

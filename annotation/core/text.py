@@ -37,6 +37,13 @@ TAGS = {
 # "*" empties what the sanitiser would keep on every tag; `lang` is ours: foreign HTML stays text.
 ATTRIBUTES = {"*": {"lang"}, "a": {"href"}, "ol": {"start"}, **mathematics.ATTRIBUTES}
 
+_sanitiser = nh3.Cleaner(
+    tags=TAGS,
+    attributes=ATTRIBUTES,
+    url_schemes={"http", "https", "mailto"},
+    link_rel="noopener noreferrer nofollow",
+)
+
 _PLACEHOLDERS = re.compile("[\ue000\ue001]")
 _SIGNS = re.compile(r"[][*_`<>|~!&\\#+-]")
 
@@ -46,6 +53,8 @@ _markdown = MarkdownIt(
 # No remote picture ever loads: an image stays the text it was written as. A reference's address is
 # repeated at every use, so that a short text could make a page of gigabytes: it stays text too.
 _markdown.disable(["image", "reference"])
+# With the options above these rules never change a text, but each is tried at every line or word.
+_markdown.disable(["html_block", "html_inline", "linkify", "replacements", "smartquotes"])
 mathematics.extend(_markdown)
 
 
@@ -84,13 +93,7 @@ def _render(text: str, page: str, stored: str) -> SafeString:
     text = clean(text)
     if _costly(text):
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
-    html = nh3.clean(
-        _markdown.render(text, {"page": page, "stored": stored}),
-        tags=TAGS,
-        attributes=ATTRIBUTES,
-        url_schemes={"http", "https", "mailto"},
-        link_rel="noopener noreferrer nofollow",
-    )
+    html = _sanitiser.clean(_markdown.render(text, {"page": page, "stored": stored}))
     return mark_safe(html)  # noqa: S308 - the one place where foreign text becomes markup
 
 

@@ -1,6 +1,7 @@
 """What is stored, what is answered again, and what is refused with a sentence."""
 
 import pytest
+from django.db import connection
 from django.http import QueryDict
 
 from annotation.core.errors import Conflict, DomainError, NotFound
@@ -38,6 +39,23 @@ def test_a_tie_and_none_are_counted_apart(held, outcome, counter):
     submit.submit(study, slot, ann, {"choice": outcome, "reason": "both"}, key="k")
     item = Slot.objects.get(pk=slot).item
     assert (item.done, getattr(item, counter), item.votes_1) == (1, 1, 0)
+
+
+def prepared():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement FROM pg_prepared_statements")
+        return {text for (text,) in cursor.fetchall()}
+
+
+def test_answers_with_other_labels_are_stored_by_the_statement_prepared_for_the_first(held):
+    study, slot, ann = held
+    first = {"choice": choice(slot), "reason": "why"}
+    following = submit.submit(study, slot, ann, first, key="k", claim_next=True).next_slot
+    before = prepared()
+    assert any("INTO judging_selection" in statement for statement in before)
+    tie = {"choice": "tie", "reason": "both"}
+    submit.submit(study, following, ann, tie, key="l", claim_next=True)
+    assert prepared() == before
 
 
 def test_the_same_key_and_words_are_answered_again_and_stored_once(held):

@@ -44,22 +44,20 @@ _LOCK_BOTH = f"""
     SELECT {queue.DESK}, {_SLOT}
     FROM {queue.OF_DESK} CROSS JOIN judging_slot s {_OF_SLOT} AND {queue.THE_DESK}
     FOR UPDATE OF d, s"""  # noqa: S608 - constants only
-# One of these a way to count; a revision takes its old answer back with -1.
-_COUNT = {
-    counter: f"""
-    UPDATE judging_item SET done = done + %(step)s, {counter} = {counter} + %(step)s
+_COUNTERS = tuple(Item.COUNTERS.values())
+# One statement for all labels, planned once a connection; a revision takes its old answer back
+# with -1.
+_COUNT = f"""
+    UPDATE judging_item SET done = done + %(step)s,
+           {", ".join(f"{counter} = {counter} + %({counter})s" for counter in _COUNTERS)}
     WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
-    for counter in Item.COUNTERS.values()
-} | {"": "UPDATE judging_item SET done = done + %(step)s WHERE id = %(item)s RETURNING id"}
 _FINISH = """, typed AS (
         DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s),
     finished AS (
         UPDATE judging_slot SET status = 'done', annotator_id = %(me)s, returned = false,
                lease_expires_at = NULL
         WHERE id = %(slot)s RETURNING id)"""
-_FINISH_AND_COUNT = {
-    counter: f"{_FINISH}, counted AS ({count})" for counter, count in _COUNT.items()
-} | {None: _FINISH}
+_AND_COUNT = f", counted AS ({_COUNT})"
 _AND_TAKE = ", " + queue.TAKING.format(before="EXISTS (SELECT FROM finished)")
 
 
@@ -329,7 +327,7 @@ def _store(
     answer = held.kind.read(data, held)
     if held.counts and replaces:
         label = held.kind.answer_of(replaces).label
-        sql.first(_COUNT[_counter(held, label)], {"item": held.item, "step": -1})
+        sql.first(_COUNT, _counting(held, label, step=-1))
     judgment, row = held.kind.store(
         answer,
         held,
@@ -351,17 +349,20 @@ def _store(
 
 def _after(held: Held, annotator: User, label: Label, taking: dict | None) -> sql.After:
     """What is done in the statement that stores an answer with this label."""
-    parts = _FINISH_AND_COUNT[_counter(held, label) if held.counts else None]
-    values = {"slot": held.slot, "me": annotator.pk}
-    values |= {"item": held.item, "step": 1} if held.counts else {}
+    parts, values = _FINISH, {"slot": held.slot, "me": annotator.pk}
+    if held.counts:
+        parts += _AND_COUNT
+        values |= _counting(held, label, step=1)
     if taking is None:
         return sql.After(values, parts)
     return sql.After(values | taking, parts + _AND_TAKE, present.TAKEN)
 
 
-def _counter(held: Held, label: Label) -> str:
-    """The item's column that counts a label, or "" where only their number is counted."""
-    return Item.COUNTERS[cast(str, label)] if held.kind.COUNTED else ""
+def _counting(held: Held, label: Label, step: int) -> dict[str, Any]:
+    """The values of _COUNT: ``step`` answers with this label more."""
+    counter = Item.COUNTERS[cast(str, label)] if held.kind.COUNTED else ""
+    values: dict[str, Any] = {name: step if name == counter else 0 for name in _COUNTERS}
+    return values | {"item": held.item, "step": step}
 
 
 def _store_screen(
