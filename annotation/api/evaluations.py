@@ -1,7 +1,9 @@
 """Models on a release over HTTP: ask for a run, see how it stands and what came out."""
 
+from functools import partial
 from uuid import UUID
 
+from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -11,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api.base import StudyView
+from annotation.api.base import KEY, StudyView, once
 from annotation.api.releases import release_for
 from annotation.evaluation import rating, runs, tasks
 from annotation.evaluation.models import Run
@@ -62,6 +64,7 @@ class EvaluationsOfRelease(APIView):
         return Response(shown.data)
 
     @extend_schema(
+        parameters=[KEY],
         request=EvaluationRequest,
         responses={202: EvaluationStatus},
         operation_id="evaluation_request",
@@ -73,12 +76,16 @@ class EvaluationsOfRelease(APIView):
         wanted = EvaluationRequest(data=request.data)
         wanted.is_valid(raise_exception=True)
         values = wanted.validated_data
-        run = runs.request_in_background(
-            release, values["endpoint"], values["setting"], values["limit"], by=request.user
-        )
-        tasks.soon(run.pk)
-        body = EvaluationStatus(run, context={"request": request}).data
-        return Response(body, status=202, headers={"Location": body["url"]})
+        asked = (values["endpoint"], values["setting"], values["limit"])
+
+        def start() -> tuple[int, dict]:
+            run = runs.request_in_background(release, *asked, by=request.user)
+            transaction.on_commit(partial(tasks.soon, run.pk))
+            return 202, EvaluationStatus(run, context={"request": request}).data
+
+        answer = once(request, start)
+        answer["Location"] = answer.data["url"]
+        return answer
 
 
 class EvaluationDetail(APIView):
@@ -126,7 +133,10 @@ class ModelRaters(StudyView):
         return Response(RatingStatus(rating.runs_of(study), many=True).data)
 
     @extend_schema(
-        request=RatingRequest, responses={202: RatingStatus}, operation_id="model_rater_request"
+        parameters=[KEY],
+        request=RatingRequest,
+        responses={202: RatingStatus},
+        operation_id="model_rater_request",
     )
     def post(self, request: Request, slug: str) -> Response:
         """Let a model judge the items of a task; with ``dry_run`` only what it would take.
@@ -138,9 +148,14 @@ class ModelRaters(StudyView):
         body.is_valid(raise_exception=True)
         asked = dict(body.validated_data)
         dry_run = asked.pop("dry_run")
-        wanted = rating.wanted(study, asked.pop("task"), asked.pop("endpoint"), **asked)
+        named = (asked.pop("task"), asked.pop("endpoint"))
         if dry_run:
-            return Response(wanted.expected)
-        run = rating.start(wanted, by=request.user, background=True)
-        tasks.soon(run.pk)
-        return Response(RatingStatus(run).data, status=202)
+            return Response(rating.wanted(study, *named, **asked).expected)
+
+        def start() -> tuple[int, dict]:
+            wanted = rating.wanted(study, *named, **asked)
+            run = rating.start(wanted, by=request.user, background=True)
+            transaction.on_commit(partial(tasks.soon, run.pk))
+            return 202, RatingStatus(run).data
+
+        return once(request, start)

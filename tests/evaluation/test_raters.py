@@ -203,5 +203,16 @@ def test_the_same_by_api_with_the_cost_first(mix, server, says, cast, client):
     assert post(limit=0).status_code == 400
 
 
+def test_a_repeated_call_with_its_key_starts_no_second_run(mix, server, says, cast, client):
+    _token, key = ApiToken.issue(cast.person("Carol"))
+    headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "one"}
+    address, body = "/api/v1/studies/mix/model-raters/", {"task": "rate", "endpoint": "scripted"}
+    first = client.post(address, body, "application/json", headers=headers)
+    runs.carry_on(Run.objects.get().pk, 60)
+    again = client.post(address, body, "application/json", headers=headers)
+    assert (first.status_code, again.status_code) == (202, 200)
+    assert (again.json(), Run.objects.count()) == (first.json(), 1)
+
+
 def test_only_tasks_with_one_label_are_offered(mix):
     assert rating.tasks_of(mix) == ["better", "matter", "rate", "traits"]
