@@ -166,6 +166,14 @@ def all() -> list[Endpoint]:
     return endpoints
 
 
+def usable() -> list[Endpoint]:
+    """Every configured endpoint; none where the configuration cannot be used."""
+    try:
+        return all()
+    except EndpointsWrong:
+        return []
+
+
 def get(name: str = "") -> Endpoint:
     """The endpoint of that name; without a name the first. Raises DomainError with a sentence."""
     try:

@@ -133,12 +133,8 @@ class StepForm(forms.Form):
         for name in list(self.fields):
             if name != "endpoint" and name not in FIELDS[step]:
                 del self.fields[name]
-        try:
-            servers = endpoints.all()
-        except endpoints.EndpointsWrong:
-            servers = []
         cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
-            (server.name, f"{server.name} ({server.model})") for server in servers
+            (server.name, f"{server.name} ({server.model})") for server in endpoints.usable()
         ]
 
     def clean_file(self) -> str:

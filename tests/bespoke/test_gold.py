@@ -126,6 +126,14 @@ def test_the_page_splits_again(cast, bespoke, judged, split, login):
     assert "A model is splitting your response" in page.get(url).content.decode()
 
 
+def test_the_page_is_there_while_the_endpoints_are_configured_wrongly(
+    judged, cast, login, settings
+):
+    settings.ENDPOINTS = {"name": "no list"}
+    page = login(cast.person("Ann")).get(f"/studies/tea/my-queries/{judged.external_id}/gold/")
+    assert (page.status_code, page.context["servers"]) == (200, [])
+
+
 def test_a_claim_without_a_verdict_is_named(cast, bespoke, judged):
     ann = cast.person("Ann")
     response = gold.save(judged, ann, "Take it.")

@@ -13,7 +13,7 @@ from annotation.candidates.models import Candidate
 from annotation.core import refusals
 from annotation.core.diff import words
 from annotation.core.errors import DomainError
-from annotation.judging.gold import claims as claims
+from annotation.judging.gold import claims
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import Query
 from annotation.studies.access import study_for
@@ -105,7 +105,7 @@ def _page(
         "information": claims.information(review),
         "claims": newest.claims.all() if newest else [],
         "rubric": query.rubrics.order_by("-version").first(),
-        "servers": endpoints.all(),
+        "servers": endpoints.usable(),
     } | _jobs(query)
     return render(request, "judging/gold.html", context, status=refusal.status if refusal else 200)
 
