@@ -293,7 +293,7 @@ def own_study(user: User, slug: str) -> Study:
 
 
 def judgments(study: Study, user: User) -> QuerySet[Judgment]:
-    """The person's newest judgment of each item, ; the last first.
+    """The person's newest judgment of each item, the last first.
 
     ``study`` comes from ``study_for``. Each has ``question`` (its beginning), ``first_at``, and
     ``out``: it was taken out.
