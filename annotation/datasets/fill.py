@@ -10,8 +10,8 @@ import numpy as np
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.tiers import rules
-from annotation.datasets.records import Item
-from annotation.datasets.truth import Verdict, verdict
+from annotation.datasets.records import Item, Verdict
+from annotation.datasets.truth import verdict
 from annotation.judging.kinds import kind_of
 
 

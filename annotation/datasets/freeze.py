@@ -31,18 +31,11 @@ from annotation.datasets.choices import Choices
 from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
 from annotation.datasets.models import Release
+from annotation.datasets.records import Pair, Verdict
 from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe
 from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.tally import Tally, outside_bands
-from annotation.datasets.truth import (
-    Pair,
-    Verdict,
-    imported_pair,
-    majority,
-    majority_pair,
-    pair,
-    verdict,
-)
+from annotation.datasets.truth import imported_pair, majority, majority_pair, pair, verdict
 from annotation.datasets.writers import Tables, json_text
 from annotation.judging.imports import turns
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot

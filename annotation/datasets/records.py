@@ -195,6 +195,30 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """``counts`` of the used votes by ``Item.labels``; ``winner`` is a label or None."""
+
+    counts: tuple[int, ...]
+    winner: str | None
+    share: float | None
+    tier: str
+
+    @property
+    def n(self) -> int:
+        """Votes used."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A line of the benchmark: which of two answers people prefer, and how clearly."""
+
+    tier: str
+    chosen: Answer
+    reject: Answer
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """Items in the order of hand-out, and all their votes by column."""
 

@@ -14,6 +14,8 @@ from annotation.datasets.records import Item, LabelVotes
 
 SOFT = [{"label": "text", "n": "integer", "share": "number", "posterior": "number"}]
 DIGITS = 6
+# Of an item's labels; None where there is none.
+Posterior = tuple[float, ...] | None
 
 
 class Posteriors:
@@ -45,7 +47,7 @@ def _fitted(votes: LabelVotes) -> tuple[np.ndarray, np.ndarray]:
     return positions.astype(np.int64), fitted.posterior.round(DIGITS)
 
 
-def soft(item: Item, posterior: tuple[float, ...] | None) -> list[dict]:
+def soft(item: Item, posterior: Posterior) -> list[dict]:
     """label, n, share and posterior of each label of ``item``; the last two None without votes."""
     counts = dict.fromkeys(item.labels, 0)
     for label in item.given_labels:

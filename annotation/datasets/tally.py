@@ -11,8 +11,8 @@ from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.tiers import rules
-from annotation.datasets.records import Item
-from annotation.datasets.truth import Pair, Verdict, counted
+from annotation.datasets.records import Item, Pair, Verdict
+from annotation.datasets.truth import counted
 from annotation.judging.kinds import codes, kind_of
 
 # Pairs by other rules than tiers.

@@ -5,41 +5,17 @@ preferences a generic and a personalised answer.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers import rules
 from annotation.candidates.strategies import GENERIC, MISMATCH, QUESTION_ALONE
 from annotation.core.errors import DomainError
-from annotation.datasets.records import Answer, Item
+from annotation.datasets.records import Answer, Item, Pair, Verdict
 from annotation.judging.kinds import kind_of
 
 RULE = rules.TierRule()
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """``counts`` of the used votes by ``Item.labels``; ``winner`` is a label or None."""
-
-    counts: tuple[int, ...]
-    winner: str | None
-    share: float | None
-    tier: str
-
-    @property
-    def n(self) -> int:
-        """Votes used."""
-        return sum(self.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A line of the benchmark: which of two answers people prefer, and how clearly."""
-
-    tier: str
-    chosen: Answer
-    reject: Answer
 
 
 def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:

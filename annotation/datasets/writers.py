@@ -2,7 +2,7 @@
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -61,8 +61,12 @@ def arrow_type(kind: str | list) -> pa.DataType:
 class Rows(NamedTuple):
     """Rows of a CSV table, their texts in the order of its columns."""
 
-    cells: list[tuple[str, ...]]
+    cells: Sequence[tuple[str | None, ...]]
 
+
+# What a layout makes: a row, or many at once, each with its table's name.
+TableRows = Iterator[tuple[str, dict]]
+TableColumns = Iterator[tuple[str, Columns | Rows]]
 
 VOTES = Table("votes.csv", "csv", {"task": "text", "worker": "text", "label": "text"})
 

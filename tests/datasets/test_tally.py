@@ -5,9 +5,9 @@ from itertools import permutations
 import pytest
 
 from annotation.core.errors import DomainError
-from annotation.datasets.records import Answer, Item, Vote, shuffled, workers
+from annotation.datasets.records import Answer, Item, Pair, Vote, shuffled, workers
 from annotation.datasets.tally import Tally, outside_bands
-from annotation.datasets.truth import Pair, pair, verdict
+from annotation.datasets.truth import pair, verdict
 
 A, B, C = Answer("a", "A", "A1", "m"), Answer("b", "B", "A2", "m"), Answer("c", "C", "A3", "m")
 

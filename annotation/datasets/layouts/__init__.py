@@ -12,6 +12,8 @@ manifest's rules, what ``remarks`` yields of an owner into its remarks; ``texts`
 the kinds of judgment of which the study must have one.
 """
 
+from types import ModuleType
+
 from annotation.core.errors import DomainError
 from annotation.datasets.layouts import bespoke, dpo, long, personafeedback, personalbench
 
@@ -29,7 +31,7 @@ NEEDS = {
 }
 
 
-def layout_of(name: str):
+def layout_of(name: str) -> ModuleType:
     """Return the module of the layout ``name``; DomainError where it cannot be made."""
     if name not in LAYOUTS:
         names = ", ".join(LAYOUTS)

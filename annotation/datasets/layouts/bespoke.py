@@ -6,8 +6,10 @@ and the rubric of that same query: of each query's judged responses some are sho
 """
 
 import json
+from collections.abc import Iterable
 
-from annotation.datasets.writers import Table
+from annotation.datasets.records import Owner, OwnQuery, Response
+from annotation.datasets.writers import Table, TableRows
 
 FORMATS = ("parquet", "jsonl")
 SHARDED = False
@@ -53,7 +55,7 @@ def is_main(name: str) -> bool:
     return name.startswith(("evaluation_shot/", "meta_test/"))
 
 
-def remarks(owner):
+def remarks(owner: Owner) -> TableRows:
     """(remark, query) for each query that the evaluator can use in part only."""
     for query in owner.queries:
         name = {"user": owner.user, "query-id": query.id}
@@ -66,7 +68,7 @@ def remarks(owner):
             yield "without_gold_information", name
 
 
-def _owner(owner):
+def _owner(owner: Owner) -> TableRows:
     """All rows of one person."""
     for session in owner.sessions:
         kind = "chat_history" if session.kind == "chat" else "search_history"
@@ -85,7 +87,7 @@ def _owner(owner):
         yield from _of_query(owner, query)
 
 
-def _of_query(owner, query):
+def _of_query(owner: Owner, query: OwnQuery) -> TableRows:
     # The evaluator opens a rubric and the claims of every query that it tests: empty files stand
     # for none, the tables hold what there is.
     tests, shots = _tests(query), [response for response in query.responses if response.shot]
@@ -108,11 +110,11 @@ def _of_query(owner, query):
             yield _row(owner, query, folder, name, value)
 
 
-def _tests(query) -> list:
+def _tests(query: OwnQuery) -> list:
     return [response for response in query.responses if not response.shot]
 
 
-def judgment(query, responses) -> dict:
+def judgment(query: OwnQuery, responses: Iterable[Response]) -> dict:
     """A person's judgments of ``responses`` to one query, as published."""
     return {
         "query": query.text,
@@ -128,17 +130,17 @@ def judgment(query, responses) -> dict:
     }
 
 
-def _row(owner, query, folder: str, name: str, value: str):
+def _row(owner: Owner, query: OwnQuery, folder: str, name: str, value: str) -> tuple[str, dict]:
     row = {"user": owner.user, "query-id": query.id, "id": query.ids[name]}
     return f"{folder}/{name}", row | {f"{name}_value": value}
 
 
-def _file(owner, query, folder: str, text: str, ending: str):
+def _file(owner: Owner, query: OwnQuery, folder: str, text: str, ending: str) -> tuple[str, dict]:
     path = f"{UNPACKED}/{folder}/{owner.user}/query-id_{query.id}.{ending}"
     return UNPACKED, {"path": path, "text": text}
 
 
-def _json(value) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

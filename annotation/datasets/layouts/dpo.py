@@ -2,8 +2,9 @@
 
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
-from annotation.datasets.soft_labels import SOFT, soft
-from annotation.datasets.writers import Table
+from annotation.datasets.records import Item, Pair, Verdict
+from annotation.datasets.soft_labels import SOFT, Posterior, soft
+from annotation.datasets.writers import Table, TableRows
 
 FORMATS = ("jsonl", "parquet")
 SHARDED = True
@@ -39,7 +40,7 @@ def is_main(name: str) -> bool:
     return name == "pairs"
 
 
-def _item(item, verdict, pair, posterior):
+def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
     yield from soft_rows(item, posterior)
     if pair is None:
         return

@@ -8,7 +8,8 @@ import json
 
 import yaml
 
-from annotation.datasets.writers import Table
+from annotation.datasets.records import Item, Pair
+from annotation.datasets.writers import Table, TableRows
 
 FOLDER = "harness"
 LETTERS = ("A", "B")
@@ -58,7 +59,7 @@ def _path(half: str, tier: str) -> str:
     return f"{FOLDER}/choices/{half}-{tier}.jsonl"
 
 
-def harness_rows(item, pair, half: str):
+def harness_rows(item: Item, pair: Pair, half: str) -> TableRows:
     """The rows of one pair."""
     persona = json.dumps(item.profile, ensure_ascii=False, indent=1) if item.profile else ""
     sides = ((pair.chosen.text, pair.reject.text), (pair.reject.text, pair.chosen.text))

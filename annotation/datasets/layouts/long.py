@@ -5,7 +5,9 @@ from itertools import chain, repeat
 
 from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.layouts.soft import soft_row, soft_tables
-from annotation.datasets.writers import VOTES, Rows, Table
+from annotation.datasets.records import Attribute, Chunk, Item, Pair, Persona, Verdict
+from annotation.datasets.soft_labels import Posterior
+from annotation.datasets.writers import VOTES, Rows, Table, TableColumns, TableRows
 
 FORMATS = ("jsonl", "csv", "parquet")
 SHARDED = True
@@ -108,7 +110,7 @@ def is_main(name: str) -> bool:
     return name in ("items", "judgments")
 
 
-def votes(chunk, wanted: Callable = lambda item: item.labels):
+def votes(chunk: Chunk, wanted: Callable = lambda item: item.labels) -> TableColumns:
     """The rows of votes.csv for the labels of the ``wanted`` items; shared with other layouts."""
     rows = (
         zip(repeat(item.id), item.voters, item.given_labels, strict=False)
@@ -118,14 +120,14 @@ def votes(chunk, wanted: Callable = lambda item: item.labels):
     yield "votes", Rows(list(chain.from_iterable(rows)))
 
 
-def _item(item, verdict, pair, posterior):
+def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
     yield "items", _item_row(item, verdict)
     # The judgments are the annotators' labels already.
     if item.labels and item.votes:
         yield "soft_labels", soft_row(item, posterior)
 
 
-def _item_row(item, verdict) -> dict:
+def _item_row(item: Item, verdict: Verdict) -> dict:
     return {
         "item_id": item.id,
         "task": item.task,
@@ -155,7 +157,7 @@ def _item_row(item, verdict) -> dict:
     }
 
 
-def _of_item(item) -> dict:
+def _of_item(item: Item) -> dict:
     """The columns that all judgments of an item share."""
     return {
         "item_id": item.id,
@@ -170,22 +172,22 @@ def _of_item(item) -> dict:
     }
 
 
-def _judgments(chunk):
+def _judgments(chunk: Chunk) -> TableColumns:
     texts = chunk.votes.columns.texts
     answer = mapped(texts["answer"], lambda text: text if text[0] == '"' else json_text(text))
     yield "judgments", Columns(chunk.spread(_of_item) | texts | {"answer": answer})
     yield from votes(chunk)
 
 
-def _text(answer) -> str | None:
+def _text(answer: object) -> str | None:
     return answer if answer is None or isinstance(answer, str) else json_text(answer)
 
 
-def _candidates(columns):
+def _candidates(columns: Columns) -> TableColumns:
     yield "candidates", columns
 
 
-def _persona(persona):
+def _persona(persona: Persona) -> TableRows:
     row = {
         "user_id": persona.user_id,
         "persona_version": persona.version,
@@ -194,7 +196,7 @@ def _persona(persona):
     yield "personas", row
 
 
-def _attribute(attribute):
+def _attribute(attribute: Attribute) -> TableRows:
     row = {
         "attribute_id": attribute.id,
         "user_id": attribute.user_id,

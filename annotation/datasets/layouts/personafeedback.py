@@ -3,8 +3,9 @@
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
-from annotation.datasets.soft_labels import SOFT, soft
-from annotation.datasets.writers import VOTES, Table
+from annotation.datasets.records import Chunk, Item, Pair, Persona, Verdict
+from annotation.datasets.soft_labels import SOFT, Posterior, soft
+from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
 
 FORMATS = ("jsonl",)
 SHARDED = False
@@ -63,14 +64,14 @@ def is_main(name: str) -> bool:
     return name.startswith("data/")
 
 
-def _persona(persona):
+def _persona(persona: Persona) -> TableRows:
     # A line's number is the user_id: personas come in the order of their numbers.
     yield PERSONAS, persona.profile
     for text in persona.memories:
         yield MEMORIES, {"user_id": persona.user_id, "text": text}
 
 
-def _item(item, verdict, pair, posterior):
+def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
     if _selects(item):
         yield from soft_rows(item, posterior)
     if pair is None:
@@ -99,12 +100,12 @@ def _item(item, verdict, pair, posterior):
     yield from harness_rows(item, pair, item.type)
 
 
-def _annotations(chunk):
+def _annotations(chunk: Chunk) -> TableColumns:
     yield from votes(chunk, _selects)
     yield from annotations(chunk, _selects)
 
 
-def _selects(item) -> bool:
+def _selects(item: Item) -> bool:
     return item.kind == "selection"
 
 

@@ -3,11 +3,15 @@
 The published keys come first in every row, our own after them.
 """
 
+from typing import cast
+
 from annotation.datasets import mention
 from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
+from annotation.datasets.records import Attribute, Chunk, Item, Pair, Verdict, Vote
+from annotation.datasets.soft_labels import Posterior
 from annotation.datasets.truth import orient
-from annotation.datasets.writers import VOTES, Table
+from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
 
 FORMATS = ("jsonl", "parquet")
 SHARDED = False
@@ -89,20 +93,21 @@ def is_main(name: str) -> bool:
     return name in COLUMNS
 
 
-def _item(item, verdict, pair, posterior):
+def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
     if item.kind in _ROWS and (made := _ROWS[item.kind](item, verdict)):
         yield made
         yield from soft_rows(item, posterior)
 
 
-def _attribute(item, verdict):
+def _attribute(item: Item, verdict: Verdict) -> tuple[str, dict]:
+    attribute = cast(Attribute, item.attribute)
     counts = dict(zip(item.labels, verdict.counts, strict=True))
     problematic = counts["uncertain"] + counts["rejected"]
     return "attributes", {
-        "attribute_id": item.attribute.id,
-        "user": item.attribute.user_id,
-        "text": item.attribute.text,
-        "confidence": item.attribute.confidence,
+        "attribute_id": attribute.id,
+        "user": attribute.user_id,
+        "text": attribute.text,
+        "confidence": attribute.confidence,
         "verdicts": [
             {
                 "worker": vote.worker,
@@ -115,13 +120,14 @@ def _attribute(item, verdict):
         "label": _most({"accepted": counts["accepted"], "problematic": problematic}),
         "counts": [{"verdict": name, "n": n} for name, n in counts.items()],
         **_common(item),
-        "model": item.attribute.model,
+        "model": attribute.model,
     }
 
 
-def _relevance(item, verdict):
+def _relevance(item: Item, verdict: Verdict) -> tuple[str, dict]:
+    attribute = cast(Attribute, item.attribute)
     return "relevance", {
-        "attribute_id": item.attribute.id,
+        "attribute_id": attribute.id,
         "prompt_id": item.query_id,
         "prompt": item.question,
         "votes": [
@@ -129,13 +135,13 @@ def _relevance(item, verdict):
             for vote in item.votes
         ],
         "label": verdict.winner,
-        "attribute": item.attribute.text,
+        "attribute": attribute.text,
         "user": item.user_id,
         **_common(item),
     }
 
 
-def _response(item, verdict):
+def _response(item: Item, verdict: Verdict) -> tuple[str, dict] | None:
     answers = orient(item)
     if answers is None:
         return None
@@ -144,7 +150,7 @@ def _response(item, verdict):
     ratings = [_rating(vote, points, generic_first) for vote in item.votes]
     values = [rating["rating"] for rating in ratings]
     about = item.attribute
-    share = about and mention.mentioned(about.text, personalised.text, item.question)
+    share = mention.mentioned(about.text, personalised.text, item.question) if about else None
     return "responses", {
         "unit_id": item.id,
         "generic": generic.text,
@@ -166,13 +172,13 @@ def _response(item, verdict):
     }
 
 
-def _rating(vote, points: int, generic_first: bool) -> dict:
-    value = int(vote.label)
+def _rating(vote: Vote, points: int, generic_first: bool) -> dict:
+    value = int(cast(str, vote.label))
     rating = value if generic_first else points + 1 - value
     return {"worker": vote.worker, "rating": rating, "reason": vote.reason}
 
 
-def _common(item) -> dict:
+def _common(item: Item) -> dict:
     return {
         "item_id": item.id,
         "task": item.task,
@@ -187,12 +193,12 @@ def _most(counts: dict) -> str | None:
     return best if 2 * counts[best] > sum(counts.values()) else None
 
 
-def _annotations(chunk):
+def _annotations(chunk: Chunk) -> TableColumns:
     yield from votes(chunk, _is_complete)
     yield from annotations(chunk, _is_complete)
 
 
-def _is_complete(item) -> bool:
+def _is_complete(item: Item) -> bool:
     """Whether the item is of a stage and has what its row needs."""
     return item.kind in _ROWS and (item.kind != "preference" or orient(item) is not None)
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from annotation.datasets.columns import Columns
-from annotation.datasets.soft_labels import SOFT, soft
-from annotation.datasets.writers import Table
+from annotation.datasets.records import Chunk, Item
+from annotation.datasets.soft_labels import SOFT, Posterior, soft
+from annotation.datasets.writers import Table, TableColumns, TableRows
 
 SOFT_COLUMNS: dict[str, str | list] = {
     "item_id": "text",
@@ -34,13 +35,13 @@ def soft_tables(format: str) -> dict[str, Table]:
     }
 
 
-def soft_rows(item, posterior):
+def soft_rows(item: Item, posterior: Posterior) -> TableRows:
     """The row of ``soft_labels`` of an item, where its votes are labels."""
     if item.labels and item.votes:
         yield "soft_labels", soft_row(item, posterior)
 
 
-def annotations(chunk, wanted: Callable = lambda item: item.labels):
+def annotations(chunk: Chunk, wanted: Callable = lambda item: item.labels) -> TableColumns:
     """The rows of ``annotations`` for the votes on the ``wanted`` items of a chunk."""
     chosen = chunk.votes_on(wanted)
     texts = chosen.votes.columns.texts
@@ -53,7 +54,7 @@ def annotations(chunk, wanted: Callable = lambda item: item.labels):
     yield "annotations", Columns(rows)
 
 
-def soft_row(item, posterior) -> dict:
+def soft_row(item: Item, posterior: Posterior) -> dict:
     """The row of ``soft_labels`` of an item with votes that are labels."""
     return _common(item) | {
         "n": len(item.votes),
@@ -62,5 +63,5 @@ def soft_row(item, posterior) -> dict:
     }
 
 
-def _common(item) -> dict:
+def _common(item: Item) -> dict:
     return {"item_id": item.id, "task": item.task, "kind": item.kind}
