@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api.base import KEY, StudyView, once
+from annotation.api.base import KEY, StudyView, once, read
 from annotation.api.releases import release_for
 from annotation.evaluation import rating, runs, tasks
 from annotation.evaluation.models import Run
@@ -73,9 +73,7 @@ class EvaluationsOfRelease(APIView):
         """Ask a configured endpoint about all of the release; workers carry it out."""
         release = release_for(request.user, pk)
         study_for(request.user, release.study.slug, MANAGERS)
-        wanted = EvaluationRequest(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        values = wanted.validated_data
+        values = read(EvaluationRequest, request.data)
         asked = (values["endpoint"], values["setting"], values["limit"])
 
         def start() -> tuple[int, dict]:
@@ -144,9 +142,7 @@ class ModelRaters(StudyView):
         Where an item has several answers it is asked in both orders. Workers carry it out.
         """
         study = study_for(request.user, slug, MANAGERS)
-        body = RatingRequest(data=request.data)
-        body.is_valid(raise_exception=True)
-        asked = dict(body.validated_data)
+        asked = read(RatingRequest, request.data)
         dry_run = asked.pop("dry_run")
         named = (asked.pop("task"), asked.pop("endpoint"))
         if dry_run:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.accounts.models import User
-from annotation.api.base import KEY, StudyView, once
+from annotation.api.base import KEY, StudyView, once, read
 from annotation.candidates import generate, proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
 from annotation.candidates.models import Run
@@ -58,9 +58,7 @@ class Generation(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Ask a model for proposals or answers; with ``dry_run`` only for the plan of it."""
         study = study_for(request.user, slug, MANAGERS)
-        body = GenerationBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        wanted = dict(body.validated_data)
+        wanted = read(GenerationBody, request.data)
         if wanted.pop("dry_run"):
             return Response(_planned(study, wanted))
         return once(request, lambda: (202, _run(_request(study, wanted, request.user))))
@@ -78,10 +76,8 @@ class OneRun(StudyView):
         """Cancel what is not written yet, or ask again for what was cancelled or failed."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(Run, study=study, pk=run)
-        body = RunBody(data=request.data)
-        body.is_valid(raise_exception=True)
         change = {"cancel": proposals.cancel, "resume": proposals.resume}
-        change[body.validated_data["do"]](row, by=request.user)
+        change[read(RunBody, request.data)["do"]](row, by=request.user)
         return Response(_run(row))
 
 
@@ -109,9 +105,8 @@ class OnePrompt(StudyView):
     def put(self, request: Request, slug: str, name: str) -> Response:
         """Make the next version; runs that were started keep theirs."""
         study = study_for(request.user, slug, MANAGERS)
-        body = PromptBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        wording.save(study, _prompt_name(name), **body.validated_data, by=request.user)
+        texts = read(PromptBody, request.data)
+        wording.save(study, _prompt_name(name), **texts, by=request.user)
         return Response(_prompt(study, name))
 
 

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.api.base import read
 from annotation.api.parsers import StrictJSONParser
 from annotation.core.errors import DomainError
 from annotation.histories import files, receive, tasks
@@ -93,9 +94,7 @@ class Histories(APIView):
         if request.content_type.startswith("multipart/"):
             upload = self._whole(request)
         else:
-            wanted = Announcement(data=request.data)
-            wanted.is_valid(raise_exception=True)
-            upload = receive.begin(request.user, **wanted.validated_data)
+            upload = receive.begin(request.user, **read(Announcement, request.data))
         body = Begun(upload, context={"request": request}).data
         return Response(body, status=202, headers={"Location": body["status_url"]})
 

@@ -12,7 +12,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.base import StudyView
+from annotation.api.base import StudyView, read
 from annotation.api.histories import PieceParser
 from annotation.api.parsers import StrictJSONParser
 from annotation.imports import bring, files, receive, run, tables, tasks
@@ -130,9 +130,8 @@ class Imports(StudyView):
                 raise ValidationError({"file": "Send one file under this name."})
             row = receive.whole(study, request.user, sent)
         else:
-            body = ImportAnnouncement(data=request.data)
-            body.is_valid(raise_exception=True)
-            row = receive.begin(study, request.user, **body.validated_data)
+            announced = read(ImportAnnouncement, request.data)
+            row = receive.begin(study, request.user, **announced)
         return _answer(request, study, row, status=202)
 
 
@@ -181,9 +180,7 @@ class StartImport(StudyView):
         """Import a file that has come whole, read by a recipe, a mapping, or its columns' names."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)
-        body = ImportStart(data=request.data)
-        body.is_valid(raise_exception=True)
-        wanted = body.validated_data
+        wanted = read(ImportStart, request.data)
         run.check_startable(row)
         with tables.opened(files.path_of(row.stored)) as table:
             mapping = None

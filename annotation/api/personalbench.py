@@ -7,7 +7,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.base import StudyView
+from annotation.api.base import StudyView, read
 from annotation.api.serializers import Share
 from annotation.candidates import attributes, verifier
 from annotation.personas import conversations
@@ -96,20 +96,15 @@ class AttributesVerified(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Let a trained verifier decide on the extracted statements that nothing verified yet."""
         study = study_for(request.user, slug, MANAGERS)
-        body = VerifierBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        model, card = verifier.uploaded(body.validated_data["model"])
-        refine = body.validated_data["flagged"] == verifier.REFINE
+        body = read(VerifierBody, request.data)
+        model, card = verifier.uploaded(body["model"])
+        refine = body["flagged"] == verifier.REFINE
         return Response(verifier.verify(study, model, card, refine=refine, by=request.user))
 
 
 def _filters(data: dict) -> conversations.Filters:
-    body = FiltersBody(data=data)
-    body.is_valid(raise_exception=True)
-    return conversations.Filters(**body.validated_data)
+    return conversations.Filters(**read(FiltersBody, data))
 
 
 def _thresholds(data: dict) -> attributes.Thresholds:
-    body = ThresholdsBody(data=data)
-    body.is_valid(raise_exception=True)
-    return attributes.Thresholds(**body.validated_data)
+    return attributes.Thresholds(**read(ThresholdsBody, data))

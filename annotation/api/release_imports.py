@@ -10,7 +10,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.base import StudyView
+from annotation.api.base import StudyView, read
 from annotation.core import jobs
 from annotation.datasets import tasks, uploads
 from annotation.datasets.models import ReleaseImport
@@ -41,11 +41,8 @@ class ReleaseImports(StudyView):
     @extend_schema(request=ReleaseUpload, responses={202: ReleaseImportStatus})
     def post(self, request: Request) -> Response:
         """Keep a zipped release; a worker makes the study of it."""
-        body = ReleaseUpload(data=request.data)
-        body.is_valid(raise_exception=True)
-        job = uploads.request(
-            body.validated_data["file"], body.validated_data["slug"], request.user
-        )
+        body = read(ReleaseUpload, request.data)
+        job = uploads.request(body["file"], body["slug"], request.user)
         jobs.notify(tasks.import_upload, job.pk)
         address = reverse("api-release-import", args=[job.public_id])
         headers = {"Location": request.build_absolute_uri(address)}

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from annotation.accounts.models import User
 from annotation.agreement.forms import FractionField
-from annotation.api.base import StudyView
+from annotation.api.base import StudyView, read
 from annotation.api.pagination import Since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import Conflict
@@ -116,9 +116,7 @@ class ReleasesOfStudy(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Freeze the study as its next release; it is written in the background."""
         study = study_for(request.user, slug, READERS)
-        wanted = ReleaseRequest(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        fields = {"format": "", **wanted.validated_data}
+        fields = {"format": "", **read(ReleaseRequest, request.data)}
         release = freeze.request(study, by=request.user, **fields)
         tasks.soon(release.pk)
         body = ReleaseStatus(release, context={"request": request}).data

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.base import KEY, StudyView, once
+from annotation.api.base import KEY, StudyView, once, read
 from annotation.api.pagination import Since
 from annotation.candidates.models import Candidate
 from annotation.judging.imports import rows
@@ -156,9 +156,8 @@ class RowsOfStudy(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Add rows; one the study has already changes nothing, a faulty one is named."""
         study = study_for(request.user, slug, MANAGERS)
-        body = RowsBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        values, skip = body.validated_data["rows"], body.validated_data["skip_faulty"]
+        body = read(RowsBody, request.data)
+        values, skip = body["rows"], body["skip_faulty"]
 
         def add() -> tuple[int, dict]:
             faults = rows.add(study, self.resource, values, skip_faulty=skip, by=request.user)

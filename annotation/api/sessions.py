@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.accounts.models import User
-from annotation.api.base import StudyView
+from annotation.api.base import StudyView, read
 from annotation.api.pagination import Since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import DomainError
@@ -53,9 +53,7 @@ class Sessions(StudyView):
     @extend_schema(request=SessionsBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request) -> Response:
         """Keep or drop sessions; those not yet looked through cannot be kept."""
-        body = SessionsBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        wanted = body.validated_data
+        wanted = read(SessionsBody, request.data)
         changed = browse.choose(request.user, wanted["ids"], wanted["state"])
         return Response({"changed": changed})
 
@@ -71,9 +69,7 @@ class Uses(StudyView):
     @extend_schema(request=UseBody, responses=OpenApiTypes.OBJECT, operation_id="history_use")
     def post(self, request: Request) -> Response:
         """Allow one use of your kept sessions in a study, or take it back."""
-        body = UseBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        wanted = dict(body.validated_data)
+        wanted = read(UseBody, request.data)
         joined = Study.objects.filter(memberships__user=request.user, memberships__left_at=None)
         study = get_object_or_404(joined, slug=wanted.pop("study"))
         change = consent.grant if wanted.pop("allowed") else consent.withdraw

@@ -146,12 +146,10 @@ def create_study(request: Request) -> Response:
     """Make a study; whoever asks becomes its administrator."""
     if not may_create(request.user):
         raise PermissionDenied
-    body = StudyBody(data=request.data)
-    body.is_valid(raise_exception=True)
+    fields = read(StudyBody, request.data)
+    fields["languages"] = fields["languages"] or ["en"]
 
     def create() -> tuple[int, dict]:
-        fields = dict(body.validated_data)
-        fields["languages"] = fields["languages"] or ["en"]
         study = members.create_study(fields, request.user)
         study.role = Role.ADMINISTRATOR
         return 201, StudySerializer(study).data
@@ -192,9 +190,7 @@ class Tasks(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Define a task; one that differs from the newest of its name is a new version."""
         study = study_for(request.user, slug, MANAGERS)
-        body = TaskBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        fields = dict(body.validated_data)
+        fields = read(TaskBody, request.data)
         config = kind_of(fields["kind"]).check_config(fields.pop("settings"))
 
         def define() -> tuple[int, dict]:
@@ -255,10 +251,9 @@ class Invitations(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Make a link that lets one person join; it is shown only once."""
         study = study_for(request.user, slug, ADMINISTRATORS)
-        body = InvitationBody(data=request.data)
-        body.is_valid(raise_exception=True)
+        body = read(InvitationBody, request.data)
         with transaction.atomic():
-            invitation, key = Invitation.issue(study, **body.validated_data, by=request.user)
+            invitation, key = Invitation.issue(study, **body, by=request.user)
             audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
         link = request.build_absolute_uri(reverse("invitation", args=[key]))
         names = ("id", "role", "expires_at")

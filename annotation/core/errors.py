@@ -1,3 +1,6 @@
+from uuid import UUID
+
+
 class DomainError(Exception):
     """A refusal with one sentence for the person who asked.
 
@@ -26,3 +29,11 @@ class Conflict(DomainError):  # noqa: N818
 
     code = "conflict"
     status = 409
+
+
+def uuid_or_not_found(value: str | None, sentence: str) -> UUID:
+    """``value`` as a UUID. Raises NotFound with ``sentence`` where it is none."""
+    try:
+        return UUID(value or "")
+    except ValueError:
+        raise NotFound(sentence) from None

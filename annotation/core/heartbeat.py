@@ -27,9 +27,9 @@ def pulse() -> Callable[[], None]:
     Long work calls the result as it renews its lease: the task that beats waits behind it. It may
     be called from a thread of the task; ``pulse`` itself belongs in the task's own.
     """
-    from annotation.celery import app  # most commands have nothing to do with Celery
+    from celery import current_app  # most commands have nothing to do with Celery
 
-    return beat if app.current_worker_task else lambda: None
+    return beat if current_app.current_worker_task else lambda: None
 
 
 def worker_alive() -> bool:

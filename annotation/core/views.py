@@ -65,6 +65,7 @@ def _answer(
     title: str,
     sentence: str,
     headers: dict[str, str] | None = None,
+    static: bool = False,
 ) -> HttpResponse:
     if request.path.startswith("/api/"):
         problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
@@ -74,7 +75,10 @@ def _answer(
             problem, status=status, headers=headers, content_type="application/problem+json"
         )
     context = {"title": title, "sentence": sentence, "request_id": logs.request_id.get()}
-    page = render_to_string("core/error.html", context, request)
+    if static:  # without the request: no session, no user, no database
+        page = render_to_string("core/error_static.html", context)
+    else:
+        page = render_to_string("core/error.html", context, request)
     return HttpResponse(page, status=status, headers=headers)
 
 
@@ -103,7 +107,7 @@ def unavailable_part(request: HttpRequest, error: Exception) -> HttpResponse:
     Nothing is acknowledged without a commit, so the same request may be sent again.
     """
     unavailable.note(error)
-    response = _static(request, 503, *unavailable.words(error), unavailable.RETRY)
+    response = _answer(request, 503, *unavailable.words(error), unavailable.RETRY, static=True)
     vars(response)["_has_been_logged"] = True  # Django would log it once more, with a traceback
     return response
 
@@ -117,22 +121,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if isinstance(error, unavailable.ALL):
         return unavailable_part(request, error)
     title, sentence = _("Something broke on our side"), _("It was logged. Nothing was stored.")
-    return _static(request, 500, title, sentence)
-
-
-def _static(
-    request: HttpRequest,
-    status: int,
-    title: str,
-    sentence: str,
-    headers: dict[str, str] | None = None,
-) -> HttpResponse:
-    if request.path.startswith("/api/"):
-        return _answer(request, status, title, sentence, headers)
-    # Without the request: no session, no user, no database.
-    context = {"title": title, "sentence": sentence, "request_id": logs.request_id.get()}
-    page = render_to_string("core/error_static.html", context)
-    return HttpResponse(page, status=status, headers=headers)
+    return _answer(request, 500, title, sentence, static=True)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
+from annotation.core.rows import chunks
 from annotation.personas import attributes, curate
 from annotation.personas.forms import (
     AttributesForm,
@@ -187,8 +188,7 @@ def _page(
 def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
     with transaction.atomic():
         changed = sum(
-            curate.save_all(study, records[start : start + CHUNK], by=request.user)
-            for start in range(0, len(records), CHUNK)
+            curate.save_all(study, chunk, by=request.user) for chunk in chunks(records, CHUNK)
         )
     words = ngettext(
         "%(n)d persona is new or changed.", "%(n)d personas are new or changed.", changed

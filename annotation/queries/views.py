@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from annotation.accounts.requests import UserRequest
+from annotation.core.rows import chunks
 from annotation.queries import author
 from annotation.queries.forms import QueriesUpload, QueryForm
 from annotation.queries.models import Query
@@ -84,8 +85,7 @@ def query(request: UserRequest, slug: str, pk: int) -> HttpResponse:
 def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
     with transaction.atomic():
         changed = sum(
-            author.save_all(study, records[start : start + CHUNK], by=request.user)
-            for start in range(0, len(records), CHUNK)
+            author.save_all(study, chunk, by=request.user) for chunk in chunks(records, CHUNK)
         )
     words = ngettext("%(n)d query is new or changed.", "%(n)d queries are new or changed.", changed)
     messages.success(request, words % {"n": changed})

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement import reading
-from annotation.core.errors import DomainError, NotFound
+from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.judging.models import Slot
 from annotation.judging.work import comments as threads
 from annotation.studies.access import MANAGERS, study_for
@@ -88,7 +88,4 @@ def _row(study: Study, slot: Slot, thread: list) -> dict:
 
 
 def _uuid(value: str | None) -> UUID:
-    try:
-        return UUID(value or "")
-    except ValueError:
-        raise NotFound(_("Nobody has judged this item.")) from None
+    return uuid_or_not_found(value, _("Nobody has judged this item."))

@@ -1,4 +1,4 @@
-"""Pearson, Spearman and Kendall's tau-b from a contingency table.
+"""Pearson's and Spearman's correlation from a contingency table.
 
 Scores are discrete, so a million of them are a table of a few dozen cells; sums over the cells give
 the digits that sums over the scores would.
@@ -47,24 +47,6 @@ def spearman(table: np.ndarray) -> Correlation:
         return fault
     ranks = (_mid_ranks(table.sum(axis=axis)) for axis in (1, 0))
     return _with_t(_product_moment(table, *ranks), int(table.sum()))
-
-
-def kendall_tau_b(table: np.ndarray) -> Correlation:
-    """Kendall's tau-b with the large-sample p-value that allows for ties (Kendall 1970)."""
-    fault = _fault(table)
-    if fault:
-        return fault
-    table = np.asarray(table, dtype=np.int64)
-    n = int(table.sum())
-    balance = _concordant(table) - _concordant(table[:, ::-1])
-    rows, columns = table.sum(axis=1), table.sum(axis=0)
-    pairs = n * (n - 1) // 2
-    tied = [int((side * (side - 1)).sum()) // 2 for side in (rows, columns)]
-    value = balance / np.sqrt(pairs - tied[0]) / np.sqrt(pairs - tied[1])
-    if n < 3:
-        return Correlation(float(value), None, "a p-value needs three pairs of scores")
-    z = balance / np.sqrt(_tau_variance(n, rows, columns, tied))
-    return Correlation(float(value), float(2 * scipy.special.ndtr(-abs(z))))
 
 
 def item_bootstrap(
@@ -123,20 +105,3 @@ def _with_t(value: float, n: int) -> Correlation:
 
 def _mid_ranks(counts: np.ndarray) -> np.ndarray:
     return np.cumsum(counts) - (counts - 1) / 2
-
-
-def _concordant(table: np.ndarray) -> int:
-    """Pairs in which both scores are larger, from sums of the cells below and to the right."""
-    beyond = table[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
-    return int((table[:-1, :-1] * beyond[1:, 1:]).sum())
-
-
-def _tau_variance(n: int, rows: np.ndarray, columns: np.ndarray, tied: list[int]) -> float:
-    ordered = n * (n - 1)
-    runs = [float((s * (s - 1.0) * (2 * s + 5)).sum()) for s in (rows, columns)]
-    triples = [float((s * (s - 1.0) * (s - 2)).sum()) for s in (rows, columns)]
-    return (
-        (ordered * (2.0 * n + 5) - sum(runs)) / 18
-        + 2.0 * tied[0] * tied[1] / ordered
-        + triples[0] * triples[1] / (9.0 * ordered * (n - 2))
-    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from annotation.histories.formats.build import Draft, fields, objects
 from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.records import Record
 
 
 def detect(entry: dict) -> str:
@@ -12,12 +12,9 @@ def detect(entry: dict) -> str:
     return "aistudio" if isinstance(entry.get("chunkedPrompt"), dict) else ""
 
 
-@each
+@each(detect)
 def read(entry: Entry) -> Iterator[Record]:
     """One chat, without the model's thoughts."""
-    if not detect(entry.value):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft("aistudio", entry.where, title=entry.value.get("title"))
     model = fields(entry.value.get("runSettings")).get("model")
     for chunk in objects(fields(entry.value["chunkedPrompt"]).get("chunks")):

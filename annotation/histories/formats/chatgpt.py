@@ -12,7 +12,7 @@ from annotation.histories.formats.build import (
     objects,
     role_of,
 )
-from annotation.histories.formats.streams import Document, Entry, Text, each
+from annotation.histories.formats.streams import Document, Entry, Text, each, holds
 from annotation.histories.records import Record, Refused, skipped
 
 _SHOWN = ("text", "multimodal_text", "code")
@@ -29,14 +29,10 @@ def detect(entry: dict) -> str:
     return "chatgpt" if isinstance(entry.get("mapping"), dict) else ""
 
 
-@each
+@each(holds("mapping", dict))
 def read(entry: Entry) -> Iterator[Record]:
     """One conversation: the path from its current node up to the root."""
     value = entry.value
-    mapping = value.get("mapping")
-    if not isinstance(mapping, dict):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft(
         "chatgpt",
         entry.where,
@@ -46,7 +42,7 @@ def read(entry: Entry) -> Iterator[Record]:
         updated=value.get("update_time"),
     )
     unknown = False
-    for node in _path(mapping, value.get("current_node")):
+    for node in _path(value["mapping"], value.get("current_node")):
         message = fields(node.get("message"))
         kind = fields(message.get("content")).get("content_type", "text")
         unknown |= bool(message) and kind not in _SHOWN and kind not in _UNSEEN

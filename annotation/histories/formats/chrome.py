@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from annotation.histories import texts, times
 from annotation.histories.formats.addresses import is_place, typed_query
 from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, Search, Visit, skipped
+from annotation.histories.records import Record, Search, Visit
 
 _RELOAD = "RELOAD"
 
@@ -15,13 +15,10 @@ def detect(entry: dict) -> str:
     return "chrome" if "time_usec" in entry and isinstance(entry.get("url"), str) else ""
 
 
-@each
+@each(detect)
 def read(entry: Entry) -> Iterator[Record]:
     """One visit. Loading a page of results again is not typing again."""
     visit = entry.value
-    if not detect(visit):
-        yield skipped(entry.where, "junk")
-        return
     url, time = visit["url"], times.from_number(visit["time_usec"])
     how = visit.get("page_transition_qualifier"), visit.get("page_transition")
     if is_place(url):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from annotation.histories import times
 from annotation.histories.formats.build import Draft, fields, identifier, objects
 from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.records import Record
 
 # What stands in `text` for a block that has none, such as a call of a tool.
 _NO_BLOCK = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```\s*")
@@ -20,16 +20,16 @@ def detect(entry: dict) -> str:
     return "claude" if isinstance(entry.get("chat_messages"), list) or older else ""
 
 
-@each
+def _listed(value: dict) -> list | None:
+    """The messages under today's name or the older one."""
+    named = (value.get("chat_messages"), value.get("messages"))
+    return next((listed for listed in named if isinstance(listed, list)), None)
+
+
+@each(lambda value: _listed(value) is not None)
 def read(entry: Entry) -> Iterator[Record]:
     """One conversation, of the account that it names."""
     value = entry.value
-    listed = value.get("chat_messages")
-    if not isinstance(listed, list):
-        listed = value.get("messages")
-    if not isinstance(listed, list):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft(
         "claude",
         entry.where,
@@ -39,7 +39,7 @@ def read(entry: Entry) -> Iterator[Record]:
         updated=value.get("updated_at"),
         account=fields(value.get("account")).get("uuid"),
     )
-    for message in _path(objects(listed)):
+    for message in _path(objects(_listed(value))):
         draft.add(
             message.get("sender"),
             _text(message),

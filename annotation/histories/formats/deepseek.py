@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from annotation.histories import texts
 from annotation.histories.formats.build import Draft, fields, items, objects
-from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.formats.streams import Entry, each, holds
+from annotation.histories.records import Record
 
 _SPOKEN = ("REQUEST", "RESPONSE")
 
@@ -15,14 +15,10 @@ def detect(entry: dict) -> str:
     return "deepseek" if isinstance(entry.get("mapping"), dict) and "inserted_at" in entry else ""
 
 
-@each
+@each(holds("mapping", dict))
 def read(entry: Entry) -> Iterator[Record]:
     """One conversation: from the root always the last child, since no node is marked current."""
     value = entry.value
-    mapping = value.get("mapping")
-    if not isinstance(mapping, dict):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft(
         "deepseek",
         entry.where,
@@ -31,7 +27,7 @@ def read(entry: Entry) -> Iterator[Record]:
         created=value.get("inserted_at"),
         updated=value.get("updated_at"),
     )
-    for name, node in _path(mapping):
+    for name, node in _path(value["mapping"]):
         _add(draft, name, fields(node.get("message")))
     yield draft.finish()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from annotation.histories.formats.build import Draft, fields, identifier, items, objects
 from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.records import Record
 
 
 def detect(entry: dict) -> str:
@@ -12,12 +12,9 @@ def detect(entry: dict) -> str:
     return "grok" if isinstance(entry.get("responses"), list) else ""
 
 
-@each
+@each(detect)
 def read(entry: Entry) -> Iterator[Record]:
     """One conversation, in the order of its responses."""
-    if not detect(entry.value):
-        yield skipped(entry.where, "junk")
-        return
     about = fields(entry.value.get("conversation"))
     draft = Draft(
         "grok",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from annotation.histories.formats.build import Draft
 from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.records import Record
 
 _MARK = re.compile(r"\n?<extra_id_1>(User|Assistant)\n")
 
@@ -16,12 +16,9 @@ def detect(entry: dict) -> str:
     return "helpsteer2" if both and "helpfulness" in entry else ""
 
 
-@each
+@each(detect)
 def read(entry: Entry) -> Iterator[Record]:
     """One prompt with its response."""
-    if not detect(entry.value):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft("helpsteer2", entry.where)
     # The first turn is the person's and has no mark: [text, role, text, role, text, …].
     first, *marked = _MARK.split(entry.value["prompt"])

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from annotation.histories.formats.build import Draft, identifier, objects
-from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.formats.streams import Entry, each, holds
+from annotation.histories.records import Record
 
 
 def detect(entry: dict) -> str:
@@ -13,13 +13,10 @@ def detect(entry: dict) -> str:
     return "lmsys" if any("role" in turn for turn in turns) else ""
 
 
-@each
+@each(holds("conversation", list))
 def read(entry: Entry) -> Iterator[Record]:
     """One row: one conversation."""
     row = entry.value
-    if not isinstance(row.get("conversation"), list):
-        yield skipped(entry.where, "junk")
-        return
     name = identifier(row.get("conversation_id"))
     yield _conversation("lmsys", entry, name, row["conversation"], row.get("model"))
 
@@ -30,13 +27,10 @@ def detect_arena(entry: dict) -> str:
     return "chatbot_arena" if all(isinstance(side, list) for side in both) else ""
 
 
-@each
+@each(detect_arena)
 def read_arena(entry: Entry) -> Iterator[Record]:
     """One battle: a conversation with each of its models."""
     row = entry.value
-    if not detect_arena(row):
-        yield skipped(entry.where, "junk")
-        return
     for side in "ab":
         name = identifier(row.get("question_id"))
         yield _conversation(

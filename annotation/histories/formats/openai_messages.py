@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from annotation.histories.formats.build import Draft, identifier, objects
-from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.formats.streams import Entry, each, holds
+from annotation.histories.records import Record
 
 _FILES = ("image_url", "input_image", "image", "input_audio", "file", "input_file")
 _WORDS = ("text", "input_text", "output_text")
@@ -16,13 +16,10 @@ def detect(entry: dict) -> str:
     return "openai_messages" if has_roles else ""
 
 
-@each
+@each(holds("messages", list))
 def read(entry: Entry) -> Iterator[Record]:
     """One conversation; turns of tools are left out, and images count by their kind alone."""
     value = entry.value
-    if not isinstance(value.get("messages"), list):
-        yield skipped(entry.where, "junk")
-        return
     name = identifier(value.get("id"), value.get("conversation_id"))
     draft = Draft("openai_messages", entry.where, id=name, title=value.get("title"))
     for message in objects(value["messages"]):

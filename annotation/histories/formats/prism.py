@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from annotation.histories.formats.build import Draft, objects
 from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.records import Record
 
 
 def detect(entry: dict) -> str:
@@ -12,13 +12,10 @@ def detect(entry: dict) -> str:
     return "prism" if isinstance(entry.get("conversation_history"), list) else ""
 
 
-@each
+@each(detect)
 def read(entry: Entry) -> Iterator[Record]:
     """One conversation with the answers that were chosen."""
     row = entry.value
-    if not detect(row):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft(
         "prism", entry.where, id=row.get("conversation_id"), created=row.get("generated_datetime")
     )

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from annotation.histories.formats.build import Draft, objects
-from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.formats.streams import Entry, each, holds
+from annotation.histories.records import Record
 
 
 def detect(entry: dict) -> str:
@@ -13,12 +13,9 @@ def detect(entry: dict) -> str:
     return "sharegpt" if any("from" in turn for turn in turns) else ""
 
 
-@each
+@each(holds("conversations", list))
 def read(entry: Entry) -> Iterator[Record]:
     """One conversation; its texts are kept as they are, HTML included."""
-    if not isinstance(entry.value.get("conversations"), list):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft("sharegpt", entry.where, id=entry.value.get("id"))
     for turn in objects(entry.value["conversations"]):
         draft.add(turn.get("from"), turn.get("value"), model=turn.get("model"))
@@ -31,12 +28,9 @@ def detect_pairs(entry: dict) -> str:
     return "sharegpt_90k" if any("human" in turn for turn in turns) else ""
 
 
-@each
+@each(holds("conversation", list))
 def read_pairs(entry: Entry) -> Iterator[Record]:
     """One conversation of pairs."""
-    if not isinstance(entry.value.get("conversation"), list):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft("sharegpt_90k", entry.where, id=entry.value.get("conversation_id"))
     for pair in objects(entry.value["conversation"]):
         draft.add("human", pair.get("human"))

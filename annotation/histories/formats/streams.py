@@ -361,19 +361,27 @@ def _unwrapped(line: int, value: object) -> Iterator[Entry]:
     yield Entry(line, value, of_lines=True)
 
 
-def each(read: Callable) -> Callable:
-    """For formats whose entries stand alone: turn reading one entry into reading all."""
+def each(fits: Callable[[dict], object]) -> Callable[[Callable], Callable]:
+    """For formats whose entries stand alone: read those that ``fits``; the others are junk."""
 
-    def read_all(entries: Iterator[Entry | Skipped]) -> Iterator:
-        for entry in entries:
-            if isinstance(entry, Skipped):
-                yield entry
-            elif not isinstance(entry.value, dict):
-                yield skipped(entry.where, "junk")
-            else:
-                yield from read(entry)
+    def of_all(read: Callable) -> Callable:
+        def read_all(entries: Iterator[Entry | Skipped]) -> Iterator:
+            for entry in entries:
+                if isinstance(entry, Skipped):
+                    yield entry
+                elif isinstance(entry.value, dict) and fits(entry.value):
+                    yield from read(entry)
+                else:
+                    yield skipped(entry.where, "junk")
 
-    return read_all
+        return read_all
+
+    return of_all
+
+
+def holds(key: str, shape: type) -> Callable[[dict], bool]:
+    """Whether an object has a value of the type ``shape`` under ``key``."""
+    return lambda value: isinstance(value.get(key), shape)
 
 
 # --- Tables ---------------------------------------------------------------------------------------

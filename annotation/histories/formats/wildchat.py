@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from annotation.histories.formats.build import Draft, identifier, objects, role_of
-from annotation.histories.formats.streams import Entry, each
-from annotation.histories.records import Record, skipped
+from annotation.histories.formats.streams import Entry, each, holds
+from annotation.histories.records import Record
 
 
 def detect(entry: dict) -> str:
@@ -14,13 +14,10 @@ def detect(entry: dict) -> str:
     return "wildchat" if dated and any("role" in turn for turn in turns) else ""
 
 
-@each
+@each(holds("conversation", list))
 def read(entry: Entry) -> Iterator[Record]:
     """One row. Turns without a time of their own take the row's."""
     row = entry.value
-    if not isinstance(row.get("conversation"), list):
-        yield skipped(entry.where, "junk")
-        return
     draft = Draft(
         "wildchat",
         entry.where,

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.characters import clean
-from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.core.errors import Conflict, DomainError, NotFound, uuid_or_not_found
 from annotation.judging.annotator import history_beside, overview, skeleton
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
@@ -120,7 +120,7 @@ def skip(request: UserRequest, slug: str) -> HttpResponse:
     reason = request.POST.get("skip_reason") or request.POST.get("reason", "")
     reason = reason.replace("\x00", "")[:5000]
     try:
-        slot_id = _uuid(request.POST.get("slot"))
+        slot_id = _slot_id(request.POST)
         queue.hand_back(slot_id, request.user, "skipped", reason)
         drafts.drop(slot_id, request.user)
     except DomainError as refusal:
@@ -134,9 +134,7 @@ def draft(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
     data = request.POST
     try:
-        drafts.save(
-            study, _uuid(data.get("slot")), request.user, _typed(data), change="change" in data
-        )
+        drafts.save(study, _slot_id(data), request.user, _typed(data), change="change" in data)
     except DomainError as refusal:
         return HttpResponse(
             refusal.sentence, status=refusal.status, content_type="text/plain; charset=utf-8"
@@ -209,7 +207,7 @@ def _typed(data: QueryDict) -> dict:
 def _store(request: UserRequest, study: Study) -> HttpResponse:
     data = request.POST
     try:
-        slot_id = _uuid(data.get("slot"))
+        slot_id = _slot_id(data)
         if "fill" in data:
             return _page(request, study, slot_id, typed=_filled(slot_id, request))
         stored = submit.submit(
@@ -360,8 +358,5 @@ def _go(request: UserRequest, url: str) -> HttpResponse:
     return HttpResponse(headers={"HX-Redirect": url}) if request.htmx else redirect(url)
 
 
-def _uuid(value: str | None) -> UUID:
-    try:
-        return UUID(value or "")
-    except ValueError:
-        raise NotFound(_("You do not hold this item.")) from None
+def _slot_id(data: QueryDict) -> UUID:
+    return uuid_or_not_found(data.get("slot"), _("You do not hold this item."))

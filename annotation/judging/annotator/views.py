@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.core.errors import DomainError, NotFound
+from annotation.core.errors import DomainError, uuid_or_not_found
 from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
 from annotation.judging.owner import checklist
@@ -153,7 +153,4 @@ def _left(taken: int | None) -> str:
 
 
 def _slot(request: UserRequest) -> UUID:
-    try:
-        return UUID(request.POST.get("slot", ""))
-    except ValueError:
-        raise NotFound(_("You have not judged this item.")) from None
+    return uuid_or_not_found(request.POST.get("slot"), _("You have not judged this item."))

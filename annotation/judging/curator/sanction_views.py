@@ -1,5 +1,6 @@
-"""What curators do about a rater, from the rater's page (agreement.raterpages)."""
+"""What curators do about a rater, from the rater's page (agreement.raters.views)."""
 
+import functools
 from collections.abc import Callable
 
 from django.contrib import messages
@@ -18,78 +19,62 @@ from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Role, Study
 
 
-def _acted(
-    request: UserRequest, slug: str, user: int, act: Callable[[Study, User], str]
-) -> HttpResponse:
-    """Let ``act(study, person)`` do it, show a message, and redirect to the rater's page."""
-    study = study_for(request.user, slug, MANAGERS)
-    of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
-    person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
-    with refusals.as_message(request):
-        messages.success(request, act(study, person))
-    return redirect("rater", slug, user)
+def _on_rater(act: Callable[[UserRequest, Study, User], str]) -> Callable[..., HttpResponse]:
+    """The view that lets ``act`` do it, shows its message, and redirects to the rater's page."""
+
+    @require_POST
+    @functools.wraps(act)
+    def view(request: UserRequest, slug: str, user: int) -> HttpResponse:
+        study = study_for(request.user, slug, MANAGERS)
+        of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
+        person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
+        with refusals.as_message(request):
+            messages.success(request, act(request, study, person))
+        return redirect("rater", slug, user)
+
+    return view
 
 
-@require_POST
-def pause(request: UserRequest, slug: str, user: int) -> HttpResponse:
+@_on_rater
+def pause(request: UserRequest, study: Study, person: User) -> str:
     """Give no more work; the sentence is what the annotator reads."""
-
-    def act(study: Study, person: User) -> str:
-        sanctions.pause(study, person, request.POST.get("sentence", ""), by=request.user)
-        return _("Paused: this person gets no more items and reads your sentence.")
-
-    return _acted(request, slug, user, act)
+    sanctions.pause(study, person, request.POST.get("sentence", ""), by=request.user)
+    return _("Paused: this person gets no more items and reads your sentence.")
 
 
-@require_POST
-def resume(request: UserRequest, slug: str, user: int) -> HttpResponse:
+@_on_rater
+def resume(request: UserRequest, study: Study, person: User) -> str:
     """Give work again."""
-
-    def act(study: Study, person: User) -> str:
-        sanctions.resume(study, person, by=request.user)
-        return _("This person gets items again.")
-
-    return _acted(request, slug, user, act)
+    sanctions.resume(study, person, by=request.user)
+    return _("This person gets items again.")
 
 
-@require_POST
-def exclude(request: UserRequest, slug: str, user: int) -> HttpResponse:
+@_on_rater
+def exclude(request: UserRequest, study: Study, person: User) -> str:
     """Take the person's judgments out and open them to others."""
-
-    def act(study: Study, person: User) -> str:
-        n = sanctions.exclude(study, person, request.POST.get("reason", ""), by=request.user)
-        words = ngettext(
-            "Excluded. %(n)d judgment is taken out and open to others.",
-            "Excluded. %(n)d judgments are taken out and open to others.",
-            n,
-        )
-        return words % {"n": n}
-
-    return _acted(request, slug, user, act)
+    n = sanctions.exclude(study, person, request.POST.get("reason", ""), by=request.user)
+    words = ngettext(
+        "Excluded. %(n)d judgment is taken out and open to others.",
+        "Excluded. %(n)d judgments are taken out and open to others.",
+        n,
+    )
+    return words % {"n": n}
 
 
-@require_POST
-def requalify(request: UserRequest, slug: str, user: int) -> HttpResponse:
+@_on_rater
+def requalify(request: UserRequest, study: Study, person: User) -> str:
     """Let the person do the training once more."""
-
-    def act(study: Study, person: User) -> str:
-        n = sanctions.retrain(study, person, by=request.user)
-        words = ngettext(
-            "The training begins anew with %(n)d item.",
-            "The training begins anew with %(n)d items.",
-            n,
-        )
-        return words % {"n": n}
-
-    return _acted(request, slug, user, act)
+    n = sanctions.retrain(study, person, by=request.user)
+    words = ngettext(
+        "The training begins anew with %(n)d item.",
+        "The training begins anew with %(n)d items.",
+        n,
+    )
+    return words % {"n": n}
 
 
-@require_POST
-def bonus(request: UserRequest, slug: str, user: int) -> HttpResponse:
+@_on_rater
+def bonus(request: UserRequest, study: Study, person: User) -> str:
     """Note a bonus."""
-
-    def act(study: Study, person: User) -> str:
-        sanctions.bonus(study, person, request.POST.get("text", ""), by=request.user)
-        return _("The bonus is noted.")
-
-    return _acted(request, slug, user, act)
+    sanctions.bonus(study, person, request.POST.get("text", ""), by=request.user)
+    return _("The bonus is noted.")
