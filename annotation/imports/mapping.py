@@ -43,7 +43,7 @@ TARGETS = {
 }
 # Several columns are joined to one text, or are an entry each.
 SEVERAL = {"prompt", "answer", "label", "score", "persona", "reason", "id"}
-# What other tools call these, in lower case without signs.
+# What other tools call these, in lower case, letters and digits alone.
 _NAMES = {
     "id": "itemid questionid idx promptid uid qid conversationid task",
     "prompt": "question query instruction source context input turns userprompt conversation",
@@ -68,10 +68,34 @@ _NAMES = {
     "submitted_at": "timestamp tstamp createdat",
     "seconds": "duration timespent",
 }
+# The same in Chinese and Korean.
+_NAMES_ELSEWHERE = {
+    "id": "编号 번호",
+    "prompt": "问题 提问 提示词 질문 프롬프트",
+    "answer": "回答 答案 답변 응답",
+    "answer_a": "回答a 回答1 答案a 答案1 답변a 답변1 응답a 응답1",
+    "answer_b": "回答b 回答2 答案b 答案2 답변b 답변2 응답b 응답2",
+    "model": "模型 모델",
+    "model_a": "模型a 模型1 모델a 모델1",
+    "model_b": "模型b 模型2 모델b 모델2",
+    "persona": "人物 페르소나",
+    "need": "需求 정보요구",
+    "scenario": "场景 시나리오",
+    "language": "语言 언어",
+    "worker": "标注者 标注员 评审员 평가자",
+    "label": "选择 胜者 선택 승자",
+    "score": "评分 分数 점수",
+    "criterion": "标准 기준",
+    "reason": "理由 이유",
+}
 _BY_NAME = {
     name: target
     for target, names in _NAMES.items()
-    for name in (*names.split(), re.sub("[^a-z0-9]", "", target))
+    for name in (
+        *names.split(),
+        *_NAMES_ELSEWHERE.get(target, "").split(),
+        re.sub(r"[\W_]", "", target),
+    )
 } | {target: target for target in TARGETS if target != "conversation"}  # more often a question
 TYPES = ("specific", "spedific", "general")  # the published PersonaFeedback has both spellings
 # A column “preference” with more words than that states one; with fewer it may be a label.
@@ -220,7 +244,7 @@ def has_type(value: object) -> bool:
 
 
 def _target(place: str, value: object) -> str | None:
-    name = re.sub("[^a-z0-9]", "", re.split(r"[.\]]", place)[-1].lower())
+    name = re.sub(r"[\W_]", "", re.split(r"[.\]]", place)[-1].lower())
     if place.endswith(("[].text", "[].response", "[].content", "[].output")):
         return "answer" if "turn" not in place and "message" not in place else None
     if re.search(r"\[\]\.(id|name)$", place):

@@ -28,10 +28,13 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # Conversations written as one text.
 _TRANSCRIPT = re.compile(r"\n\n(Human|Assistant): ?")
 _SIDE = re.compile(
-    r"(?:(?:model|answer|response|option|output|candidate|assistant|a)[ _-]?)?([1-8]|[a-h])"
+    r"(?:(?:model|answer|response|option|output|candidate|assistant|a"
+    r"|模型|回答|答案|모델|답변|응답)[ _-]?)?([1-8]|[a-h])"
 )
 _WORDS = {
     **dict.fromkeys(("tie", "equal", "draw", "same", "both", "no preference"), "tie"),
+    **dict.fromkeys(("平局", "一样好", "무승부", "동점"), "tie"),
+    **dict.fromkeys(("都不好", "둘 다 아님"), "none"),
     **dict.fromkeys(("none", "neither", "bothbad", "both bad", "both_bad"), "none"),
     "tie (bothbad)": "none",
     "left": "1",

@@ -395,6 +395,21 @@ def test_a_quotation_mark_that_is_never_closed_says_how_far_the_file_is_lost(bri
         bring(f'{header}"Wind?,x,y\n{rest}', "--study", "tea")
 
 
+@pytest.mark.parametrize(
+    ("header", "labels_"),
+    [
+        ("编号,问题,回答 A,回答 B,选择,标注员", ("回答A", "平局")),
+        ("번호,질문,답변1,답변2,선택,평가자", ("답변 1", "동점")),
+    ],
+)
+def test_columns_with_chinese_and_korean_names_are_recognised(bring, header, labels_):
+    lines = (f"i{n},茶{n}?,x,y,{label},ann" for n, label in enumerate(labels_))
+    report = bring("\n".join([header, *lines]), "--study", "tea")
+    assert (counts(report), report["rejected"]) == ([0, 2, 4, 2, 2, 0, 1], [])
+    assert report["unknown_columns"] == []
+    assert labels("tea") == [("i0", "choice", "x"), ("i1", "tie", None)]
+
+
 def test_columns_of_unclear_names_bring_the_recipes_that_would_fit(bring):
     words = r"name a recipe \(ratings would fit\)\. The file has item_id, slot, is_safe\."
     with pytest.raises(CommandError, match=words):
