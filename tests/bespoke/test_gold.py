@@ -1,5 +1,7 @@
 """From scored answers to gold information and a rubric."""
 
+import json
+
 import pytest
 
 from annotation.candidates import generate
@@ -181,6 +183,24 @@ def test_what_was_written_for_who_withdrew_is_not_taken_over(cast, bespoke, judg
     leaving.withdraw(bespoke, ann)
     assert work.pull() == 0
     assert not Rubric.objects.exists() and not GoldClaim.objects.exists()
+
+
+def test_the_download_of_ones_data_has_own_questions_and_what_was_made_of_them(cast, judged, login):
+    ann = cast.person("Ann")
+    gold.save(judged, ann, "Take the night train at ten.")
+    gold.save_rubric(judged, "Tone: calm.", author=ann)
+    data = login(ann).get("/studies/tea/mine/download/").getvalue()
+    given = json.loads(data)
+    (question,), (response,), (rubric,) = (
+        given[name] for name in ("queries", "gold_responses", "rubrics")
+    )
+    assert (question["question"], question["text"]) == (judged.external_id, judged.text)
+    assert (question["need"], question["guide"]) == (judged.need, judged.guide)
+    assert response["question"] == rubric["question"] == judged.external_id
+    assert (response["text"], rubric["text"]) == ("Take the night train at ten.", "Tone: calm.")
+    cast.member("Dan", judged.study, "annotator")
+    other = json.loads(login(cast.person("Dan")).get("/studies/tea/mine/download/").getvalue())
+    assert (other["queries"], other["gold_responses"], other["rubrics"]) == ([], [], [])
 
 
 def test_claims_and_rubrics_are_no_answers_to_judge(cast, bespoke, judged, fake):

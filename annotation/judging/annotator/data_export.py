@@ -19,6 +19,7 @@ from annotation.judging.annotator import overview
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Draft, Handback, ItemComment, Judgment
+from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 
 CHUNK = 500
@@ -84,7 +85,20 @@ def _lists(study: Study, user: User) -> list[tuple[str, Iterable]]:
             "messages",
             study.messages.filter(sender=user).order_by("pk").values("body", "at"),
         ),
+        *_own_queries(study, user),
     ]
+
+
+def _own_queries(study: Study, user: User) -> Iterator[tuple[str, Iterable]]:
+    """The person's own questions in all versions, and what they made of the answers to them."""
+    queries = Query.objects.filter(study=study, owner=user)
+    fields = ("text", "language", "need", "guide", "scenario", "ready", "created_at")
+    rows = queries.order_by("external_id", "version")
+    yield "queries", rows.values("version", *fields, question=F("external_id"))
+    for name, model in (("gold_responses", GoldResponse), ("rubrics", Rubric)):
+        texts = model.objects.filter(query__in=queries).order_by("query", "version")
+        about = {"question": F("query__external_id"), "question_version": F("query__version")}
+        yield name, texts.values("version", "text", "created_at", **about)
 
 
 def _judgments(study: Study, user: User) -> Iterator[dict]:
