@@ -6,7 +6,6 @@ mail server is set; a mail that cannot be sent is logged, and the message stays.
 
 import logging
 
-import redis
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
@@ -14,10 +13,8 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import ngettext
-from kombu.exceptions import OperationalError
 
 from annotation.accounts.models import User
-from annotation.celery import app
 from annotation.judging.models import Batch, Slot
 from annotation.studies.access import MANAGERS
 from annotation.studies.models import Message
@@ -90,6 +87,12 @@ def _manager(batch: Batch) -> User | None:
 
 
 def _request_mail(batch_id: int) -> None:
+    # Here, because every command that can open items imports this module, and most send no mail.
+    import redis
+    from kombu.exceptions import OperationalError
+
+    from annotation.celery import app
+
     try:
         app.send_task("annotation.judging.tasks.mail_owners", [batch_id])
     except (OperationalError, redis.RedisError) as error:
