@@ -7,6 +7,9 @@ import pyarrow.csv as pa_csv
 from django.db import connection
 from django.db.models import BigIntegerField, Expression, F, Func, QuerySet, TextField
 from django.db.models.functions import Cast
+from psycopg import Copy
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus
 
 # Signs that no value has: JSON escapes them. So no value is ever quoted.
 _DELIMITER, _QUOTE = "\x1f", "\x01"
@@ -23,18 +26,36 @@ def copied(rows: QuerySet, schema: pa.Schema) -> Iterator[pa.Table]:
     """
     statement, values = rows.query.sql_with_params()
     with (
+        connection.wrap_database_errors,
         connection.cursor() as cursor,
         cursor.copy(cursor.mogrify(f"COPY ({statement}) TO STDOUT ({_AS_CSV})", values)) as copy,
     ):
-        lines, size = [], 0
-        for line in copy:
-            lines.append(line)
-            size += len(line)
-            if size > BLOCK:
-                yield _table(lines, schema)
-                lines, size = [], 0
-        if lines:
-            yield _table(lines, schema)
+        for block in _blocks(copy):
+            yield _table(block, schema)
+
+
+def _blocks(copy: Copy) -> Iterator[bytes]:
+    """All rows of ``copy``, somewhat more than ``BLOCK`` bytes at a time.
+
+    Rows that have arrived are taken from libpq: psycopg's loop costs several times as much. It is
+    left to wait for others, which lets other threads go on.
+    """
+    pgconn = copy.connection.pgconn
+    line, lines, size = copy.read(), [], 0
+    while line:
+        lines.append(line)
+        size += len(line)
+        if size > BLOCK:
+            yield b"".join(lines)
+            lines, size = [], 0
+        length, line = pgconn.get_copy_data(1)
+        if length == 0:
+            line = copy.read()
+    if lines:
+        yield b"".join(lines)
+    results = iter(pgconn.get_result, None)
+    if failed := [result for result in results if result.status != ExecStatus.COMMAND_OK]:
+        raise error_from_result(failed[0])
 
 
 def whole(rows: QuerySet, schema: pa.Schema) -> pa.Table:
@@ -49,8 +70,7 @@ def instant(name: str) -> Func:
     return Func(name, template=template, output_field=BigIntegerField())
 
 
-def _table(lines: list, schema: pa.Schema) -> pa.Table:
-    data = b"".join(lines)
+def _table(data: bytes, schema: pa.Schema) -> pa.Table:
     return pa_csv.read_csv(
         pa.BufferReader(data),
         pa_csv.ReadOptions(column_names=schema.names, use_threads=False, block_size=len(data) + 1),

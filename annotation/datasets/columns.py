@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Made once: json.dumps would make one for each row.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+# Made once: json.dumps would make one for each row. No value of a release is in itself.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
 
 
 def json_text(value) -> str:

@@ -270,7 +270,7 @@ class _Parquet(_File):
             self.schema,
             version="2.6",
             compression="zstd",
-            compression_level=3,
+            compression_level=1,
             use_dictionary=True,
             write_statistics=True,
             data_page_version="1.0",
