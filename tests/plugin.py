@@ -5,6 +5,7 @@ The run's first process starts them; the workers of pytest-xdist inherit the env
 keeps its files in a folder of its own.
 """
 
+import gc
 import os
 from pathlib import Path
 
@@ -26,3 +27,16 @@ else:
 def pytest_unconfigure(config):
     if WORKER is None:
         services.stop()
+
+
+def pytest_collection():
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """Let the garbage collector look at what tests make, not at all modules and collected tests.
+
+    To look through those took it half a second, again and again.
+    """
+    gc.freeze()
+    gc.enable()
