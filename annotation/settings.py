@@ -550,6 +550,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "JudgmentKindEnum": "annotation.api.serializers.KIND_NAMES",
         "GenerationStepEnum": "annotation.api.generation.STEP_NAMES",
+        "StudyRoleEnum": "annotation.studies.models.Role",
+        "StudyStatusEnum": "annotation.studies.models.Study.Status",
         "JobStatusEnum": ["requested", "running", "done", "failed", "cancelled"],
         "ImportStatusEnum": [
             *("receiving", "waiting", "requested", "running", "done", "failed", "cancelled")
