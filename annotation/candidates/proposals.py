@@ -4,6 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import islice
 from typing import Any, cast
 from uuid import UUID
 
@@ -71,7 +72,7 @@ def request(
     """Ask for what the step plans, at most ``limit`` proposals; the run with its estimate."""
     step, server = step_of(name), endpoints.get(endpoint)
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    rows = list(step.plan(study, options | {"endpoint": server.name}))[:limit]
+    rows = list(islice(step.plan(study, options | {"endpoint": server.name}), limit))
     if not rows:
         raise DomainError(_("There is nothing new to ask for."), code="nothing")
     run = Run.objects.create(

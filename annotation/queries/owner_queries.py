@@ -125,9 +125,10 @@ def change(query: Query, owner: User) -> Query:
         saved = author.save(
             query.study, query.external_id, by=owner, **_fields_of(query) | {"ready": False}
         )
+        # A change that is asked for twice at once makes one version.
+        sessions = query.grounds.values_list("session_id", flat=True)
         Ground.objects.bulk_create(
-            Ground(query=saved, session_id=session)
-            for session in query.grounds.values_list("session_id", flat=True)
+            [Ground(query=saved, session_id=session) for session in sessions], ignore_conflicts=True
         )
     return saved
 

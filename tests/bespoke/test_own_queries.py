@@ -120,6 +120,15 @@ def test_answers_freeze_the_query_and_a_change_is_a_new_version(bespoke, ann, fa
     assert [one.text for one in versions] == [query.text, "Other words"]
 
 
+def test_a_change_that_is_asked_for_twice_makes_one_version(bespoke, ann, fake):
+    query = ask(bespoke, ann)
+    query.grounds.create(session=keep(ann, "Sleepers", "In a sleeper"))
+    answered(bespoke, fake, strategies=["search"])
+    first, second = (owner_queries.change(query, ann) for _time in range(2))
+    assert first == second
+    assert (first.version, first.grounds.count()) == (2, 1)
+
+
 def test_grounds_are_sessions_that_the_owner_keeps(bespoke, ann, cast):
     mine = keep(ann, "Sleepers", "In a sleeper")
     theirs = keep(cast.person("Bo"), "Ferries", "On a ferry")
