@@ -4,7 +4,6 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from annotation.agreement.tiers.rules import is_closed
 from annotation.candidates.models import Candidate
 from annotation.core import sql
 from annotation.core.copied import copied, json_column, text_column
+from annotation.core.rows import chunks
 from annotation.datasets import owners, records
 from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.frozen_votes import FrozenVotes, Task
@@ -137,7 +137,7 @@ class Reading:
             .values_list(*ITEM, named=True)
             .iterator(chunk_size=CHUNK)
         )
-        while chunk := list(islice(rows, CHUNK)):
+        for chunk in chunks(rows, CHUNK):
             self.alive()
             yield self._chunk(chunk)
 

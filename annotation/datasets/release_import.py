@@ -2,8 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +11,7 @@ from django.db import transaction
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.rows import silent
+from annotation.core.rows import chunks, silent
 from annotation.datasets import release_files, release_rows
 from annotation.datasets.bespoke_import import import_bespoke
 from annotation.datasets.bespoke_tables import QUERIES
@@ -149,7 +148,7 @@ class _Import:
         for name, (kind, settings) in self.layout.tasks().items():
             _store_task(study, name, kind, settings)
         for name in bundle_rows.NAMES:
-            for chunk in _chunks(progress(self.layout.rows(name), name, None)):
+            for chunk in chunks(progress(self.layout.rows(name), name, None), CHUNK):
                 self._add(study, name, chunk)
         self._store_gold_items(study)
         items = _Items(study)
@@ -201,7 +200,7 @@ class _Import:
     def _store_judgments(self, study: Study, items: "_Items") -> dict:
         elsewhere: Counter[str] = Counter()
         storing = Storing(study, self._fault, beyond=True)
-        for chunk in _chunks(self.layout.judgments()):
+        for chunk in chunks(self.layout.judgments(), CHUNK):
             rows = []
             for place, row in chunk:
                 pair = self.layout.pairs.get(str(row["item_id"]))
@@ -283,8 +282,3 @@ def _store_task(study: Study, name: str, kind: str, settings: dict) -> None:
         TaskDefinition.objects.create(
             study=study, name=name, kind=kind, overlap=release_rows.OVERLAP, config=config
         )
-
-
-def _chunks(rows: Iterator) -> Iterator[list]:
-    while chunk := list(islice(rows, CHUNK)):
-        yield chunk

@@ -20,6 +20,7 @@ from django.utils import timezone
 from annotation.accounts.models import User
 from annotation.core import audit, sharing
 from annotation.core.errors import Conflict
+from annotation.core.rows import chunks
 from annotation.histories import consent, files
 from annotation.histories.locks import changing
 from annotation.histories.models import (
@@ -182,8 +183,7 @@ def _erase_sessions(gone: QuerySet) -> None:
     """Delete sessions: their many rows at once, and what other apps made of them by cascade."""
     ids = list(gone.values_list("pk", flat=True))
     # Some at a time: a statement of a page may take seconds only.
-    for start in range(0, len(ids), SESSIONS_AT_ONCE):
-        some = ids[start : start + SESSIONS_AT_ONCE]
+    for some in chunks(ids, SESSIONS_AT_ONCE):
         for model in (Mark, Passage, Message):
             rows = model.objects.filter(session__in=some)
             rows._raw_delete(rows.db)

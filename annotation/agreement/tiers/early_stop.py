@@ -16,6 +16,7 @@ from annotation.agreement.models import EarlyStop, StoppedItem
 from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule, may_stop
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.core.rows import chunks
 from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.models import Study
 
@@ -60,10 +61,7 @@ def stop(study: Study, task: str, judged: list[dict], options: int, rule: TierRu
     if not chosen or study.status != Study.Status.OPEN:
         return 0
     names = [item["task"] for item in judged if _may_stop(item, options, rule)]
-    stopped = 0
-    for start in range(0, len(names), CHUNK):
-        stopped += _stop_some(study, task, names[start : start + CHUNK])
-    return stopped
+    return sum(_stop_some(study, task, some) for some in chunks(names, CHUNK))
 
 
 def _may_stop(item: dict, options: int, rule: TierRule) -> bool:

@@ -16,6 +16,7 @@ from annotation.candidates.forms import FIELDS, StepForm
 from annotation.candidates.models import Run
 from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
+from annotation.core.rows import chunks
 from annotation.studies.commands import study_of
 from annotation.studies.models import Study
 
@@ -129,8 +130,8 @@ def _options(step: str, endpoint: str, options: dict) -> dict:
 def _accept(study: Study, run: Run, reviewer: User) -> int:
     """Accept what of ``run`` waits and no check flagged, some hundreds at a time."""
     rows = review.waiting(study, run.step, reviewer).filter(run=run, flags=[])
-    ids, accepted = list(rows.values_list("pk", flat=True)), 0
-    for start in range(0, len(ids), review.MOST_AT_ONCE):
-        some = ids[start : start + review.MOST_AT_ONCE]
-        accepted += review.decide(study, run.step, some, accepts=True, by=reviewer)
-    return accepted
+    ids = list(rows.values_list("pk", flat=True))
+    return sum(
+        review.decide(study, run.step, some, accepts=True, by=reviewer)
+        for some in chunks(ids, review.MOST_AT_ONCE)
+    )
