@@ -125,7 +125,7 @@ def test_personas_are_divided_once_and_never_cross(cast, tea, capsys):
         curate.split(tea, ["p0"], "benchmark")
     with pytest.raises(DomainError, match="no persona"):
         curate.split(tea, ["p9"], "benchmark")
-    with pytest.raises(CommandError, match="2 more personas"):
+    with pytest.raises(CommandError, match="2 are in it already, and 0 have no side yet"):
         call_command("split_personas", "tea", benchmark=4)
 
 
