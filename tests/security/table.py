@@ -136,6 +136,14 @@ def _thing(**names) -> dict:
     }
 
 
+def _word(**words) -> dict:
+    """Args with these words, and the same address with a word that names nothing."""
+    return {
+        "args": lambda w: {**_slug(w), **words},
+        "foreign": lambda w: [{**_slug(w), **dict.fromkeys(words, "nonsense")}],
+    }
+
+
 def _slot(w) -> dict:
     return {"pk": w.mine.slot.pk}
 
@@ -766,8 +774,7 @@ TABLE = {
     # A name that is no step's is unknown; a form without texts is shown again.
     "step": page(
         MANAGERS,
-        args=lambda w: {**_slug(w), "name": "general"},
-        foreign=lambda w: [{**_slug(w), "name": "nonsense"}],
+        **_word(name="general"),
         GET=200,
         POST=400,
         inert={"POST"},
@@ -775,24 +782,21 @@ TABLE = {
     "run-stop": page(MANAGERS, **_thing(pk="run.pk"), POST=302),
     "prompt": page(
         MANAGERS,
-        args=lambda w: {**_slug(w), "name": "general"},
-        foreign=lambda w: [{**_slug(w), "name": "nonsense"}],
+        **_word(name="general"),
         GET=200,
         POST=302,
         data=lambda w: {"system": "Judge.", "user": "{question}"},
     ),
     "review": page(
         MANAGERS,
-        args=lambda w: {**_slug(w), "kind": "answer"},
-        foreign=lambda w: [{**_slug(w), "kind": "nonsense"}],
+        **_word(kind="answer"),
         GET=200,
         HEAD=200,
     ),
     # Without a chosen row there is nothing to decide.
     "review-decide": page(
         MANAGERS,
-        args=lambda w: {**_slug(w), "kind": "answer"},
-        foreign=lambda w: [{**_slug(w), "kind": "nonsense"}],
+        **_word(kind="answer"),
         POST=302,
         inert={"POST"},
     ),
@@ -1148,8 +1152,7 @@ TABLE = {
     "api-prompts": api(MANAGERS, GET=200, HEAD=200),
     "api-prompt": api(
         MANAGERS,
-        args=lambda w: {**_slug(w), "name": "plain"},
-        foreign=lambda w: [{**_slug(w), "name": "nonsense"}],
+        **_word(name="plain"),
         GET=200,
         HEAD=200,
         PUT=200,
