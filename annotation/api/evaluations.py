@@ -52,9 +52,7 @@ class EvaluationStatus(serializers.Serializer):
         return self.context["request"].build_absolute_uri(address)
 
 
-class EvaluationsOfRelease(APIView):
-    permission_classes = [IsAuthenticated]
-
+class EvaluationsOfRelease(StudyView):
     @extend_schema(responses=EvaluationStatus(many=True), operation_id="evaluation_list")
     def get(self, request: Request, pk: UUID) -> Response:
         """The newest runs of models on the release, newest first."""

@@ -44,10 +44,10 @@ BODY = PolymorphicProxySerializer(
 )
 
 
-class Studies(generics.ListAPIView):
+class Studies(base.StudyView, generics.ListAPIView):
     """The studies you are a member of."""
 
-    permission_classes = [IsAuthenticated]
+    parameters = ("cursor", "page_size")
     scope = "admin"
     serializer_class = serializers.StudySerializer
 
@@ -60,8 +60,7 @@ class Studies(generics.ListAPIView):
         return studies.create_study(request)
 
 
-class OneStudy(generics.GenericAPIView):
-    permission_classes = [IsAuthenticated]
+class OneStudy(base.StudyView, generics.GenericAPIView):
     scope = "admin"
     serializer_class = serializers.StudySerializer
 
@@ -150,10 +149,10 @@ class HandBackSlot(APIView):
         return Response(status=204)
 
 
-class Judgments(generics.GenericAPIView):
+class Judgments(base.StudyView, generics.GenericAPIView):
     """The judgments of a study that count, of every kind, one row each, oldest first."""
 
-    permission_classes = [IsAuthenticated]
+    parameters = ("all", "since", "cursor", "page_size")
     serializer_class = serializers.JudgmentSerializer
 
     @extend_schema(

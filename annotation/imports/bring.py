@@ -45,6 +45,8 @@ def mapping_for(table: Table, recipe: str = "", columns: dict | None = None) -> 
 
     MappingError where none of them fits the file, FaultsError where no line of it can be read.
     """
+    if table.format == "release":
+        raise unsupported()
     sample = [row for _line, row in tables.sample(table, SAMPLE)]
     if not sample:
         faults = store.Faults()

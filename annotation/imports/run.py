@@ -110,8 +110,6 @@ def _import(row: DataImport, lease: Lease) -> None:
         ):
             if table.format == "bundle":
                 _slug, result = bring.bring_bundle(row.study, table, by=row.by)
-            elif table.format == "release":
-                raise bring.unsupported()
             else:
                 result = bring.bring(
                     row.study,

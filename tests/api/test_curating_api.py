@@ -166,6 +166,10 @@ def test_a_list_of_three_takes_as_many_statements_as_one_of_one(tea, carol, name
     ("path", "code"),
     [
         ("studies/tea/personas/?pagesize=3", "unknown_parameter"),
+        ("studies/tea/judgments/?sinse=3", "unknown_parameter"),
+        ("studies/tea/releases/?layout=long", "unknown_parameter"),
+        ("studies/tea/?fields=title", "unknown_parameter"),
+        ("studies/?status=open", "unknown_parameter"),
         ("studies/tea/personas/?page_size=0", "page_size"),
         ("studies/tea/personas/?page_size=1001", "page_size"),
         ("studies/tea/personas/?page_size=%00", "bad_request"),

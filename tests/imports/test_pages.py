@@ -1,6 +1,8 @@
 """The pages under "Data", their job, and the same over the API."""
 
+import io
 import json
+import zipfile
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -133,6 +135,18 @@ def test_what_is_no_table_is_said_on_its_page(carol, tea):
 def test_html_in_a_cell_is_shown_as_text(carol, tea):
     page = carol.get(send(carol, b"prompt\n<script>x()</script>\n").url).content.decode()
     assert "&lt;script&gt;x()&lt;/script&gt;" in page
+
+
+def test_a_zipped_release_is_refused_by_api_and_page_with_the_page_that_takes_it(carol, tea):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("release/manifest.json", "{}")
+    page = send(carol, data.getvalue(), name="release.zip").url
+    words = "“Study from a release”, on “Create a study”, takes it."
+    assert words in carol.get(page).content.decode()
+    address = f"/api/v1/studies/tea/imports/{DataImport.objects.get().pk}/start/"
+    refused = carol.post(address, "{}", content_type="application/json")
+    assert (refused.status_code, words in refused.json()["detail"]) == (400, True)
 
 
 def test_pieces_come_in_order_and_the_last_one_completes_the_file(carol, tea):

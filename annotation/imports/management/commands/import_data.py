@@ -82,8 +82,6 @@ class Command(RefusingCommand):
             wanted = Study.objects.filter(slug=options["study"]).first()
             if table.format == "bundle":
                 return bring.bring_bundle(wanted, table)
-            if table.format == "release":
-                raise bring.unsupported()
             mapping = bring.mapping_for(table, options["recipe"], _columns(options["map"]))
             study = bring.study_of_file(path, options["study"])
             result = bring.bring(
