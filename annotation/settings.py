@@ -114,7 +114,7 @@ def _log_in_server() -> dict | None:
     }
 
 
-def _retry_once():
+def _retry_once() -> object:
     """How the cache's client retries; commands that never ask the cache never import redis."""
     from redis.backoff import NoBackoff
     from redis.retry import Retry

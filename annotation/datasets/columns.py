@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
 
 
-def json_text(value) -> str:
+def json_text(value: object) -> str:
     """One line of JSON, other scripts than Latin as they are."""
     return _ENCODER.encode(value)
 
@@ -23,7 +23,7 @@ class Columns:
 
     texts: dict[str, pa.Array]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(next(iter(self.texts.values())))
 
     def filter(self, mask: np.ndarray) -> "Columns":

@@ -2,13 +2,13 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.agreement.reading import withdrawn_from
 from annotation.agreement.tiers.rules import is_closed
@@ -19,7 +19,7 @@ from annotation.core.rows import chunks
 from annotation.datasets import owners, records
 from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.frozen_votes import FrozenVotes, Task
-from annotation.datasets.models import ImportedPair
+from annotation.datasets.models import ImportedPair, Release
 from annotation.judging.models import Adjudication, Batch, Item, ItemOption
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 
@@ -52,7 +52,7 @@ class Reading:
     ``alive`` is called once a chunk.
     """
 
-    def __init__(self, release, alive: Callable[[], None]) -> None:
+    def __init__(self, release: Release, alive: Callable[[], None]) -> None:
         self.release, self.alive = release, alive
         self.frozen = release.frozen
         self.withdrawn = frozenset(self.frozen["withdrawn"])
@@ -141,7 +141,7 @@ class Reading:
             self.alive()
             yield self._chunk(chunk)
 
-    def _chunk(self, chunk) -> records.Chunk:
+    def _chunk(self, chunk: Sequence[Any]) -> records.Chunk:
         shown, rulings = self._answers(chunk), self._rulings(chunk)
         pairs, attributes = self._imported(chunk), self._attributes(chunk)
         personas = PersonaVersion.objects.in_bulk({item.persona_version_id for item in chunk})
@@ -197,7 +197,7 @@ class Reading:
             texts["parameters"] = mapped(texts["parameters"], _public)
             yield Columns(texts)
 
-    def _items(self):
+    def _items(self) -> QuerySet[Item]:
         """Items that count: no checks, which are for the annotators, and nobody's who withdrew."""
         return Item.objects.filter(
             study=self.release.study_id,
@@ -205,12 +205,12 @@ class Reading:
             batch__purpose=Batch.Purpose.WORK,
         ).exclude(query__owner__in=self.withdrawn)
 
-    def _of(self, chunk) -> dict:
+    def _of(self, chunk: Sequence[Any]) -> dict:
         """The condition on rows of items that takes those of the chunk, and of items between."""
         positions = chunk[0].position, chunk[-1].position
         return {"item__study": self.release.study_id, "item__position__range": positions}
 
-    def _answers(self, chunk) -> dict:
+    def _answers(self, chunk: Sequence[Any]) -> dict:
         """{item's position: its answers}."""
         out = defaultdict(list)
         options = ItemOption.objects.filter(**self._of(chunk)).order_by("number")
@@ -220,7 +220,7 @@ class Reading:
             out[position].append(records.Answer(*answer))
         return out
 
-    def _imported(self, chunk) -> dict:
+    def _imported(self, chunk: Sequence[Any]) -> dict:
         """{item's position: the winner and tier of its imported pair}."""
         if self.frozen.get("choices", {}).get("rule") != "imported":
             return {}
@@ -228,19 +228,19 @@ class Reading:
         rows = ImportedPair.objects.filter(**self._of(chunk)).values_list(*fields)
         return {position: (chosen, tier) for position, chosen, tier in rows}
 
-    def _rulings(self, chunk) -> dict:
+    def _rulings(self, chunk: Sequence[Any]) -> dict:
         """{item's position: the newest ruling on it}."""
         last = self.frozen["adjudication"]
         rulings = Adjudication.objects.filter(**self._of(chunk), pk__lte=last).order_by("pk")
         return dict(rulings.values_list("item__position", "label"))
 
-    def _attributes(self, chunk) -> dict:
+    def _attributes(self, chunk: Sequence[Any]) -> dict:
         """{attribute's id: the attribute} of those that the items show."""
         shown = {item.attribute_id for item in chunk} - {None}
         rows = Attribute.objects.filter(sql.among("pk", shown)) if shown else ()
         return {attribute.pk: self._attribute(attribute) for attribute in rows}
 
-    def _attribute(self, attribute, conversations=()) -> records.Attribute:
+    def _attribute(self, attribute: Attribute, conversations: Iterable = ()) -> records.Attribute:
         return records.Attribute(
             id=attribute.external_id,
             user_id=self._users.get(attribute.persona_id, ""),
@@ -250,7 +250,15 @@ class Reading:
             conversations=list(conversations),
         )
 
-    def _item(self, item: Any, shown, ids, collected, adjudicated, **fields: Any) -> records.Item:
+    def _item(
+        self,
+        item: Any,
+        shown: PersonaVersion | None,
+        ids: dict[int, str],
+        collected: int,
+        adjudicated: str | None,
+        **fields: Any,
+    ) -> records.Item:
         task = self._tasks[item.batch_id]
         return records.Item(
             id=item.external_id,

@@ -14,6 +14,7 @@ from django.db.models import Exists, Func, OuterRef, QuerySet, TextField, Value
 from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
 from annotation.datasets.columns import Columns, json_text, mapped, mapped_by_place
+from annotation.datasets.models import Release
 from annotation.judging.kinds import Kind, config_of_task, kind_of
 from annotation.judging.models import Judgment
 from annotation.studies.models import TaskDefinition
@@ -132,7 +133,7 @@ class FrozenVotes:
     ``tasks`` is {batch's id: its task}; ``alive`` is called on the way.
     """
 
-    def __init__(self, release, tasks: dict[int, Task], alive: Callable[[], None]) -> None:
+    def __init__(self, release: Release, tasks: dict[int, Task], alive: Callable[[], None]) -> None:
         self.release, self.tasks, self.alive = release, tasks, alive
         self.withdrawn = frozenset(release.frozen["withdrawn"])
 

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from annotation.datasets.columns import Columns, json_text
 
@@ -107,7 +107,7 @@ class Shards:
         """The pattern that finds every file of the table."""
         return str(self.path.with_stem(f"{self.path.stem}-*"))
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._begin()
         return self
 

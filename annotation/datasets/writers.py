@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -89,7 +89,7 @@ class Tables:
         self._safe_csv, self._shard_rows = safe_csv, shard_rows
         self._writers = {}
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.journal = Journal(self.folder)
         with ExitStack() as stack:
             for name, table in self.tables.items():
@@ -97,7 +97,7 @@ class Tables:
             self._stack = stack.pop_all()
         return self
 
-    def _opened(self, table: Table):
+    def _opened(self, table: Table) -> Any:
         path = self.folder / table.path
         path.parent.mkdir(parents=True, exist_ok=True)
         if not (self._shard_rows and table.config and table.format in SHARDED):
@@ -105,7 +105,7 @@ class Tables:
         make = partial(_writer, table=table, safe=self._safe_csv)
         return Shards(self.journal, table.path, table.columns, self._shard_rows, make)
 
-    def __exit__(self, *error: Any):
+    def __exit__(self, *error: Any) -> bool | None:
         return self._stack.__exit__(*error)
 
     def write(self, name: str, row: dict | Columns | Rows) -> None:
@@ -142,7 +142,7 @@ class Tables:
         return made
 
 
-def _writer(path: Path, table: Table, safe: bool):
+def _writer(path: Path, table: Table, safe: bool) -> Any:
     if table.format == "files":
         return _Texts(path)
     if table.format == "jsonl":
@@ -159,7 +159,7 @@ class _File:
         self.file = path.open("wb" if not how else "w", **how)
         self.rows = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -171,7 +171,7 @@ class _File:
     def finish(self) -> None:
         """Write what is still held back."""
 
-    def made(self, path: str):
+    def made(self, path: str) -> list[tuple[str, int]]:
         """(path, rows) of what was written."""
         return [(path, self.rows)]
 
@@ -187,13 +187,13 @@ class _Texts:
         """Number of files."""
         return len(self.paths)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any):
+    def __exit__(self, *error: Any) -> None:
         return None
 
-    def write(self, row) -> None:
+    def write(self, row: dict) -> None:
         path = self.folder / row["path"]
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -202,23 +202,23 @@ class _Texts:
             os.fsync(file.fileno())
         self.paths.append(row["path"])
 
-    def made(self, path: str):
+    def made(self, path: str) -> list[tuple[str, int]]:
         # A text has no rows, as the check counts them.
         return [(path, 0) for path in self.paths]
 
 
 class _JsonLines(_File):
-    def __init__(self, path, columns) -> None:
+    def __init__(self, path: Path, columns: Mapping) -> None:
         super().__init__(path)
         self.open, self.columns = not columns, dict(columns)
 
-    def write(self, row) -> None:
+    def write(self, row: dict) -> None:
         if self.open:
             self.columns |= dict.fromkeys(row, "json")
         self.file.write(f"{json_text(row)}\n".encode())
         self.rows += 1
 
-    def write_columns(self, columns) -> None:
+    def write_columns(self, columns: Columns) -> None:
         self.file.write(columns.json_lines())
         self.rows += len(columns)
 
@@ -226,17 +226,17 @@ class _JsonLines(_File):
 class _Csv(_File):
     """RFC 4180: comma, quotes where needed, CRLF; a header always."""
 
-    def __init__(self, path, columns, safe) -> None:
+    def __init__(self, path: Path, columns: Mapping, safe: bool) -> None:
         super().__init__(path, encoding="utf-8", newline="")
         self.columns, self.guarded = columns, safe
         self.lines = csv.writer(self.file, lineterminator="\r\n")
         self.lines.writerow(columns)
 
-    def write(self, row) -> None:
+    def write(self, row: dict) -> None:
         self.lines.writerow([self._cell(row[name]) for name in self.columns])
         self.rows += 1
 
-    def write_columns(self, columns) -> None:
+    def write_columns(self, columns: Columns) -> None:
         cells = [
             map(self._cell, columns.values(name))
             if kind == "text"
@@ -246,13 +246,13 @@ class _Csv(_File):
         self.lines.writerows(zip(*cells, strict=True))
         self.rows += len(columns)
 
-    def write_cells(self, cells) -> None:
+    def write_cells(self, cells: Sequence) -> None:
         if self.guarded:
             cells = [map(disarmed, row) for row in cells]
         self.lines.writerows(cells)
         self.rows += len(cells)
 
-    def _cell(self, value) -> str:
+    def _cell(self, value: object) -> str:
         if not isinstance(value, str):
             return "" if value is None else json_text(value)
         return disarmed(value) if self.guarded else value
@@ -261,7 +261,7 @@ class _Csv(_File):
 class _Parquet(_File):
     """Row groups of ``ROW_GROUP`` rows; every setting that decides bytes is written down here."""
 
-    def __init__(self, path, columns) -> None:
+    def __init__(self, path: Path, columns: Mapping) -> None:
         super().__init__(path)
         self.columns = columns
         self.schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
@@ -279,13 +279,13 @@ class _Parquet(_File):
         self.held_rows: list[dict] = []
         self.held: list[pa.Table] = []
 
-    def write(self, row) -> None:
+    def write(self, row: dict) -> None:
         self.held_rows.append(row)
         self.rows += 1
         if len(self.held_rows) == ROW_GROUP:
             self._convert()
 
-    def write_columns(self, columns) -> None:
+    def write_columns(self, columns: Columns) -> None:
         self._convert()
         texts = {name for name, kind in self.columns.items() if kind == "json"}
         self._hold(columns.arrow(self.schema, texts))
