@@ -74,6 +74,9 @@ def lines_of(text: str) -> list[str]:
     return texts
 
 
+NO_OPTIONS = ("endpoint", "file", "newest")
+
+
 class StepForm(forms.Form):
     """What one step is asked for. ``cleaned_data["options"]`` is what ``proposals`` takes."""
 
@@ -128,10 +131,12 @@ class StepForm(forms.Form):
         label=gettext_lazy("Most words"), min_value=1, max_value=1_000, initial=60
     )
 
+    newest = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
+
     def __init__(self, *args: Any, step: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in list(self.fields):
-            if name != "endpoint" and name not in FIELDS[step]:
+            if name not in {"endpoint", "newest", *FIELDS[step]}:
                 del self.fields[name]
         cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
             (server.name, f"{server.name} ({server.model})") for server in endpoints.usable()
@@ -155,7 +160,7 @@ class StepForm(forms.Form):
         data = self.cleaned_data
         if "texts" in data:
             data["texts"] = f"{data['texts']}\n{data.get('file', '')}".strip()
-        options = {name: value for name, value in data.items() if name not in ("endpoint", "file")}
+        options = {name: value for name, value in data.items() if name not in NO_OPTIONS}
         for name in LISTS:
             if name in options:
                 options[name] = lines_of(options[name])

@@ -1,6 +1,7 @@
 """Generation: the steps with their plans, what runs, budgets and rules, prompts."""
 
 from django.contrib import messages
+from django.db.models import Max
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -73,24 +74,31 @@ def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
         with refusals.in_form(form):
             if request.POST.get("do") == "start":
                 proposals.request(
-                    study, name, data["options"], endpoint=data["endpoint"], by=request.user
+                    study,
+                    name,
+                    data["options"],
+                    endpoint=data["endpoint"],
+                    by=request.user,
+                    newest=data["newest"],
                 )
                 messages.success(request, _("It is asked for. You can leave this page."))
                 return redirect("generation", slug)
             context["plan"] = proposals.plan(
                 study, name, data["options"], endpoint=data["endpoint"]
             )
-            context["form"] = _filled(form, name)
+            newest = study.runs.aggregate(n=Max("pk", default=0))["n"]
+            context["form"] = _filled(form, name, newest)
     status = 400 if form.errors else 200
     return render(request, "candidates/step.html", context, status=status)
 
 
-def _filled(form: StepForm, name: str) -> StepForm:
-    """The form with a file's texts typed in: a browser sends no file twice."""
+def _filled(form: StepForm, name: str, newest: int) -> StepForm:
+    """The form with a file's texts typed in (a browser sends no file twice), and the newest run."""
     again = StepForm(step=name)
     for field in again.fields:
         again.initial[field] = form.cleaned_data.get(field, "")
     again.initial.pop("file", None)
+    again.initial["newest"] = newest
     return again
 
 

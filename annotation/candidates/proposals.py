@@ -68,10 +68,21 @@ def request(
     endpoint: str = "",
     limit: int | None = None,
     by: User | None = None,
+    newest: int | None = None,
 ) -> Run:
-    """Ask for what the step plans, at most ``limit`` proposals; the run with its estimate."""
+    """Ask for what the step plans, at most ``limit`` proposals; the run with its estimate.
+
+    ``newest`` is the study's newest run when the plan was shown: where the same was asked for since
+    then, the form was sent twice, and that run is the answer. Texts are not compared: of them only
+    new ones are asked for.
+    """
     step, server = step_of(name), endpoints.get(endpoint)
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    kept = {key: value for key, value in options.items() if key != "texts"}
+    if newest is not None and "texts" not in options:
+        same = study.runs.filter(step=name, endpoint=server.name, options=kept, created_by=by)
+        if run := same.filter(pk__gt=newest).first():
+            return run
     rows = list(islice(step.plan(study, options | {"endpoint": server.name}), limit))
     if not rows:
         raise DomainError(_("There is nothing new to ask for."), code="nothing")
@@ -79,7 +90,7 @@ def request(
         study=study,
         step=name,
         endpoint=server.name,
-        options={key: value for key, value in options.items() if key != "texts"},
+        options=kept,
         planned=_estimate(study, step, server, len(rows)).as_json(),
         created_by=by,
     )

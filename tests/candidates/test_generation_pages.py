@@ -47,6 +47,17 @@ def test_a_curator_plans_starts_and_sees_what_happened(carol, tea, script):  # n
     assert 'href="/studies/tea/review/persona/"' in page
 
 
+def test_a_plan_that_is_started_twice_is_asked_for_once(carol, tea):
+    data = {"endpoint": "scripted", "count": 3, "languages": "English"}
+    for times in (1, 2):
+        plan = text_of(carol.post(f"{PAGE}persona/", {**data, "do": "plan"}))
+        newest = re.search(r'name="newest" value="(\d+)"', plan)[1]
+        for _click in range(2):
+            start = {**data, "newest": newest, "do": "start"}
+            assert carol.post(f"{PAGE}persona/", start).status_code == 302
+        assert Run.objects.count() == times
+
+
 def test_a_file_of_texts_is_typed_in_for_the_start(carol, tea):
     file = SimpleUploadedFile("pool.jsonl", b'{"prompt": "What shall I cook tonight?"}\n')
     data = {"endpoint": "scripted", "least": 2, "most": 9, "texts": "Where do I begin here?"}
