@@ -27,6 +27,8 @@ VALUES = re.compile("yes,.*")
 # What a person gave is erased, things of a study are deleted: one word for each.
 ERASE = {"zh_Hans": re.compile("抹除"), "ko": re.compile("지[우워웠운울움웁]")}
 DELETE = {"zh_Hans": re.compile("删除"), "ko": re.compile("삭제")}
+# Second words for a persona, an endpoint and a background worker.
+SECOND_WORDS = {"zh_Hans": re.compile("人设|端点|后台任务"), "ko": re.compile("엔드포인트")}
 
 
 def of_python(path: Path) -> set[str]:
@@ -123,3 +125,9 @@ def test_erasing_and_deleting_are_two_words_each_the_same_everywhere(locale):
             word = (ERASE if erases else DELETE)[locale]
             wrong += [text for text in said(entry) if not word.search(text)]
     assert wrong == []
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_persona_an_endpoint_and_a_worker_have_one_word_each(locale):
+    texts = [text for entry in catalogue(locale) for text in said(entry)]
+    assert [text for text in texts if SECOND_WORDS[locale].search(text)] == []
