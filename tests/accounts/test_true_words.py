@@ -1,8 +1,14 @@
 """What the entrance says: nothing claims that mail was sent where no mail server is."""
 
-import pytest
-from django.urls import reverse
+from pathlib import Path
 
+import allauth
+import pytest
+from django.template.loader import get_template
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.judging.models import Judgment, Slot
 from annotation.studies.models import Invitation
 
 PAGES = ("account_reset_password", "account_reset_password_done")
@@ -52,3 +58,46 @@ def test_people_says_who_makes_a_reset_link_and_leads_operators_there(tea, cast,
     carol.is_superuser = True
     carol.save()
     assert reverse("operations-accounts") in client.get(address).content.decode()
+
+
+def times(study, seconds):
+    """Judgments of the study's first annotators, of so many seconds each."""
+    slots = Slot.objects.filter(study=study).order_by("pk")[: len(seconds)]
+    people = list(study.memberships.filter(role="annotator").order_by("pk"))
+    for slot, spent in zip(slots, seconds, strict=True):
+        Judgment.objects.create(
+            slot=slot, annotator=people[0].user, key=str(slot.pk), digest="", seconds=spent,
+            submitted_at=timezone.now(),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "sentence"),
+    [
+        ([30.0] * 19, None),
+        ([30.0] * 20, "at most 1 minute each."),
+        ([30.0] * 9 + [61.0] * 11, "at most 2 minutes each."),
+    ],
+)
+def test_an_invitation_says_how_long_a_judgment_took_once_there_are_twenty(
+    client, tea, cast, seconds, sentence
+):
+    cast.open(tea, items=len(seconds), overlap=1)
+    times(tea, seconds)
+    _invitation, key = Invitation.issue(tea, role="annotator", by=cast.person("Ada"))
+    page = " ".join(client.get(reverse("invitation", args=[key])).content.decode().split())
+    assert ("Half of the judgments so far took" in page) == (sentence is not None)
+    assert (sentence or "come back.") in page
+
+
+# What is sent only with codes by mail, which are switched off.
+CODES = ("email_confirm", "login_code", "password_reset", "password_reset_code")
+
+
+def test_every_mail_of_the_log_in_has_a_subject_of_ours():
+    folder = Path(allauth.__file__).parent / "templates"
+    switched_off = {f"account/email/{name}_subject.txt" for name in CODES}
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*_subject.txt")}
+    assert names > switched_off
+    origins = {name: get_template(name).origin.name for name in names - switched_off}
+    assert [name for name, origin in origins.items() if folder in Path(origin).parents] == []
