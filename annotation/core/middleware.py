@@ -1,6 +1,7 @@
 import re
 import uuid
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.core.exceptions import SuspiciousOperation
@@ -44,7 +45,10 @@ class Refusals:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if "%00" in request.META.get("QUERY_STRING", ""):
             return views.bad_request(request, SuspiciousOperation())
-        return self.get_response(request)
+        response = self.get_response(request)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and not response.content:
+            return views.wrong_method(request, response)
+        return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, DomainError):

@@ -96,6 +96,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _answer(request, 404, _("Nothing here"), sentence)
 
 
+def wrong_method(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """The page for an address that was opened, but only takes what a form sends."""
+    sentence = _("This address only takes what a form sends. Nothing was changed.")
+    headers = {"Allow": response.headers["Allow"]}
+    return _answer(request, 405, _("Nothing to see here"), sentence, headers)
+
+
 def refused(request: HttpRequest, refusal: DomainError) -> HttpResponse:
     """The page of a refusal that the view left to us."""
     return _answer(request, refusal.status, _("That is not possible"), refusal.sentence)

@@ -70,7 +70,7 @@ def request(
     the layout is made of, Conflict where an import keeps the votes or the study.
     """
     format = layouts.format_of(layout, format)
-    layouts.check_kinds(layout, _kinds(study))
+    layouts.check_kinds(layout, kinds_of(study))
     choices = Choices.of(layout, format, **wanted)
     licence = licence.strip()
     if len(licence) > LICENCE_LIMIT or not licence.isprintable():
@@ -85,7 +85,8 @@ def request(
     return release
 
 
-def _kinds(study: Study) -> set[str]:
+def kinds_of(study: Study) -> set[str]:
+    """The kinds of judgment that people work on."""
     work = study.batches.filter(purpose=Batch.Purpose.WORK)
     return set(work.values_list("task__kind", flat=True))
 

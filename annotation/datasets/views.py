@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.heartbeat import worker_alive
-from annotation.datasets import folders, freeze, remove, tasks, uploads, withdrawals
+from annotation.datasets import folders, freeze, layouts, remove, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.studies.access import MANAGERS, READERS, may_create, study_for
@@ -25,7 +25,8 @@ UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
 def releases(request: UserRequest, slug: str) -> HttpResponse:
     """A study's releases, newest first, and the form that asks for the next one."""
     study = study_for(request.user, slug, READERS)
-    form = ReleaseForm(request.POST or None)
+    suited = {"layout": lambda: layouts.suited(freeze.kinds_of(study))}
+    form = ReleaseForm(request.POST or None, initial=suited)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             release = freeze.request(study, by=request.user, **form.cleaned_data)

@@ -101,3 +101,9 @@ def test_every_mail_of_the_log_in_has_a_subject_of_ours():
     assert names > switched_off
     origins = {name: get_template(name).origin.name for name in names - switched_off}
     assert [name for name, origin in origins.items() if folder in Path(origin).parents] == []
+
+
+def test_an_address_that_only_takes_a_form_says_so_when_it_is_opened(cast, login):
+    answer = login(cast.person("Ann")).get(reverse("history-forget"))
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    assert "This address only takes what a form sends." in answer.content.decode()

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from annotation.core.models import AuditEvent, Heartbeat
-from annotation.datasets import folders, freeze
+from annotation.datasets import folders, freeze, layouts
 from annotation.datasets.models import Release
 
 URL = "/studies/tea/releases/"
@@ -32,6 +32,26 @@ def test_a_researcher_asks_for_a_release_and_downloads_it(cast, tea, items, vote
     assert packed == folders.zip_of(release).read_bytes()
     with zipfile.ZipFile(io.BytesIO(packed)) as files:
         assert b"Licence: CC-BY-4.0" in files.read("tea-v1/README.md")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "layout"),
+    [
+        ({"feedback", "selection"}, "bespoke"),
+        ({"selection", "preference"}, "personafeedback"),
+        ({"relevance"}, "personalbench"),
+        ({"ranking"}, "long"),
+        (set(), "long"),
+    ],
+)
+def test_the_layout_of_the_paper_that_collects_these_kinds_is_proposed(kinds, layout):
+    assert layouts.suited(kinds) == layout
+
+
+def test_the_form_proposes_the_layout_that_suits_the_study(cast, tea, items, login):
+    items(1)
+    page = login(cast.person("Rui")).get(URL).content.decode()
+    assert '<option value="personafeedback" selected>' in page
 
 
 def test_the_list_asks_for_itself_only_while_a_release_is_written(cast, tea, items, _data, login):
@@ -113,11 +133,11 @@ def test_the_page_takes_the_same_queries_for_many_releases(
     browser = login(cast.person("Rui"))
     freeze.build(freeze.request(tea, "long", "", None).pk)
     browser.get(URL)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         browser.get(URL)
     for _ in range(3):
         freeze.build(freeze.request(tea, "long", "", None).pk)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         browser.get(URL)
 
 

@@ -97,7 +97,8 @@ class KindBoard(Board):
     def named(self, label: str) -> str:
         """A label in words; answers by their canonical numbers."""
         words = self.kind.label_words(label, self.config)
-        return f"{label}: {words}" if self.level == "ordinal" else words
+        named = _("%(label)s: %(words)s") % {"label": label, "words": words}
+        return named if self.level == "ordinal" else words
 
     # Its page shows rows of values, and no tiers.
     def disputed(self) -> QuerySet | list[dict]:  # type: ignore[override]
@@ -216,8 +217,8 @@ def answers(board: KindBoard, about: dict) -> dict:
     header = (_("Answer"), _("Judgments"), _("Share"))
     lead = about["lead"]
     if board.level == "ordinal":
-        names = [board.named(board.declared[0]), board.named(board.declared[-1])]
-        lead = "{} {}.".format(lead, "; ".join(names))
+        ends = {"first": board.named(board.declared[0]), "last": board.named(board.declared[-1])}
+        lead = f"{lead} {_('%(first)s; %(last)s.') % ends}"
     axes = (_("Answer"), _("Judgments"))
     axes = axes if board.level == "ordinal" else axes[::-1]
     draw = charts.columns if board.level == "ordinal" else charts.bars

@@ -24,6 +24,14 @@ LAYOUTS = {
     "long": long,
     "dpo": dpo,
 }
+# The papers' layouts by what they publish.
+SUITED = {
+    "feedback": "bespoke",
+    "selection": "personafeedback",
+    "attribute": "personalbench",
+    "relevance": "personalbench",
+    "preference": "personalbench",
+}
 # What published layouts are made of, where not every study has it.
 NEEDS = {
     "bespoke": "scored feedback by the owners of histories",
@@ -44,6 +52,11 @@ def check_kinds(name: str, kinds: set[str]) -> None:
     needed = getattr(layout_of(name), "KINDS", None)
     if needed and not kinds.intersection(needed):
         raise _lacks(name)
+
+
+def suited(kinds: set[str]) -> str:
+    """The layout of the paper that collects such kinds of judgment; "long" where there is none."""
+    return next((SUITED[kind] for kind in SUITED if kind in kinds), "long")
 
 
 def _lacks(name: str) -> DomainError:

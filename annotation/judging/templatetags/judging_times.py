@@ -18,5 +18,5 @@ def minutes_of_half(study: Study) -> int | None:
     the newest.
     """
     judged = Judgment.objects.filter(slot__study=study, seconds__gt=0)
-    seconds = list(judged.order_by().values_list("seconds", flat=True)[:SAMPLE])
+    seconds = [spent or 0 for spent in judged.order_by().values_list("seconds", flat=True)[:SAMPLE]]
     return math.ceil(median(seconds) / 60) if len(seconds) >= FEWEST else None
