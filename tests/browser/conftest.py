@@ -13,6 +13,16 @@ WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 QUIET += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+# Chromium heeds the last such list alone. The first two are pages that each new window loads for
+# its address bar: two thirds of a short test's processor time. The others are Playwright's.
+SWITCHED_OFF = (
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "AimEnabled"),
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
+    *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding"),
+    *("ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect"),
+    *("OptimizationHints", "NetworkTimeServiceQuerying", "PreconnectToSearch"),
+)
+QUIET.append(f"--disable-features={','.join(SWITCHED_OFF)}")
 # What Chromium and htmx write about an answer of 4xx and a cut line, which some tests ask for.
 EXPECTED = (
     "Failed to load resource: the server responded",
