@@ -218,7 +218,8 @@ def answers(board: KindBoard, about: dict) -> dict:
     lead = about["lead"]
     if board.level == "ordinal":
         ends = {"first": board.named(board.declared[0]), "last": board.named(board.declared[-1])}
-        lead = f"{lead} {_('%(first)s; %(last)s.') % ends}"
+        named = _("%(first)s; %(last)s.") % ends
+        lead = f"{lead} {named}"
     axes = (_("Answer"), _("Judgments"))
     axes = axes if board.level == "ordinal" else axes[::-1]
     draw = charts.columns if board.level == "ordinal" else charts.bars
