@@ -1,13 +1,28 @@
 """Judgments in numbers, by SQL: `python -m benchmarks.growth --items N --items-judged M`.
 
 Fills the running installation as `benchmarks.seed` does, and stores a judgment of each of
-`--overlap` people for the first `--items-judged` items. Every counter equals its rows.
+`--overlap` people for the first `--items-judged` items. Every counter equals its rows. Constraints
+and indexes of the tables with a row for each judgment are dropped before and made again after.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import sys
+from collections.abc import Iterator
+
+FILLED = ("judging_slot", "judging_judgment", "judging_selection")
+# Those that refer to a table, or to which it refers, foreign keys first; checks cost little.
+CONSTRAINTS = """
+    SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid)
+    FROM pg_constraint
+    WHERE contype IN ('f', 'p', 'u') AND (conrelid = ANY(%(tables)s::regclass[])
+                                          OR confrelid = ANY(%(tables)s::regclass[]))
+    ORDER BY contype <> 'f', conname"""
+INDEXES = """
+    SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
+    WHERE indrelid = ANY(%(tables)s::regclass[])"""
 
 # Person number n (from 0) judges the slot with the ordinal n.
 SLOTS = """
@@ -58,8 +73,33 @@ def judge(study_id: int, people: list[int], judged: int, *, analyze: bool = True
     with connection.cursor() as cursor:
         for statement in (SLOTS, JUDGMENTS, SELECTIONS, COUNTS, DESKS):
             cursor.execute(statement, values)
-        if analyze:
-            cursor.execute("ANALYZE")
+            if analyze:
+                cursor.execute("ANALYZE")
+
+
+@contextlib.contextmanager
+def loosened(tables: tuple[str, ...]) -> Iterator[None]:
+    """Let `tables` be filled without their indexes and keys, which are made again at the end."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET work_mem = '256MB'")
+        cursor.execute("SET maintenance_work_mem = '512MB'")
+        cursor.execute(CONSTRAINTS, {"tables": list(tables)})
+        constraints = cursor.fetchall()
+        for table, name, _definition in constraints:
+            cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+        cursor.execute(INDEXES, {"tables": list(tables)})
+        indexes = cursor.fetchall()
+        for name, _definition in indexes:
+            cursor.execute(f"DROP INDEX {name}")
+        yield
+        for _name, definition in indexes:
+            cursor.execute(definition)
+        # A foreign key needs the primary key to which it refers.
+        for table, name, definition in reversed(constraints):
+            cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}")
+        cursor.execute("VACUUM (ANALYZE)")
 
 
 def _main() -> None:
@@ -67,6 +107,7 @@ def _main() -> None:
     parser.add_argument("--items", type=int, required=True)
     parser.add_argument("--overlap", type=int, default=9)
     parser.add_argument("--items-judged", type=int, required=True)
+    parser.add_argument("--queries", type=int, default=0, help="0: one an item")
     chosen = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
     import django
@@ -76,10 +117,13 @@ def _main() -> None:
     from annotation.studies.models import Study
     from benchmarks.seed import seed
 
-    made = seed(chosen.items, overlap=chosen.overlap, people=chosen.overlap)
-    emails = [person["email"] for person in made["people"]]
-    people = list(User.objects.filter(email__in=emails).order_by("pk").values_list("pk", flat=True))
-    judge(Study.objects.get(slug=made["slug"]).pk, people, chosen.items_judged)
+    with loosened(FILLED):
+        panel = chosen.overlap
+        made = seed(chosen.items, overlap=panel, people=panel, queries=chosen.queries)
+        emails = [person["email"] for person in made["people"]]
+        people = User.objects.filter(email__in=emails).order_by("pk").values_list("pk", flat=True)
+        study = Study.objects.get(slug=made["slug"])
+        judge(study.pk, list(people), chosen.items_judged)
     json.dump(made, sys.stdout)
 
 
