@@ -4,19 +4,26 @@ Studies of more and more judgments, made by SQL, each in a stack of its own. A p
 through the application in this process; its figure is processor time, of this process and of the
 database's server process together. The floor of each size is the size before, so that a ratio of 1
 means that the page does not grow; `slowest` is the longest statement of the page in milliseconds.
+`judgment` is one over HTTP, submit and next, with `slowest` as the longest of them by the clock.
 """
 
 import argparse
 import concurrent.futures
+import itertools
+import json
 import multiprocessing
 import os
 import time
 
 from benchmarks import stack
 from benchmarks.claim_end import server_seconds
+from benchmarks.clients import Browser, seconds_of
 from benchmarks.figures import figure
+from benchmarks.judge_loop import SERVER, judge
 
 OVERLAP = 9
+# Items that are left to judge, and judgments of them that are measured after as many others.
+LEFT, MEASURED = 100, 300
 EMAIL, PASSWORD = "curator@bench.example.org", "a long password of a curator"
 
 
@@ -30,11 +37,11 @@ def main(votes: tuple[int, ...] = (10_000, 100_000)) -> dict[str, dict]:
             concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn) as pool,
         ):
             items = count // OVERLAP + 1
-            run.call(
-                "benchmarks.growth",
-                *("--items", items, "--overlap", OVERLAP, "--items-judged", items),
-            )
+            # As many answers a question in each size.
+            sizes = ("--items", items + LEFT, "--items-judged", items, "--queries", items // 10)
+            made = json.loads(run.call("benchmarks.growth", *sizes, "--overlap", OVERLAP))
             taken = pool.submit(_measure, run.database_url, str(run.data)).result()
+            taken["judgment"] = _judgment(run, made["people"])
         for name, (milliseconds, slowest) in taken.items():
             floor = before.get(name, (milliseconds, 0))[0]
             entry = figure(f"results_{name}_{count}", milliseconds, floor, "ms", slowest=slowest)
@@ -78,6 +85,25 @@ def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
         assert client.get(address).status_code == 200, address  # imports and compiles templates
         taken[name] = spent(lambda address=address: client.get(address))
     return taken
+
+
+def _judgment(run: stack.Stack, people: list[dict]) -> tuple[float, float]:
+    """Processor milliseconds of one of MEASURED judgments, and the longest of them by the clock."""
+    browsers = [Browser(run.port, person) for person in people]
+    for browser in browsers:
+        browser.cookies |= browser.person["cookies"]
+        assert browser.open() == 200
+    _rounds(browsers)
+    begin = sum(map(run.cpu_seconds, SERVER))
+    times = _rounds(browsers)
+    used = sum(map(run.cpu_seconds, SERVER)) - begin
+    return used / len(times) * 1e3, max(times) * 1e3
+
+
+def _rounds(browsers: list[Browser]) -> list[float]:
+    """Seconds of each of MEASURED judgments, of everybody in turn."""
+    turns = itertools.islice(itertools.cycle(browsers), MEASURED)
+    return [seconds_of(lambda browser=browser: judge(browser)) for browser in turns]
 
 
 def _curator(study):
