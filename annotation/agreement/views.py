@@ -16,9 +16,11 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.accounts.requests import UserRequest
 from annotation.agreement import formulas, item_views, kind_votes, reading, scoring
 from annotation.agreement.figures import planning, summary
-from annotation.agreement.figures.dashboard import FIGURES, Board, Figure, tier_rows
+from annotation.agreement.figures.board import Board, Figure
+from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.scores import rating_figures
+from annotation.agreement.figures.tiers import tier_rows
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.task_votes import CAP
@@ -300,7 +302,7 @@ def planner(request: UserRequest, slug: str) -> HttpResponse:
     context = {"study": study, "form": form}
     if form.is_valid():
         pilot = form.cleaned_data["pilot"]
-        board = Board(study, _definition(study, pilot)) if pilot else None
+        board = SelectionBoard(study, _definition(study, pilot)) if pilot else None
         try:
             context["plan"] = planning.plan(form.cleaned_data, board)
         except ValueError as error:
@@ -315,7 +317,7 @@ def _board(study: Study, task: str) -> Board:
     if newest is None:
         raise Http404
     if kind_of(newest.kind).COUNTED:
-        return Board(study, newest)
+        return SelectionBoard(study, newest)
     # A version on another scale that nobody has judged yet shows nothing.
     judged = kind_votes.newest(study, task)
     return KindBoard(study, judged[0] if judged else newest)

@@ -20,8 +20,8 @@ from django.test.utils import CaptureQueriesContext
 from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.agreement import recompute, task_votes
-from annotation.agreement.figures import dashboard
-from annotation.agreement.figures.dashboard import FIGURES, Board
+from annotation.agreement.figures import raters
+from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
 from annotation.agreement.models import StoredVotes
 from annotation.candidates.models import Candidate
 from annotation.judging.models import Item, Selection
@@ -74,7 +74,7 @@ def judged(cast, tea):
 
 @pytest.fixture
 def board(judged):
-    return Board(judged, judged.tasks.get(name="better"))
+    return SelectionBoard(judged, judged.tasks.get(name="better"))
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_strategys_share_is_the_mean_over_its_items(board):
 
 def test_a_control_is_the_generic_answer_and_its_share_is_told_for_all_and_for_each(judged, cast):
     Candidate.objects.filter(strategy="A2").update(strategy="A3")
-    board = Board(judged, judged.tasks.get(name="better"))
+    board = SelectionBoard(judged, judged.tasks.get(name="better"))
     figure = board.figure("control")
     (_all, items, votes, share, *_limits), *each = figure.rows
     assert (items, votes, share) == (4, 11, pytest.approx((0 + 1 / 3 + 1 + 1 / 2) / 4))
@@ -198,7 +198,7 @@ def test_three_answers_have_places_and_no_strengths(cast, tea):
     item = tea.items.get()
     give(item, cast.person("Ann"), "2", shown=[3, 1, 2])
     give(item, cast.person("Bo"), "tie", shown=[1, 2, 3])
-    board = Board(tea, tea.tasks.get())
+    board = SelectionBoard(tea, tea.tasks.get())
     assert board.figure("sides").rows == [(1, 0, 0.0), (2, 0, 0.0), (3, 1, 1.0)]
     assert "three answers" in board.figure("strategies").reason
     assert board.votes_of(board.items.get()) == "2: 1, tie: 1"
@@ -212,7 +212,7 @@ def test_a_tie_that_the_task_allowed_before_is_counted_still(cast, tea):
     new = old.__class__.objects.create(
         study=tea, name=old.name, version=2, kind=old.kind, config={**old.config, "tie": False}
     )
-    board = Board(tea, new)
+    board = SelectionBoard(tea, new)
     assert board.labels == ["1", "2", "tie"]
     assert sorted(board.rows.category.tolist()) == [0, 2]
     assert recompute.recompute(tea, "better").agreement["categories"] == ["1", "2", "tie"]
@@ -240,7 +240,7 @@ def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
         # A thousand characters an item.
         pace=seconds,
     )
-    found = dashboard.rater_flags(made, {"lead": ""})
+    found = raters.rater_flags(made, {"lead": ""})
     name, compared, agreed, p, z, fast, holm, signs = found["rows"][0]
     assert (name, compared, agreed, signs) == ("w9", 80, 40, "disagrees, fast, one side")
     assert (p < 0.001, z < -3, fast, holm < 1e-10) == (True, True, 1.0, True)
@@ -249,21 +249,21 @@ def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
 
 def test_more_votes_than_a_page_reads_leave_out_whole_items(judged, monkeypatch):
     monkeypatch.setattr(task_votes, "CAP", 7)
-    board = Board(judged, judged.tasks.get(name="better"))
+    board = SelectionBoard(judged, judged.tasks.get(name="better"))
     assert (board.last, len(board.rows)) == (2, 6)
     assert board.figure("days").rows[-1][2] == 11
 
 
 def test_every_figure_of_an_empty_task_is_a_reason(cast, tea):
     cast.open(tea, items=1, options=2)
-    board = Board(tea, tea.tasks.get())
+    board = SelectionBoard(tea, tea.tasks.get())
     assert {board.figure(key).reason for key in FIGURES} == {"There are no votes yet."}
 
 
 def test_one_vote_gives_values_or_reasons_and_never_an_error(cast, tea):
     cast.open(tea, items=1, options=2)
     give(tea.items.get(), cast.person("Ann"), "1")
-    board = Board(tea, tea.tasks.get())
+    board = SelectionBoard(tea, tea.tasks.get())
     figures = {key: board.figure(key) for key in FIGURES}
     reasons = {key for key, one in figures.items() if one.reason}
     # Of the two answers' strategies A1 and A2 one has won: that can be ranked, with care.
@@ -292,7 +292,7 @@ def test_the_page_draws_every_figure_with_its_table_and_download(judged, page):
 @pytest.mark.parametrize("name", ["tiers", "wins", "strategies", "strategy_wins", "days"])
 def test_a_figure_leaves_as_svg_png_and_csv_with_method_and_n(judged, page, name):
     recompute.recompute(judged, "better")
-    figure = Board(judged, judged.tasks.get(name="better")).figure(name)
+    figure = SelectionBoard(judged, judged.tasks.get(name="better")).figure(name)
     files = {end: page(f"results/better/figures/{name}.{end}") for end in ("svg", "png", "csv")}
     kinds = [answer["Content-Type"] for answer in files.values()]
     assert kinds == ["image/svg+xml", "image/png", "text/csv; charset=utf-8"]
@@ -475,11 +475,12 @@ def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch
     monkeypatch.setattr(task_votes, "READ_AT_ONCE", 5)
     recompute.recompute(judged, "better")
     definition = judged.tasks.get(name="better")
-    kept, afresh = Board(judged, definition), Board(judged, definition, afresh=True)
+    kept = SelectionBoard(judged, definition)
+    afresh = SelectionBoard(judged, definition, afresh=True)
     for key in FIGURES:
         assert kept.figure(key) == afresh.figure(key), key
     with CaptureQueriesContext(connection) as asked:
-        again = Board(judged, definition)
+        again = SelectionBoard(judged, definition)
         [again.figure(key) for key in FIGURES]
     assert not any("judging_selection" in one["sql"] for one in asked)
 
@@ -495,7 +496,7 @@ def test_votes_are_not_kept_where_there_are_few(judged, monkeypatch):
 
 def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
     consent.withdraw(cast.person("Chen"), judged.consent_text)
-    board = Board(judged, judged.tasks.get(name="better"))
+    board = SelectionBoard(judged, judged.tasks.get(name="better"))
     assert board.totals == {"votes": 8, "wanted": 12, "items": 4, "complete": 0}
     disputed = [(item.position, item.judged, board.votes_of(item)) for item in board.disputed()]
     assert disputed[0][1:] == (2, "1: 1, 2: 1")
@@ -519,7 +520,7 @@ def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
     assert recompute.due() == [(judged, "better")]
     result = recompute.recompute(judged, "better")
     assert result.votes == 11
-    board = Board(judged, judged.tasks.get(name="better"))
+    board = SelectionBoard(judged, judged.tasks.get(name="better"))
     assert sum(row[1] for row in board.figure("raters").rows) == 11
     assert [row[0] for row in board.figure("patterns").rows] == ["3–0", "2–1"]
 
@@ -527,7 +528,7 @@ def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
 def test_more_votes_than_are_read_leave_out_the_last_items_whole(judged, monkeypatch, page):
     monkeypatch.setattr(task_votes, "CAP", 8)
     monkeypatch.setattr("annotation.agreement.views.CAP", 8)
-    board = Board(judged, judged.tasks.get(name="better"))
+    board = SelectionBoard(judged, judged.tasks.get(name="better"))
     assert (board.last, len(board.rows)) == (2, 6)
     assert "first 2 items" in page("results/better/").content.decode()
 

@@ -10,9 +10,11 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
 from annotation.agreement import kind_votes, rankings
-from annotation.agreement.figures import summary
-from annotation.agreement.figures.dashboard import Board, by_day, sides
+from annotation.agreement.figures import dashboard, summary
+from annotation.agreement.figures.board import Board
+from annotation.agreement.figures.progress import by_day
 from annotation.agreement.figures.rankings import mean_places, strengths
+from annotation.agreement.figures.raters import sides
 from annotation.agreement.figures.retest import retest
 from annotation.agreement.figures.scores import spread_figure
 from annotation.core import charts
@@ -75,12 +77,9 @@ class KindBoard(Board):
         """Whether labels are places on a scale from one answer to another."""
         return self.labels != self.declared
 
-    def words(self) -> dict[str, dict]:
+    def words(self) -> dict[str, tuple]:
         """Those of a selection, and what only this page shows."""
-        columns = ("title", "lead", "how")
-        return super().words() | {
-            key: dict(zip(columns, texts, strict=True)) for key, texts in _words().items()
-        }
+        return dashboard.words() | _words()
 
     @cached_property
     def tally(self) -> dict[str, int]:

@@ -6,7 +6,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement import rankings
-from annotation.agreement.figures.dashboard import Board, ranked
+from annotation.agreement.figures.board import Board
+from annotation.agreement.figures.strategies import ranked
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.kendall import mean_over_items

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 
 from annotation.agreement import scoring
-from annotation.agreement.figures.dashboard import Figure
+from annotation.agreement.figures.board import Figure
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.scoring import ALL, CHOICE, POINTS
 from annotation.agreement.tiers.rules import TIERS

@@ -1,0 +1,78 @@
+"""A figure of a task's page, and the votes that it is computed from."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.agreement.task_votes import TaskVotes
+
+TABLE_ROWS = 50
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart with its table. ``reason`` stands where there is nothing to draw.
+
+    ``lead`` says what it shows, ``how`` how it is computed; ``votes`` and ``items`` are what it was
+    computed from. ``rows`` are whole: the page shows the first of them, the download all.
+    """
+
+    key: str
+    title: str
+    lead: str
+    how: str
+    header: tuple = ()
+    rows: list = field(default_factory=list)
+    svg: str = ""
+    reason: str = ""
+    votes: int = 0
+    items: int = 0
+
+    @property
+    def size(self) -> str:
+        """What the figure was computed from, in words."""
+        votes = ngettext("%(n)d vote", "%(n)d votes", self.votes) % {"n": self.votes}
+        items = ngettext("%(n)d item", "%(n)d items", self.items) % {"n": self.items}
+        return ", ".join(([votes] if self.votes else []) + ([items] if self.items else []))
+
+    @property
+    def caption(self) -> str:
+        """What a paper prints below the figure: what it shows, how it is computed, and n."""
+        return f"{self.title}. {self.lead} {self.how} n = {self.size}."
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The table's first rows as text; a dash for what is not known."""
+        return [[_shown(value) for value in row] for row in self.rows[:TABLE_ROWS]]
+
+
+def _shown(value: object) -> str:
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return f"{value:,.3f}" if isinstance(value, float) else str(value)
+
+
+class Board(TaskVotes, ABC):
+    """The votes of one task with the figures of its page."""
+
+    def figure(self, key: str) -> Figure:
+        """Compute one figure; KeyError where there is none of this name."""
+        make = self.makers[key]
+        title, lead, how = self.words()[key]
+        about = {"key": key, "title": title, "lead": lead, "how": how}
+        if not self.totals["votes"]:
+            return Figure(**about, reason=_("There are no votes yet."))
+        return Figure(**{**about, **make(self, about)})
+
+    @property
+    @abstractmethod
+    def makers(self) -> dict:
+        """{name: what makes the figure} of every figure of the task's page, in order."""
+
+    @abstractmethod
+    def words(self) -> dict[str, tuple]:
+        """{name: title, lead and how} of every figure."""
