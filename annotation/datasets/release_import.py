@@ -12,12 +12,15 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
-from annotation.datasets import release_files, release_rows
+from annotation.datasets import release_files
 from annotation.datasets.bespoke_import import import_bespoke
 from annotation.datasets.bespoke_tables import QUERIES
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
+from annotation.datasets.released import LAYOUTS
+from annotation.datasets.released.base import OVERLAP, Place
+from annotation.datasets.released.pairs import HALVES, PERSONAS, TIERS
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import judgments, votes_file
 from annotation.judging.imports import rows as bundle_rows
@@ -35,13 +38,13 @@ CHUNK = 2_000
 SIGNS = {
     "bespoke": (QUERIES,),
     "personafeedback": (
-        release_rows.PERSONAS,
+        PERSONAS,
         *(
             f"{root}{half}/{tier}"
             for root in ("data/", "")
-            for halves in release_rows.HALVES.values()
+            for halves in HALVES.values()
             for half in halves
-            for tier in release_rows.TIERS
+            for tier in TIERS
         ),
     ),
     "long": ("judgments", "items"),
@@ -138,7 +141,7 @@ class _Import:
 
     def __init__(self, folder: Path, layout: str, by: User | None) -> None:
         self.faults, self.by = Faults(), by
-        self.layout = release_rows.LAYOUTS[layout](folder, self.faults)
+        self.layout = LAYOUTS[layout](folder, self.faults)
 
     def store(self, slug: str, progress: Callable) -> dict:
         """Store all that is whole; the report."""
@@ -219,7 +222,7 @@ class _Import:
         transaction.on_commit(judgments.analyze, robust=True)
         return storing.counts() | {"scores": storing.scores}
 
-    def _fault(self, place: release_rows.Place, reason: str) -> None:
+    def _fault(self, place: Place, reason: str) -> None:
         # A row may hold several judgments.
         self.faults.add(place.file, place.line, reason)
 
@@ -241,7 +244,7 @@ class _Items:
         return self._options.get((item, candidate))
 
 
-def _imported(place: release_rows.Place, row: dict) -> Imported:
+def _imported(place: Place, row: dict) -> Imported:
     """A judgment of a layout's rows; DomainError with a sentence."""
     worker = votes_file.name(row.get("worker"), "worker")
     answer, detail = row.get("answer"), str(row.get("detail") or "")
@@ -280,5 +283,5 @@ def _store_task(study: Study, name: str, kind: str, settings: dict) -> None:
     config = kind_of(kind).check_config(settings)
     if not study.tasks.filter(name=name).exists():
         TaskDefinition.objects.create(
-            study=study, name=name, kind=kind, overlap=release_rows.OVERLAP, config=config
+            study=study, name=name, kind=kind, overlap=OVERLAP, config=config
         )

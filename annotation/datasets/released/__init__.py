@@ -1,0 +1,10 @@
+"""The rows of a release, ours or a published one, as rows of a study bundle."""
+
+from annotation.datasets.released.base import Layout
+from annotation.datasets.released.long import Long
+from annotation.datasets.released.pairs import Dpo, PersonaFeedback
+from annotation.datasets.released.personalbench import PersonalBench
+
+LAYOUTS: dict[str, type[Layout]] = {
+    layout.name: layout for layout in (PersonaFeedback, Dpo, Long, PersonalBench)
+}

@@ -1,0 +1,162 @@
+"""Layouts whose rows are pairs: `personafeedback` and `dpo`, ours or as published."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from annotation.datasets import release_files
+from annotation.datasets.release_files import json_of, text_of
+from annotation.datasets.released.base import (
+    OVERLAP,
+    GivenPair,
+    Layout,
+    Place,
+    Rows,
+    bare_persona,
+    digest_of,
+    user_of,
+)
+
+# The public copy of the benchmark spells one folder so.
+HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
+TIERS = ("easy", "medium", "hard", "majority", "imported")
+PERSONAS = "persona/all_personas"
+TASK = "better"
+
+
+class _Pairs(Layout):
+    """Layouts whose rows are pairs: a question, a chosen and a rejected answer."""
+
+    rejected = "reject"
+    question = "question"
+
+    def tasks(self) -> dict[str, tuple[str, dict]]:
+        """Better of two, with the other labels that our own rows show."""
+        labels = [
+            vote["label"]
+            for _place, row in self.pair_rows()
+            for vote in (row["votes"] if isinstance(row.get("votes"), list) else ())
+            if isinstance(vote, dict) and vote.get("label") in ("tie", "none")
+        ]
+        words = {name: name in labels for name in ("tie", "none")}
+        return {TASK: ("selection", {"options": 2} | words)}
+
+    @abstractmethod
+    def pair_rows(self) -> Iterator[tuple[Place, dict]]:
+        """All pairs; a row has ``half`` and ``tier`` too."""
+
+    def queries(self) -> Rows:
+        """Each question of each person once."""
+        return self.convert(self.pair_rows(), self._query)
+
+    def candidates(self) -> Rows:
+        """The two answers of each pair."""
+        return self.convert(self.pair_rows(), self._candidates)
+
+    def items(self) -> Rows:
+        """The pairs. The order of the answers does not reveal which was chosen."""
+        return self.convert(self.pair_rows(), self._item)
+
+    def _ids(self, place: Place, row: dict) -> tuple[str, str, str, str]:
+        """Ids of item, query, chosen and rejected answer."""
+        item = row.get("item_id") or f"{row['half']}-{row['tier'] or 'pair'}-{place.line}"
+        asked = digest_of([row["half"], user_of(row), text_of(row, self.question)])
+        query = row.get("query_id") or f"q-{asked[:16]}"
+        chosen = row.get("chosen_id") or f"{item}-chosen"
+        reject = row.get("reject_id") or f"{item}-reject"
+        return str(item), str(query), str(chosen), str(reject)
+
+    def _query(self, place: Place, row: dict) -> Iterator[dict]:
+        query = {"id": self._ids(place, row)[1], "text": text_of(row, self.question)}
+        query |= {"type": row["half"], "scenario": row.get("scenario") or ""}
+        yield query | ({"persona": user} if (user := user_of(row)) else {})
+
+    def _candidates(self, place: Place, row: dict) -> Iterator[dict]:
+        _item, query, *ids = self._ids(place, row)
+        sides = (("chosen", "chosen"), (self.rejected, "reject"))
+        for id, (column, side) in zip(ids, sides, strict=True):
+            about = {name: row.get(f"{side}_{name}") or "" for name in ("model", "strategy")}
+            yield {"id": id, "query": query, "text": text_of(row, column)} | about
+
+    def _item(self, place: Place, row: dict) -> Iterator[dict]:
+        item, query, *ids = self._ids(place, row)
+        self.pairs.setdefault(item, GivenPair(row["half"], row["tier"], ids[0]))
+        votes = row.get("n")
+        overlap = {"overlap": votes} if type(votes) is int and votes > OVERLAP else {}
+        order = sorted(ids, key=digest_of)
+        yield {"id": item, "task": TASK, "query": query, "candidates": order} | overlap
+
+
+class PersonaFeedback(_Pairs):
+    """``data/{specific,general}/{easy,medium,hard}`` and the personas, ours or as published."""
+
+    name = "personafeedback"
+    # fmt: off
+    columns = frozenset((
+        "user_id", "question", "chosen", "reject", "item_id", "query_id", "tier",
+        "votes", "n", "share", "chosen_id", "reject_id", "chosen_strategy",
+        "reject_strategy", "chosen_model", "reject_model", "scenario",
+        "persona_version",
+    ))
+    # fmt: on
+
+    def files(self) -> Iterator[tuple[str, str, str]]:
+        """(table, half, tier) of the pairs that are there."""
+        for half, folders in HALVES.items():
+            for name in folders:
+                for tier in TIERS:
+                    for table in (f"data/{name}/{tier}", f"{name}/{tier}"):
+                        if release_files.parts(self.folder, table):
+                            yield table, half, tier
+
+    def personas(self) -> Rows:
+        """The line of a persona is its id; without that file, only a person's id is available."""
+        if release_files.parts(self.folder, PERSONAS):
+            for place, row in self.read(PERSONAS, None):
+                yield place, {"id": str(place.line), "profile": row}
+            return
+        yield from self.convert(self.pair_rows(), bare_persona)
+
+    def memories(self) -> Rows:
+        """Texts that a persona would be interested in."""
+        columns = frozenset(("user_id", "text"))
+        for place, row in self.read("persona/memories", columns):
+            yield place, {"persona": str(row.get("user_id", "")), "text": row.get("text")}
+
+    def pair_rows(self) -> Iterator[tuple[Place, dict]]:
+        """The pairs of every half and tier."""
+        for table, half, tier in self.files():
+            for place, row in self.read(table, self.columns):
+                yield place, row | {"half": half, "tier": tier}
+
+
+class Dpo(_Pairs):
+    """``pairs``: prompt, chosen, rejected; or question, chosen, reject as published."""
+
+    name = "dpo"
+    question, rejected = "prompt", "rejected"
+    # fmt: off
+    columns = frozenset((
+        "prompt", "chosen", "rejected", "tier", "share", "n", "item_id", "user_id",
+        "persona", "votes", "chosen_id", "reject_id", "query_id", "type", "question", "reject",
+    ))
+    # fmt: on
+
+    def personas(self) -> Rows:
+        """The profile that stands beside the pairs."""
+        return self.convert(self.pair_rows(), self._persona)
+
+    def _persona(self, place: Place, row: dict) -> Iterator[dict]:
+        if not user_of(row):
+            return
+        if row.get("persona") is None:
+            yield from bare_persona(place, row)
+            return
+        yield {"id": user_of(row), "profile": json_of(row, "persona")}
+
+    def pair_rows(self) -> Iterator[tuple[Place, dict]]:
+        """The pairs; their half is the question's type, if it is there."""
+        for place, row in self.read("pairs", self.columns):
+            half = row.get("type") if row.get("type") in HALVES else "specific"
+            texts = {"prompt": row.get("prompt", row.get("question"))}
+            texts["rejected"] = row.get("rejected", row.get("reject"))
+            yield place, row | texts | {"half": half, "tier": str(row.get("tier") or "")}
