@@ -1,4 +1,5 @@
 from django.db import models
+from django.utils import timezone
 
 from annotation.agreement.formulas import FORMULAS_OF
 from annotation.judging.models import Batch, Item
@@ -16,6 +17,12 @@ class AgreementResult(models.Model):
     closed = models.BooleanField()
     # Of all that the result depends on: another one, and the result is due again.
     digest = models.CharField(max_length=64)
+    # The digest as of the last time that single votes were read, not only counts of them, and when
+    # they are read next where it is another one.
+    checked = models.CharField(max_length=64, blank=True, default="", db_default="")
+    check_at = models.DateTimeField(null=True)
+    # When the figures from counts were not those of the votes, if so at the last such time.
+    differed_at = models.DateTimeField(null=True)
     computed_at = models.DateTimeField(auto_now=True)
     # ``report.agreement_report``; of other kinds than selections with "level" and "rule", of
     # feedback "criteria": {criterion: that report}, of claims the counts alone.
@@ -28,6 +35,11 @@ class AgreementResult(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study.slug} {self.task}: {self.votes} votes"
+
+    @property
+    def check_passed(self) -> bool:
+        """Whether ``check_at`` is over."""
+        return self.check_at is None or self.check_at <= timezone.now()
 
     @property
     def level(self) -> str:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -294,12 +295,16 @@ def read(
     definition: TaskDefinition,
     last: int | None = None,
     state: StudyState | None = None,
+    only: list[UUID] | None = None,
 ) -> StudyVotes:
     """Read the votes of the task ``definition`` and of its other versions.
 
-    ``last`` leaves out the items placed after it. ``state`` is a StudyState that was read before.
+    ``last`` leaves out the items placed after it, ``only`` all but these. ``state`` is a StudyState
+    that was read before.
     """
     rows = votes_of(definition, last, state.withdrawn if state else None)
+    if only is not None:
+        rows = rows.filter(among("slot__item", only))
     rows = rows.annotate(
         label=kind_of(definition.kind).label_column(),
         at=copied.instant("submitted_at"),

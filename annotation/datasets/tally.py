@@ -171,11 +171,10 @@ class _Task:
 
 
 def _judged(patterns: Counter, tier: str) -> tuple[list[rules.Judged], np.ndarray]:
-    """The items of ``patterns`` as the rule wants them, equal ones one object, and as a table."""
+    """The items of ``patterns`` as the rule wants them, equal ones as one, and as a table."""
     items, table = [], []
     for counts, weight in sorted(patterns.items()):
         votes = {str(place): count for place, count in enumerate(counts) if count}
-        item = rules.Judged("", votes, sum(counts), None, Fraction(0), tier)
-        items += [item] * weight
-        table += [counts] * weight
+        items.append(rules.Judged("", votes, sum(counts), None, Fraction(0), tier, weight))
+        table.append(counts)
     return items, np.array(table, dtype=np.int64)

@@ -19,6 +19,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from annotation import __version__
+from annotation.agreement.models import AgreementResult
 from annotation.core.heartbeat import SILENCE
 from annotation.core.models import Heartbeat
 from annotation.operations import queues
@@ -49,6 +50,7 @@ def examine() -> list[Check]:
             "worker": _worker,
             "beat": _beat,
             "jobs": _jobs,
+            "results": _results,
             "clock": _clock,
             "backup": _backup,
             "mail": _mail,
@@ -113,6 +115,13 @@ def _sign(name: str) -> tuple[bool, str]:
 def _jobs() -> tuple[bool, str]:
     count = queues.count_stuck()
     return count == 0, f"{count} overdue"
+
+
+def _results() -> tuple[bool, str]:
+    """Whether counts of votes gave the figures that the votes gave when they were last compared."""
+    differ = AgreementResult.objects.exclude(differed_at=None).order_by("study__slug", "task")
+    names = [f"{slug} {task}" for slug, task in differ.values_list("study__slug", "task")]
+    return not names, f"counts differed from votes in {', '.join(names)}" if names else "as counted"
 
 
 def _clock() -> tuple[bool, str]:

@@ -18,7 +18,7 @@ OURS = {
     "accounts.ApiToken": {"digest", "hint"},
     "accounts.ConsentText": {"name"},
     "accounts.User": {"password", "email", "worker", "language"},
-    "agreement.AgreementResult": {"task", "digest"},
+    "agreement.AgreementResult": {"task", "digest", "checked"},
     "agreement.EarlyStop": {"task", "below"},
     "agreement.ItemTier": {"tier"},
     "api.IdempotentCall": {"key", "digest"},

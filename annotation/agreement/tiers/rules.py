@@ -89,7 +89,10 @@ DEFAULT = TierRule()
 
 @dataclass(frozen=True)
 class Judged:
-    """An item's used votes {label: n}, its winner (None where shared or pending) and its tier."""
+    """An item's used votes {label: n}, its winner (None where shared or pending) and its tier.
+
+    It stands for so many ``items`` of the same votes: those of groups have no ``task``.
+    """
 
     task: str
     votes: Mapping[str, int]
@@ -97,6 +100,7 @@ class Judged:
     winner: str | None
     share: Fraction
     tier: str
+    items: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """The contract's form; ``share`` as a number."""
@@ -239,7 +243,7 @@ def _judged_by(
         if len(tally) > options:
             _refuse_extra_label(votes, task, options)
     return [
-        _judged(name, tally, options, rule, name not in collecting)
+        judged(name, tally, options, rule, name not in collecting)
         for name, tally in zip(votes.tasks, tallies, strict=True)
     ]
 
@@ -269,21 +273,37 @@ def _refuse_extra_label(votes: Votes, task: int, options: int) -> None:
             )
 
 
-def _judged(task: str, tally: dict[str, int], options: int, rule: TierRule, closed: bool) -> Judged:
+def judged(
+    task: str, tally: dict[str, int], options: int, rule: TierRule, closed: bool, items: int = 1
+) -> Judged:
+    """The tier and winner of an item's used votes {label: n}; arguments as of ``tier_of``."""
     tier = tier_of(tally.values(), options, rule, closed=closed)
     n, top = sum(tally.values()), max(tally.values())
     leaders = [label for label, count in tally.items() if count == top]
     winner = leaders[0] if len(leaders) == 1 and tier != "pending" else None
-    return Judged(task, tally, n, winner, Fraction(top, n), tier)
+    return Judged(task, tally, n, winner, Fraction(top, n), tier, items)
+
+
+def size_of(items: Iterable[Judged]) -> int:
+    """How many items ``items`` stand for."""
+    return sum(item.items for item in items)
+
+
+def _shapes(items: Iterable[Judged]) -> Counter[tuple[int, ...]]:
+    """{an item's votes in rising order: how many items have them}."""
+    shapes: Counter[tuple[int, ...]] = Counter()
+    for item in items:
+        shapes[tuple(sorted(item.votes.values()))] += item.items
+    return shapes
 
 
 def group_kappa(items: Iterable[Judged], options: int) -> Fraction | None:
     """Exact symmetric kappa of a group: the mean of its items' kappas; None without items."""
-    patterns = Counter(tuple(sorted(item.votes.values())) for item in items if item.n >= 2)
+    patterns = _shapes(item for item in items if item.n >= 2)
     if not patterns:
         return None
     kappas_of = (item_kappa(counts, options) * times for counts, times in patterns.items())
-    return sum(kappas_of, Fraction(0)) / sum(patterns.values())
+    return sum(kappas_of, Fraction(0)) / patterns.total()
 
 
 def new_panel_kappa(items: Collection[Judged], options: int, pool: Fraction | None) -> float | None:
@@ -296,14 +316,13 @@ def new_panel_kappa(items: Collection[Judged], options: int, pool: Fraction | No
     if not items or pool is None or not 0 < pool <= 1:
         return None
     a = float((1 / Fraction(pool) - 1) / options)
-    shapes = Counter(tuple(sorted(item.votes.values())) for item in items)
-    total = 0.0
+    shapes, total = _shapes(items), 0.0
     for counts, times in sorted(shapes.items()):
         size = options * a + sum(counts)
         unchosen = (options - len(counts)) * a * (a + 1)
         again = (sum((a + v) * (a + v + 1) for v in counts) + unchosen) / (size * (size + 1))
         total += times * (options * again - 1) / (options - 1)
-    return total / sum(shapes.values())
+    return total / shapes.total()
 
 
 def fill_hard(
@@ -357,8 +376,9 @@ def band_check(
     if band is None:
         return out
     kappa = group_kappa(items, options)
-    if len(items) < TOO_FEW or kappa is None:
-        return {**out, "note": f"{len(items)} items are too few to check"}
+    size = size_of(items)
+    if size < TOO_FEW or kappa is None:
+        return {**out, "note": f"{size} items are too few to check"}
     above, most = band
     fresh = new_panel_kappa(items, options, pool)
     notes = []
@@ -389,14 +409,21 @@ def tiers_report(
     options = options or len(votes.labels)
     items = judge(votes, options, rule, collecting=collecting, topped=topped)
     pool = pool_kappa(votes, options, rule)
-    table = _count_table(items, votes.labels, options)
+    report = report_of(items, votes.labels, options, rule, pool)
+    return {"rule": report["rule"], "items": [item.as_json() for item in items], **report}
+
+
+def report_of(
+    items: list[Judged], labels: Sequence[str], options: int, rule: TierRule, pool: Fraction | None
+) -> dict[str, Any]:
+    """``tiers_report`` of judged items, without "items"; ``labels`` are those seen, in order."""
+    table = _count_table(items, labels, options)
     groups: dict[str, list[int]] = {name: [] for name in TIERS}
     for row, item in enumerate(items):
         groups[item.tier].append(row)
     return {
         "rule": {**rule.as_json(), "options": options},
-        "items": [item.as_json() for item in items],
-        "all": {"items": len(items), **group_report(items, options, table)},
+        "all": {"items": size_of(items), **group_report(items, options, table)},
         "tiers": {
             name: tier_report(
                 name, [items[row] for row in rows], options, pool,
@@ -409,8 +436,12 @@ def tiers_report(
 
 def pool_kappa(votes: Votes, options: int, rule: TierRule) -> Fraction | None:
     """Exact symmetric kappa of all tasks, on the first t₀ votes where collection stops early."""
-    items = judge(votes, options, TierRule(panel=unbiased_votes(options, rule), minimum=2))
-    return group_kappa(items, options)
+    return group_kappa(of_pool(votes, options, rule), options)
+
+
+def of_pool(votes: Votes, options: int, rule: TierRule) -> list[Judged]:
+    """Every task of ``votes`` with the votes that the pool's kappa uses."""
+    return judge(votes, options, TierRule(panel=unbiased_votes(options, rule), minimum=2))
 
 
 def tier_report(
@@ -429,12 +460,11 @@ def tier_report(
     check = band_check(name, items, options, pool)
     agreement = group_report(items, options, table)
     fresh = new_panel_kappa(items, options, pool) if band else None
-    shapes = {tuple(sorted(item.votes.values())) for item in items}
     notes = [check["note"]] if check["note"] else []
-    if len(shapes) == 1:
+    if len(_shapes(items)) == 1:
         notes.append("all items have one pattern of votes: the interval has no width")
     return {
-        "items": len(items),
+        "items": size_of(items),
         **agreement,
         "new_panel_kappa": fresh,
         "band": None if band is None else [float(edge) for edge in band],
@@ -451,19 +481,19 @@ def group_report(
 
     ``table`` as in ``tier_report``. The interval of alpha is of resamples, the others' of t.
     """
-    n = [item.n for item in items]
     if not items:
         empty = undefined("no items").as_json()
         per_item = dict.fromkeys(("min", "median", "max"))
         return {"votes_per_item": per_item, **dict.fromkeys(COEFFICIENTS, empty)}
-    width = max(len(item.votes) for item in items)
-    shapes = np.zeros((len(items), width), dtype=np.int64)
-    for row, item in enumerate(items):
-        shapes[row, : len(item.votes)] = sorted(item.votes.values(), reverse=True)
-    patterns = kappas.patterns_of(shapes)
+    shapes = _shapes(items)
+    rows = np.zeros((len(shapes), max(map(len, shapes))), dtype=np.int64)
+    for row, shape in zip(rows, shapes, strict=True):
+        row[: len(shape)] = shape[::-1]
+    patterns = kappas.patterns_of(np.repeat(rows, list(shapes.values()), axis=0))
     of_labels = dict.fromkeys(COEFFICIENTS[2:], undefined(NO_CATEGORIES))
     if table is not None:
-        labelled = kappas.patterns_of(table)
+        weight = [item.items for item in items]
+        labelled = kappas.patterns_of(np.repeat(table, weight, axis=0))
         stored = kappas.fleiss_kappa(labelled), kappas.gwet_ac1(labelled), alpha(labelled)
         of_labels = dict(zip(COEFFICIENTS[2:], stored, strict=True))
     coefficients = {
@@ -471,7 +501,8 @@ def group_report(
         "symmetric_kappa": kappas.symmetric_kappa(patterns, options),
         **of_labels,
     }
-    per_item = {"min": min(n), "median": float(np.median(n)), "max": max(n)}
+    n = np.repeat([sum(shape) for shape in shapes], list(shapes.values()))
+    per_item = {"min": int(n.min()), "median": float(np.median(n)), "max": int(n.max())}
     return {
         "votes_per_item": per_item,
         **{name: coefficient.as_json() for name, coefficient in coefficients.items()},
@@ -480,7 +511,7 @@ def group_report(
 
 def _count_table(items: list[Judged], labels: Sequence[str], options: int) -> np.ndarray | None:
     """Counts (items, options) by label; None where labels are names that each task has its own."""
-    if len(labels) > options or len(items) * options > kappas.MAX_CELLS:
+    if len(labels) > options or size_of(items) * options > kappas.MAX_CELLS:
         return None
     place = {label: column for column, label in enumerate(labels)}
     table = np.zeros((len(items), options), dtype=np.int64)
