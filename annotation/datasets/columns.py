@@ -1,12 +1,13 @@
 """Rows by column, as JSON texts: a million votes pass without a Python object for each. Pure."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.json as pa_json
 
 # Made once: json.dumps would make one for each row. No value of a release is in itself.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
@@ -31,6 +32,11 @@ class Columns:
         chosen = pa.array(mask)
         return Columns({name: texts.filter(chosen) for name, texts in self.texts.items()})
 
+    def take(self, rows: np.ndarray) -> "Columns":
+        """The rows of these numbers."""
+        places = pa.array(rows)
+        return Columns({name: texts.take(places) for name, texts in self.texts.items()})
+
     def slice(self, start: int, most: int) -> "Columns":
         """At most ``most`` rows from ``start`` on."""
         return Columns({name: texts.slice(start, most) for name, texts in self.texts.items()})
@@ -44,37 +50,58 @@ class Columns:
         parts: list = []
         for name, texts in self.texts.items():
             parts += [f"{', ' if parts else '{'}{json_text(name)}: ", texts]
-        options = {"null_handling": "replace", "null_replacement": "null"}
-        lines = pc.binary_join_element_wise(*parts, "}\n", "", **options)
-        ends = np.frombuffer(lines.buffers()[1], dtype=np.int32)
-        return memoryview(lines.buffers()[2])[: ends[len(lines)]]
+        return joined([*parts, "}\n"], "null")
 
     def values(self, name: str) -> list:
         """The values of a column."""
-        return json.loads(f"[{','.join(_filled(self.texts[name]).to_pylist())}]")
+        return parsed(self.texts[name])
 
     def arrow(self, schema: pa.Schema, texts: set[str]) -> pa.Table:
         """The columns of ``schema``, parsed; those of ``texts`` stay JSON."""
-        arrays = [
-            self.texts[field.name] if field.name in texts else self._parsed(field.name, field.type)
-            for field in schema
-        ]
+        if not len(self):
+            return schema.empty_table()
+        wanted = pa.schema([field for field in schema if field.name not in texts])
+        lines = Columns({name: self.texts[name] for name in wanted.names}).json_lines()
+        made = pa_json.read_json(
+            pa.BufferReader(lines),
+            pa_json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
+            pa_json.ParseOptions(explicit_schema=wanted),
+        )
+        arrays = [self.texts[name] if name in texts else made[name] for name in schema.names]
         return pa.Table.from_arrays(arrays, schema=schema)
 
-    def _parsed(self, name: str, kind: pa.DataType) -> pa.Array:
-        """The column as Arrow's ``kind``; what is there twice is parsed once."""
-        encoded = _filled(self.texts[name]).dictionary_encode()
-        different = json.loads(f"[{','.join(encoded.dictionary.to_pylist())}]")
-        return pa.array(different, kind).take(encoded.indices)
+
+def joined(parts: list, null: str) -> memoryview:
+    """Columns of texts and words between them, row after row in UTF-8; ``null`` for none."""
+    lines = pc.binary_join_element_wise(*parts, "", null_handling="replace", null_replacement=null)
+    ends = np.frombuffer(lines.buffers()[1], dtype=np.int32)
+    return memoryview(lines.buffers()[2])[: ends[len(lines)]]
 
 
-def _filled(texts: pa.Array) -> pa.Array:
+def parsed(texts: pa.Array) -> list:
+    """The values of JSON texts, None for null."""
+    return json.loads(f"[{','.join(filled(texts).to_pylist())}]")
+
+
+def filled(texts: pa.Array) -> pa.Array:
+    """``texts`` with the JSON null for null."""
     return pc.fill_null(texts, "null")
 
 
-def spread(values: Iterable[str | None], place: np.ndarray) -> pa.Array:
-    """The texts ``values``, each as often as its place is in ``place``."""
-    return pa.array(values, pa.string()).take(pa.array(place))
+def json_texts(words: pa.Array) -> pa.Array:
+    """Words without quotes and control characters as JSON; null stays null."""
+    return pc.binary_join_element_wise('"', words, '"', "")
+
+
+def json_lists(values: pa.Array, ends: np.ndarray) -> pa.Array:
+    """JSON lists of the ``values``; list n is of those from ``ends[n]`` to ``ends[n + 1]``."""
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
+    return pc.binary_join_element_wise("[", pc.binary_join(lists, ", "), "]", "")
+
+
+def ends_of(sizes: np.ndarray) -> np.ndarray:
+    """Where lists of these sizes begin, one behind the other, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def mapped(words: pa.Array, make: Callable[[str], str | None]) -> pa.Array:
@@ -92,4 +119,4 @@ def mapped_by_place(
     keys = place * len(names) + encoded.indices.to_numpy()
     different, where = np.unique(keys, return_inverse=True)
     made = [make(names[key % len(names)], key // len(names)) for key in different.tolist()]
-    return spread(made, where)
+    return pa.array(made, pa.string()).take(pa.array(where))

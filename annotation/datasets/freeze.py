@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 from django.db import OperationalError, connection, transaction
 from django.db.models import F, Max, Q
 from django.db.models.functions import Now
@@ -28,6 +29,7 @@ from annotation.core.jobs import TakenOver
 from annotation.datasets import folders, layouts, owners, records
 from annotation.datasets.card import card
 from annotation.datasets.choices import Choices
+from annotation.datasets.decided import Decided, patterns, voters
 from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
 from annotation.datasets.models import Release
@@ -337,9 +339,12 @@ class _Rows:
                     self._remark(record)
         if self.layout.TIERED:
             self.filled = filled(self.reading.items(), self.tier_rule)
-        if "items" in makers:
+        if makers.keys() & {"items", "chunks"}:
             self.posteriors = Posteriors(self.reading.label_votes())
         for chunk in self.reading.chunks():
+            if "chunks" in makers:
+                yield from makers["chunks"](chunk, self._decided(chunk), self.posteriors)
+                continue
             for item in chunk.items:
                 yield from self._of_item(item, makers.get("items"))
             if "votes" in makers:
@@ -347,6 +352,18 @@ class _Rows:
         if "candidates" in makers:
             for candidate in self.reading.candidates():
                 yield from makers["candidates"](candidate)
+
+    def _decided(self, chunk: records.Chunk) -> Decided:
+        """Decide and count the items of each pattern at once."""
+        panels = self.tier_rule.panel, self.tier_rule.top_up
+        first, pattern = patterns(chunk, panels, self.dropped)
+        items, verdicts = chunk.make(chunk, first), []
+        times, people = np.bincount(pattern).tolist(), voters(chunk, pattern)
+        for item, number, judged_by in zip(items, times, people, strict=True):
+            decided, made, reason = self._decide(item)
+            self.tally.add(item, decided, made, reason, times=number, voters=judged_by)
+            verdicts.append(decided)
+        return Decided.of(pattern, items, verdicts)
 
     def _of_item(self, item: records.Item, make: Callable | None) -> Iterable[tuple[str, dict]]:
         decided, made, reason = self._decide(item)

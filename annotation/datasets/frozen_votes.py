@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,15 @@ from django.db.models import Exists, Func, OuterRef, QuerySet, TextField, Value
 
 from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
-from annotation.datasets.columns import Columns, json_text, mapped, mapped_by_place
+from annotation.datasets.columns import (
+    Columns,
+    json_lists,
+    json_text,
+    json_texts,
+    mapped_by_place,
+)
 from annotation.datasets.models import Release
+from annotation.datasets.options import Options
 from annotation.judging.kinds import Kind, config_of_task, kind_of
 from annotation.judging.models import Judgment
 from annotation.studies.models import TaskDefinition
@@ -75,6 +83,12 @@ class Task:
             scale=tuple(kind.scale(config)) if scored else (),
             stop_below=stop_below.get(task.name),
         )
+
+    @cached_property
+    def offered(self) -> tuple[int | str, ...]:
+        """``labels``, those that stand for an answer as its number."""
+        numbers: Any = {number: number for number in range(1, len(self.labels) + 1)}
+        return tuple(cast(Any, self.kind.label_json(label, numbers)) for label in self.labels)
 
     def as_json(self) -> dict:
         """Its name, version, kind and settings, by which an import makes it again."""
@@ -177,54 +191,55 @@ class FrozenVotes:
         """Position, person and label of the votes of ``part`` on the task that count."""
         position, who = part["position"].to_numpy(), part["annotator"].to_numpy()
         # A label that the task does not offer is refused where the item is read.
-        label = pc.fill_null(pc.index_in(part["label"], pa.array(task.labels)), -1).to_numpy()
+        label = _offered(task, part["label"])
         counts = np.isin(position, positions) & ~np.isin(who, list(self.withdrawn))
         rows = counts & np.isin(part["batch"].to_numpy(), batches) & (label >= 0)
         worker = np.searchsorted(self._ids, who[rows])
         return position[rows].astype(np.int32), worker.astype(np.int32), label[rows]
 
-    def of(self, positions: list[int], ids: list[dict]) -> tuple[records.VoteColumns, list[int]]:
+    def of(self, positions: np.ndarray, options: Options) -> tuple[records.VoteColumns, np.ndarray]:
         """The votes on the next items, and how many of anybody each has.
 
-        ``positions`` are the items', ``ids`` their options' ids by number.
+        ``positions`` are the items', ``options`` theirs.
         """
-        at = np.array(positions)
-        table = pa.concat_tables([self._placed(kind, at, ids) for kind in self._spools])
+        table = pa.concat_tables([self._placed(kind, positions, options) for kind in self._spools])
         if len(self._spools) > 1:
             table = table.take(np.argsort(table["place"].to_numpy(), kind="stable"))
-        collected = np.bincount(table["place"].to_numpy(), minlength=len(at)).tolist()
-        table = table.filter(pc.is_valid(table["worker"]))
+        collected = np.bincount(table["place"].to_numpy(), minlength=len(positions))
+        if table["worker"].null_count:
+            table = table.filter(pc.is_valid(table["worker"]))
         columns = {name: table[name].combine_chunks() for name in table.column_names}
-        place = columns.pop("place").to_numpy()
-        labels, workers = columns.pop("label").to_pylist(), columns["worker"].to_pylist()
-        columns["worker"] = pc.binary_join_element_wise('"', columns["worker"], '"', "")
-        return records.VoteColumns(place, Columns(columns), workers, labels), collected
+        place, code = (columns.pop(name).to_numpy() for name in ("place", "code"))
+        return records.VoteColumns(place, code, Columns(columns)), collected
 
-    def _placed(self, kind: Kind, positions: np.ndarray, ids: list[dict]) -> pa.Table:
+    def _placed(self, kind: Kind, positions: np.ndarray, options: Options) -> pa.Table:
         """The votes of one kind on the items; the worker is null where they withdrew."""
         read = self._spools[kind].until(positions[-1])
         place, read = _places(read, positions)
         who = np.searchsorted(self._ids, read.pop("annotator").to_numpy())
-        judgments = read.pop("judgment").to_pylist()
-
-        def by_option(texts: pa.Array, make: Callable) -> pa.Array:
-            return mapped_by_place(texts, place, lambda text, n: make(text, ids[n]))
-
+        judgments, batch, label = (read.pop(name) for name in ("judgment", "batch", "label"))
         if kind.SHAPE == "label":
-            read["label"] = by_option(read["label"], kind.label_json)
-            answer = mapped(read["label"], json_text)
+            code = self._codes(kind, batch.to_numpy(), label)
+            # A label that the task does not offer stays as it is, and is refused with its item.
+            answer = label = pc.coalesce(options.label(place, code), json_texts(label))
         else:
-            answers = kind.answers(judgments)
-            rows = zip(place.tolist(), judgments, strict=True)
-            made = [json_text(kind.answer_json(answers[pk], ids[n])) for n, pk in rows]
-            answer = pa.array(made, pa.string())
-            details = [json_text(answers[pk].detail) for pk in judgments]
-            read["detail"] = pa.array(details, pa.string())
-        read["shown"] = by_option(read["shown"], _shown)
-        read["marks"] = by_option(read["marks"], _marks)
+            code = np.full(len(place), -1)
+            answer, read["detail"] = _of_parts(kind, judgments.to_pylist(), place, options)
+        read["shown"] = _shown(read["shown"], place, options)
+        read["marks"] = mapped_by_place(
+            read["marks"], place, lambda text, item: _marked(text, item, options)
+        )
         worker = self._names.take(pa.array(who))
-        first = {"place": place, "label": read.pop("label"), "worker": worker, "answer": answer}
+        first = {"place": place, "code": code, "label": label, "worker": worker, "answer": answer}
         return pa.table(first | read)
+
+    def _codes(self, kind: Kind, batch: np.ndarray, label: pa.Array) -> np.ndarray:
+        """The place of each label among those of its batch's task, -1 where it is none of them."""
+        code = np.full(len(batch), -1)
+        for task, batches in self._batches(kind).items():
+            rows = np.isin(batch, batches)
+            code[rows] = _offered(task, label)[rows]
+        return code
 
     @cached_property
     def _spools(self) -> dict[Kind, _Spool]:
@@ -280,14 +295,13 @@ class FrozenVotes:
 
     @cached_property
     def _names(self) -> pa.Array:
-        """The pseudonym of each of ``_ids``."""
-        return pa.array(map(self.workers.get, self._ids.tolist()), pa.string())
+        """The pseudonym of each of ``_ids`` as JSON."""
+        return json_texts(pa.array(map(self.workers.get, self._ids.tolist()), pa.string()))
 
 
 def _places(read: dict[str, pa.Array], positions: np.ndarray) -> tuple[np.ndarray, dict]:
     """The places of the votes' items among ``positions``, and the other columns of those votes."""
     at = read.pop("position").to_numpy()
-    del read["batch"]
     place = np.searchsorted(positions, at)
     there = positions[place] == at
     if there.all():
@@ -296,11 +310,35 @@ def _places(read: dict[str, pa.Array], positions: np.ndarray) -> tuple[np.ndarra
     return place[there], {name: column.filter(chosen) for name, column in read.items()}
 
 
-def _shown(text: str, ids: dict[int, str]) -> str:
-    return json_text([ids[number] for number in json.loads(text)])
+def _offered(task: Task, label: pa.Array) -> np.ndarray:
+    """The place of each label among those of the task, -1 where it is none of them."""
+    return pc.fill_null(pc.index_in(label, pa.array(task.labels, pa.string())), -1).to_numpy()
 
 
-def _marks(text: str, ids: dict[int, str]) -> str:
+def _of_parts(
+    kind: Kind, judgments: list[int], place: np.ndarray, options: Options
+) -> tuple[pa.Array, pa.Array]:
+    """Answers of several parts and their details, as JSON."""
+    answers = kind.answers(judgments)
+    ids = {item: options.ids(item) for item in np.unique(place).tolist()}
+    rows = zip(judgments, place.tolist(), strict=True)
+    made = [json_text(kind.answer_json(answers[pk], ids[item])) for pk, item in rows]
+    details = [json_text(answers[pk].detail) for pk in judgments]
+    return pa.array(made, pa.string()), pa.array(details, pa.string())
+
+
+def _shown(texts: pa.Array, place: np.ndarray, options: Options) -> pa.Array:
+    """Lists of answers' numbers (JSON) as lists of their ids."""
+    listed = pc.if_else(pc.equal(texts, "[]"), None, pc.utf8_trim(texts, "[]"))
+    lists = pc.split_pattern(listed, ", ")
+    ends = lists.offsets.to_numpy()
+    number = lists.values.cast(pa.int64()).to_numpy()
+    at = options.ends[np.repeat(place, np.diff(ends))] + number - 1
+    return json_lists(options.texts.take(pa.array(at)), ends)
+
+
+def _marked(text: str, item: int, options: Options) -> str:
     if text == "[]":
         return text
+    ids = options.ids(item)
     return json_text([mark | {"option": ids[mark["option"]]} for mark in json.loads(text)])

@@ -5,13 +5,13 @@ import hmac
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from annotation.datasets.columns import Columns, json_text, spread
+from annotation.datasets.columns import Columns, filled
+from annotation.datasets.options import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +73,34 @@ class Vote:
 class VoteColumns:
     """The votes of some items, in the items' order and then in that of submission.
 
-    ``place`` is each vote's item, counted from 0. ``columns`` has the fields of Vote apart from
-    ``label``; ``workers`` and ``labels`` are lists, since every vote is counted.
+    ``place`` is each vote's item, counted from 0, ``code`` the place of its label among those of
+    the item, -1 where there is none. ``columns`` has the fields of Vote.
     """
 
     place: np.ndarray
+    code: np.ndarray
     columns: Columns
-    workers: list[str]
-    labels: list[str | None]
 
-    def by_item(self, items: int) -> list["Votes"]:
-        """The votes of each of the ``items`` items."""
-        starts = np.searchsorted(self.place, np.arange(items + 1)).tolist()
-        return [Votes(self, slice(*pair)) for pair in pairwise(starts)]
+    def ends(self, items: int) -> np.ndarray:
+        """Where the votes of each of the ``items`` items begin, and where the last end."""
+        return np.searchsorted(self.place, np.arange(items + 1))
+
+    @cached_property
+    def workers(self) -> list[str]:
+        """Who gave each."""
+        return self.columns.values("worker")
+
+    @cached_property
+    def labels(self) -> list[str | None]:
+        """The label of each."""
+        return self.columns.values("label")
 
     @cached_property
     def made(self) -> list[Vote]:
         """Every vote as an object."""
         names = list(self.columns.texts)
         rows = zip(*map(self.columns.values, names), strict=True)
-        return [
-            Vote(label=label, **dict(zip(names, row, strict=True)))
-            for label, row in zip(self.labels, rows, strict=True)
-        ]
+        return [Vote(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,34 +223,57 @@ class Pair:
     reject: Answer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chunk:
-    """Items in the order of hand-out, and all their votes by column."""
+    """Items in the order of hand-out, and all their votes, by column.
 
-    items: list[Item]
+    ``columns`` has what layouts publish of an item apart from its verdict. ``tasks`` are (name,
+    version), and ``task`` (items,) is the place in it of an item's. ``alike`` (items, …) numbers
+    what, beside its votes, decides an item's verdict and pair: the same numbers mean the same.
+    ``make`` gives the items of these places as objects.
+    """
+
+    columns: Columns
+    options: Options
     votes: VoteColumns
+    position: np.ndarray
+    tasks: list[tuple[str, int]]
+    task: np.ndarray
+    alike: np.ndarray
+    make: Callable[["Chunk", np.ndarray], list[Item]]
 
-    def spread(self, fields: Callable[[Item], dict]) -> dict[str, pa.Array]:
-        """``fields`` of its item for each vote, by column."""
-        rows = [fields(item) for item in self.items]
-        return {name: self._spread([row[name] for row in rows]) for name in rows[0]}
+    def __len__(self) -> int:
+        return len(self.position)
 
-    def _spread(self, values: list) -> pa.Array:
-        texts = {value: json_text(value) for value in set(values)}
-        return spread([texts[value] for value in values], self.votes.place)
+    @cached_property
+    def items(self) -> list[Item]:
+        """All items as objects."""
+        return self.make(self, np.arange(len(self)))
 
-    def votes_on(self, wanted: Callable[[Item], object]) -> "Chunk":
-        """The chunk with the votes on those items alone that ``wanted`` is true of."""
-        mask = np.array([bool(wanted(item)) for item in self.items])[self.votes.place]
-        rows = np.flatnonzero(mask).tolist()
-        votes = replace(
-            self.votes,
-            place=self.votes.place[mask],
-            columns=self.votes.columns.filter(mask),
-            workers=[self.votes.workers[row] for row in rows],
-            labels=[self.votes.labels[row] for row in rows],
-        )
-        return Chunk(self.items, votes)
+    def counted(self, votes: np.ndarray) -> np.ndarray:
+        """How many of these votes (a mask) each label of each item has: (items, most labels)."""
+        items, width = self.options.labels.shape
+        places = self.votes.place[votes] * width + self.votes.code[votes]
+        return np.bincount(places, minlength=items * width).reshape(items, width)
+
+    def spread(self, *names: str) -> dict[str, pa.Array]:
+        """These columns of its item for each vote, the JSON null for none."""
+        place = pa.array(self.votes.place)
+        return {name: filled(self.columns.texts[name]).take(place) for name in names}
+
+    def votes_on(self, wanted: Callable[[Item], object] | None = None) -> "Chunk":
+        """The chunk with the votes on those items alone that ``wanted`` is true of.
+
+        Without it with the votes that are labels.
+        """
+        votes = self.votes
+        mask = votes.code >= 0
+        if wanted:
+            mask = np.array([bool(wanted(item)) for item in self.items])[votes.place]
+        if mask.all():
+            return self
+        columns = votes.columns.filter(mask)
+        return replace(self, votes=VoteColumns(votes.place[mask], votes.code[mask], columns))
 
 
 # Tables of one's own queries whose rows have an id.

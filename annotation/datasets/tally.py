@@ -38,37 +38,49 @@ class Tally:
         self.judgments = 0
         self._tasks = {}
 
-    def add(self, item: Item, verdict: Verdict, pair: Pair | None, reason: str) -> None:
-        """Count one item; ``reason`` is why it gives no pair."""
+    def add(
+        self,
+        item: Item,
+        verdict: Verdict,
+        pair: Pair | None,
+        reason: str,
+        *,
+        times: int = 1,
+        voters: list[str] | None = None,
+    ) -> None:
+        """Count an item; ``reason`` is why it gives no pair.
+
+        It may stand for as many as ``times`` items of its pattern, which the ``voters`` judged.
+        """
         # Selections by their number of answers: each has pairs of its own sort.
         group = len(item.answers) if kind_of(item.kind).COUNTED else item.kind
-        self.items[group] += 1
-        self.judgments += len(item.votes)
+        self.items[group] += times
+        self.judgments += times * len(item.votes)
         if pair:
-            self.pairs[pair.tier] += 1
+            self.pairs[pair.tier] += times
         elif reason:
-            self.left_out[group][reason] += 1
+            self.left_out[group][reason] += times
         strategies = {answer.id: answer.strategy or "unnamed" for answer in item.answers}
         for label in item.given_labels:
             if label is not None:
-                self.labels[item.task][strategies.get(label, label)] += 1
-        self._agree(item, verdict)
+                self.labels[item.task][strategies.get(label, label)] += times
+        self._agree(item, verdict, times, item.voters if voters is None else voters)
 
-    def _agree(self, item: Item, verdict: Verdict) -> None:
+    def _agree(self, item: Item, verdict: Verdict, times: int, voters: list[str]) -> None:
         name = f"{item.task} v{item.task_version}"
         if item.labels:
             if (task := self._tasks.get(name)) is None:
                 task = self._tasks[name] = _Task.of(item)
             # A majority may have folded a scale into its sides: agreement is on the scale itself.
             counts = verdict.counts if len(verdict.counts) == len(item.labels) else counted(item)
-            task.add(verdict.tier, counts, item.voters)
+            task.add(verdict.tier, counts, times, voters)
         for criterion in item.criteria:
             task = self._tasks.setdefault(f"{name}: {criterion}", _Task(item.scale, ordinal=True))
             for answer in item.answers:
                 scores = [
                     cast(dict, vote.answer)[answer.id][criterion]["score"] for vote in item.votes
                 ]
-                task.add("", tuple(map(scores.count, map(int, item.scale))), item.voters)
+                task.add("", tuple(map(scores.count, map(int, item.scale))), times, voters)
 
     def counts(self) -> dict:
         """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""
@@ -142,8 +154,8 @@ class _Task:
         tiered = len(item.answers) == 2 and item.task != AUDIT_TASK
         return cls([*answers, *item.labels[len(answers) :]], tiered=tiered)
 
-    def add(self, tier: str, counts: tuple, voters: list[str]) -> None:
-        self.patterns[tier][counts] += 1
+    def add(self, tier: str, counts: tuple, times: int, voters: list[str]) -> None:
+        self.patterns[tier][counts] += times
         self.workers.update(voters)
 
     def agreement(self) -> dict:

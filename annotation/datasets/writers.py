@@ -1,22 +1,26 @@
 """Tables to files: JSON lines, CSV and Parquet. The same rows give the same bytes."""
 
-import csv
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from annotation.core.cells import disarmed
-from annotation.datasets.columns import Columns, json_text
+from annotation.datasets.columns import Columns, joined, json_text, mapped
 from annotation.datasets.shards import Journal, Shards, describe
 
 ROW_GROUP = 5_000
+QUOTE = '"'
+# A CSV cell with one of these stands in quotes.
+SPECIAL = re.compile(r'[",\r\n]')
 # Formats of which a table may come in several files: libraries open those by a pattern.
 SHARDED = ("jsonl", "parquet")
 ARROW = {
@@ -58,15 +62,9 @@ def arrow_type(kind: str | list) -> pa.DataType:
     return ARROW[kind]
 
 
-class Rows(NamedTuple):
-    """Rows of a CSV table, their texts in the order of its columns."""
-
-    cells: Sequence[tuple[str | None, ...]]
-
-
 # What a layout makes: a row, or many at once, each with its table's name.
 TableRows = Iterator[tuple[str, dict]]
-TableColumns = Iterator[tuple[str, Columns | Rows]]
+TableColumns = Iterator[tuple[str, Columns]]
 
 VOTES = Table("votes.csv", "csv", {"task": "text", "worker": "text", "label": "text"})
 
@@ -108,15 +106,13 @@ class Tables:
     def __exit__(self, *error: Any) -> bool | None:
         return self._stack.__exit__(*error)
 
-    def write(self, name: str, row: dict | Columns | Rows) -> None:
+    def write(self, name: str, row: dict | Columns) -> None:
         """Add ``row``, or several rows, to the table ``name``."""
         writer = self._writers[name]
         if isinstance(row, dict):
             writer.write(row)
-        elif isinstance(row, Columns):
-            writer.write_columns(row)
         else:
-            writer.write_cells(row.cells)
+            writer.write_columns(row)
 
     def files(self) -> list[dict]:
         """path, rows, bytes and sha256 of every file, by path."""
@@ -155,8 +151,8 @@ def _writer(path: Path, table: Table, safe: bool) -> Any:
 class _File:
     """A file that is on the disk when its block ends."""
 
-    def __init__(self, path: Path, **how: Any) -> None:
-        self.file = path.open("wb" if not how else "w", **how)
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("wb")
         self.rows = 0
 
     def __enter__(self) -> Self:
@@ -227,35 +223,37 @@ class _Csv(_File):
     """RFC 4180: comma, quotes where needed, CRLF; a header always."""
 
     def __init__(self, path: Path, columns: Mapping, safe: bool) -> None:
-        super().__init__(path, encoding="utf-8", newline="")
+        super().__init__(path)
         self.columns, self.guarded = columns, safe
-        self.lines = csv.writer(self.file, lineterminator="\r\n")
-        self.lines.writerow(columns)
+        self._write_line(columns)
 
     def write(self, row: dict) -> None:
-        self.lines.writerow([self._cell(row[name]) for name in self.columns])
+        self._write_line(self._cell(row[name]) for name in self.columns)
         self.rows += 1
 
     def write_columns(self, columns: Columns) -> None:
-        cells = [
-            map(self._cell, columns.values(name))
-            if kind == "text"
-            else ["" if text is None else text for text in columns.texts[name].to_pylist()]
-            for name, kind in self.columns.items()
-        ]
-        self.lines.writerows(zip(*cells, strict=True))
+        parts: list = []
+        for name, kind in self.columns.items():
+            make = self._text if kind == "text" else _quoted
+            parts += [",", mapped(columns.texts[name], make)]
+        self.file.write(joined([*parts[1:], "\r\n"], ""))
         self.rows += len(columns)
 
-    def write_cells(self, cells: Sequence) -> None:
-        if self.guarded:
-            cells = [map(disarmed, row) for row in cells]
-        self.lines.writerows(cells)
-        self.rows += len(cells)
+    def _write_line(self, cells: Iterable[str]) -> None:
+        self.file.write(f"{','.join(cells)}\r\n".encode())
+
+    def _text(self, text: str) -> str:
+        """The cell of a JSON text."""
+        return self._cell(json.loads(text))
 
     def _cell(self, value: object) -> str:
-        if not isinstance(value, str):
-            return "" if value is None else json_text(value)
-        return disarmed(value) if self.guarded else value
+        if isinstance(value, str):
+            return _quoted(disarmed(value) if self.guarded else value)
+        return "" if value is None else _quoted(json_text(value))
+
+
+def _quoted(cell: str) -> str:
+    return f'"{cell.replace(QUOTE, QUOTE * 2)}"' if SPECIAL.search(cell) else cell
 
 
 class _Parquet(_File):

@@ -5,8 +5,9 @@ several files each), ``TIERED`` (whether it publishes pairs by a
 rule, so that tiers outside their bands block it), ``tables(format, rule)`` giving {name:
 writers.Table}, ``is_main(table)``: without a row in such a table there is no release, since it
 would hold no ``ROWS_ARE``; and ``ROWS``: for "personas", "attributes", "owners" and "items", where
-wanted, a function from a record to (table, row), for "votes" from a records.Chunk, and for
-"candidates" from their columns. ``RULES``, if any, go into the
+wanted, a function from a record to (table, row), for "votes" from a records.Chunk, for
+"candidates" from their columns, and for "chunks", in place of items and votes, from a
+records.Chunk, its decided.Decided and the posteriors. ``RULES``, if any, go into the
 manifest's rules, what ``remarks`` yields of an owner into its remarks; ``texts``, if there, makes
 {path: text} of further files from the paths of the tables that have rows; ``KINDS``, if any, are
 the kinds of judgment of which the study must have one.

@@ -1,13 +1,13 @@
 """Everything in long form: one row a judgment, an item, an answer, a persona, an attribute."""
 
 from collections.abc import Callable
-from itertools import chain, repeat
 
 from annotation.datasets.columns import Columns, json_text, mapped
-from annotation.datasets.layouts.soft import soft_row, soft_tables
-from annotation.datasets.records import Attribute, Chunk, Item, Pair, Persona, Verdict
-from annotation.datasets.soft_labels import Posterior
-from annotation.datasets.writers import VOTES, Rows, Table, TableColumns, TableRows
+from annotation.datasets.decided import Decided
+from annotation.datasets.layouts.soft import soft_table, soft_tables
+from annotation.datasets.records import Attribute, Chunk, Persona
+from annotation.datasets.soft_labels import Posteriors
+from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
 
 FORMATS = ("jsonl", "csv", "parquet")
 SHARDED = True
@@ -110,77 +110,24 @@ def is_main(name: str) -> bool:
     return name in ("items", "judgments")
 
 
-def votes(chunk: Chunk, wanted: Callable = lambda item: item.labels) -> TableColumns:
+def votes(chunk: Chunk, wanted: Callable | None = None) -> TableColumns:
     """The rows of votes.csv for the labels of the ``wanted`` items; shared with other layouts."""
-    rows = (
-        zip(repeat(item.id), item.voters, item.given_labels, strict=False)
-        for item in chunk.items
-        if wanted(item)
-    )
-    yield "votes", Rows(list(chain.from_iterable(rows)))
+    chosen = chunk.votes_on(wanted)
+    texts = chosen.spread("item_id") | chosen.votes.columns.texts
+    columns = {"task": "item_id", "worker": "worker", "label": "label"}
+    yield "votes", Columns({name: texts[column] for name, column in columns.items()})
 
 
-def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
-    yield "items", _item_row(item, verdict)
+def _chunk(chunk: Chunk, decided: Decided, posteriors: Posteriors) -> TableColumns:
+    items = chunk.columns.texts | decided.columns(chunk)
+    yield "items", Columns({name: items[name] for name in ITEMS})
     # The judgments are the annotators' labels already.
-    if item.labels and item.votes:
-        yield "soft_labels", soft_row(item, posterior)
-
-
-def _item_row(item: Item, verdict: Verdict) -> dict:
-    return {
-        "item_id": item.id,
-        "task": item.task,
-        "task_version": item.task_version,
-        "kind": item.kind,
-        "query_id": item.query_id,
-        "query_version": item.query_version,
-        "question": item.question,
-        "need": item.need,
-        "type": item.type,
-        "scenario": item.scenario,
-        "user_id": item.user_id,
-        "persona_version": item.persona_version,
-        "attribute_id": item.attribute.id if item.attribute else "",
-        "attribute": item.attribute.text if item.attribute else "",
-        "gold": item.gold,
-        "criteria": list(item.criteria),
-        "candidates": [answer.id for answer in item.answers],
-        "labels": list(item.labels),
-        "votes": list(verdict.counts),
-        "judgments": len(item.votes),
-        "overlap": item.overlap,
-        "winner": verdict.winner,
-        "share": verdict.share,
-        "tier": verdict.tier,
-        "adjudicated": _text(item.adjudicated),
-    }
-
-
-def _of_item(item: Item) -> dict:
-    """The columns that all judgments of an item share."""
-    return {
-        "item_id": item.id,
-        "query_id": item.query_id,
-        "user_id": item.user_id,
-        "kind": item.kind,
-        "task": item.task,
-        "task_version": item.task_version,
-        "query_version": item.query_version,
-        "persona_version": item.persona_version,
-        "attribute_id": item.attribute.id if item.attribute else "",
-    }
-
-
-def _judgments(chunk: Chunk) -> TableColumns:
+    yield from soft_table(chunk, posteriors)
     texts = chunk.votes.columns.texts
     answer = mapped(texts["answer"], lambda text: text if text[0] == '"' else json_text(text))
-    yield "judgments", Columns(chunk.spread(_of_item) | texts | {"answer": answer})
+    judgments = chunk.spread(*(JUDGMENTS.keys() & chunk.columns.texts)) | texts | {"answer": answer}
+    yield "judgments", Columns({name: judgments[name] for name in JUDGMENTS})
     yield from votes(chunk)
-
-
-def _text(answer: object) -> str | None:
-    return answer if answer is None or isinstance(answer, str) else json_text(answer)
 
 
 def _candidates(columns: Columns) -> TableColumns:
@@ -211,7 +158,6 @@ def _attribute(attribute: Attribute) -> TableRows:
 ROWS = {
     "personas": _persona,
     "attributes": _attribute,
-    "items": _item,
-    "votes": _judgments,
+    "chunks": _chunk,
     "candidates": _candidates,
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from annotation.datasets.columns import Columns
 from annotation.datasets.records import Chunk, Item
-from annotation.datasets.soft_labels import SOFT, Posterior, soft
+from annotation.datasets.soft_labels import SOFT, Posterior, Posteriors, soft, soft_columns
 from annotation.datasets.writers import Table, TableColumns, TableRows
 
 SOFT_COLUMNS: dict[str, str | list] = {
@@ -38,14 +38,22 @@ def soft_tables(format: str) -> dict[str, Table]:
 def soft_rows(item: Item, posterior: Posterior) -> TableRows:
     """The row of ``soft_labels`` of an item, where its votes are labels."""
     if item.labels and item.votes:
-        yield "soft_labels", soft_row(item, posterior)
+        row = {
+            "item_id": item.id,
+            "task": item.task,
+            "kind": item.kind,
+            "n": len(item.votes),
+            "labels": soft(item, posterior),
+            "adjudicated": item.adjudicated if isinstance(item.adjudicated, str) else None,
+        }
+        yield "soft_labels", row
 
 
-def annotations(chunk: Chunk, wanted: Callable = lambda item: item.labels) -> TableColumns:
+def annotations(chunk: Chunk, wanted: Callable | None = None) -> TableColumns:
     """The rows of ``annotations`` for the votes on the ``wanted`` items of a chunk."""
     chosen = chunk.votes_on(wanted)
     texts = chosen.votes.columns.texts
-    rows = chosen.spread(_common) | {
+    rows = chosen.spread("item_id", "task", "kind") | {
         "worker": texts["worker"],
         # An answer that is one label.
         "label": texts["answer"],
@@ -54,14 +62,9 @@ def annotations(chunk: Chunk, wanted: Callable = lambda item: item.labels) -> Ta
     yield "annotations", Columns(rows)
 
 
-def soft_row(item: Item, posterior: Posterior) -> dict:
-    """The row of ``soft_labels`` of an item with votes that are labels."""
-    return _common(item) | {
-        "n": len(item.votes),
-        "labels": soft(item, posterior),
-        "adjudicated": item.adjudicated if isinstance(item.adjudicated, str) else None,
-    }
-
-
-def _common(item: Item) -> dict:
-    return {"item_id": item.id, "task": item.task, "kind": item.kind}
+def soft_table(chunk: Chunk, posteriors: Posteriors) -> TableColumns:
+    """The rows of ``soft_rows`` of all items of a chunk."""
+    items, labels = soft_columns(chunk, posteriors)
+    if len(items):
+        texts = chunk.columns.take(items).texts | labels
+        yield "soft_labels", Columns({name: texts[name] for name in SOFT_COLUMNS})
