@@ -6,14 +6,26 @@ than all that is computed from them, so the recomputation stores them.
 """
 
 import io
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from django.db.models import Aggregate, Case, Count, FloatField, IntegerField, QuerySet, Sum, When
+from django.db.models import (
+    Aggregate,
+    Case,
+    Count,
+    F,
+    FloatField,
+    IntegerField,
+    QuerySet,
+    Sum,
+    When,
+)
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, TruncDate
 from django.utils.translation import gettext as _
@@ -82,6 +94,49 @@ class Rows:
             arrays = {field.name: stored[field.name] for field in fields(cls)}
         lists = {name: arrays[name].tolist() for name in ("items", "workers")}
         return cls(**(arrays | lists))
+
+
+class Disputed:
+    """Items with two votes or more, the most disputed first, of which only some are read.
+
+    An item's own kappa is a function of its votes n and of the sum of squares S of its votes by
+    label, and counts tell how many items have which: ``groups`` is {(n, S): items}. So the place
+    of each is known, and nothing is sorted. ``items`` have ``judged``, ``squares`` and ``kappa``.
+    """
+
+    def __init__(self, items: QuerySet, groups: Mapping[tuple[int, int], int], options: int):
+        def place(group: tuple[int, int]) -> tuple[Fraction, int]:
+            votes, squares = group
+            pairs = votes * (votes - 1)
+            return Fraction(options * (squares - votes) - pairs, pairs), -votes
+
+        self.items, self.groups = items, groups
+        self.order = sorted((group for group in groups if group[0] > 1), key=place)
+
+    def __len__(self) -> int:
+        return sum(self.groups[group] for group in self.order)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self[: len(self)])
+
+    def __getitem__(self, part: slice) -> list[Item]:
+        """The items from ``part.start`` to ``part.stop``."""
+        start, parts, begin = part.start or 0, [], 0
+        for votes, squares in self.order:
+            same = self.items.filter(judged=votes, squares=squares).order_by("position")
+            end = begin + self.groups[votes, squares]
+            if start < end and begin < part.stop:
+                keys = same.values_list("pk", flat=True)
+                parts.append(keys[max(start - begin, 0) : min(part.stop, end) - begin])
+            begin = end
+        if not parts:
+            return []
+        keys = parts[0].union(*parts[1:], all=True) if parts[1:] else parts[0]
+        places = {group: place for place, group in enumerate(self.order)}
+        return sorted(
+            self.items.in_bulk(list(keys)).values(),
+            key=lambda item: (places.get((item.judged, item.squares), len(places)), item.position),
+        )
 
 
 class TaskVotes:
@@ -190,6 +245,7 @@ class TaskVotes:
             "raters": self.raters,
             "last": self.last,
             "characters": self.characters,
+            "origins": self._read_origins(),
         }
         StoredVotes.objects.update_or_create(
             result=result, defaults={"rows": self.rows.pack(), "progress": progress}
@@ -253,10 +309,19 @@ class TaskVotes:
 
     @cached_property
     def origins(self) -> dict[str, tuple[list[str], np.ndarray]]:
-        """Names, in order, of the answers' strategies and models, and a code for every answer.
+        """Names of the answers' strategies and models, and a code for every answer.
 
         The codes are (items, options), items as in ``rows``; -1 where an item has no such answer.
         """
+        stored = self.stored.progress.get("origins") if self.stored else None
+        shape = len(self.rows.items), self.definition.config["options"]
+        return {
+            key: ([name or _("not named") for name in names], np.reshape(codes, shape))
+            for key, (names, codes) in (stored or self._read_origins()).items()
+        }
+
+    def _read_origins(self) -> dict[str, tuple[list[str], list[int]]]:
+        """``origins`` as they are stored: names in order, "" for none, and codes in one list."""
         read = sql.among("item__position", self.rows.items)
         options = ItemOption.objects.filter(read, item__study=self.study).order_by()
         fields = ("item__position", "number", "candidate__strategy")
@@ -264,21 +329,20 @@ class TaskVotes:
         place = {position: n for n, position in enumerate(self.rows.items)}
         shown = list(rows.iterator(20_000))
         at = [place[row[0]] for row in shown], [row[1] - 1 for row in shown]
-        unnamed = _("not named")
         texts = {
-            "strategies": [row[2] or unnamed for row in shown],
-            "models": [row[3] or row[4] or unnamed for row in shown],
+            "strategies": [row[2] or "" for row in shown],
+            "models": [row[3] or row[4] or "" for row in shown],
         }
         return {key: self._coded(at, named) for key, named in texts.items()}
 
     def _coded(
         self, at: tuple[list[int], list[int]], named: list[str]
-    ) -> tuple[list[str], np.ndarray]:
+    ) -> tuple[list[str], list[int]]:
         names = sorted(set(named))
         code = {name: n for n, name in enumerate(names)}
         table = np.full((len(self.rows.items), self.definition.config["options"]), -1)
         table[at] = [code[name] for name in named]
-        return names, table
+        return names, table.ravel().tolist()
 
     @cached_property
     def characters(self) -> list[int]:
@@ -302,22 +366,30 @@ class TaskVotes:
         """``figures`` with the votes and items that single votes were read of."""
         return {"votes": len(self.rows), "items": len(self.rows.items), **figures}
 
-    def disputed(self, tier: str = "") -> QuerySet:
+    def disputed(self, tier: str = "") -> "QuerySet | Disputed":
         """Items with two votes or more, the most disputed first: lowest own kappa, most votes.
 
         ``tier`` asks for the items of that tier, those of one vote last.
         """
+        items = self._with_kappa().select_related("tier")
+        if tier:
+            items = items.filter(judged__gte=1, tier__tier=tier)
+            return items.order_by("kappa", "-judged", "position")
+        squares = sum(F(name) * F(name) for name in self.counts)
+        groups: Counter[tuple[int, int]] = Counter()
+        for votes, _complete, n in self.patterns:
+            groups[sum(votes), sum(v * v for v in votes)] += n
+        return Disputed(items.annotate(squares=squares), groups, len(self.labels))
+
+    def _with_kappa(self) -> QuerySet:
+        """The items with their own ``kappa``, from two votes on."""
         n = Cast("judged", FloatField())
         same = sum(
             Cast(name, FloatField()) * (Cast(name, FloatField()) - 1) for name in self.counts
         )
         k = float(len(self.labels))
         kappa = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
-        items = self.items.filter(judged__gte=2)
-        if tier:
-            items = self.items.filter(judged__gte=1, tier__tier=tier)
-        items = items.annotate(kappa=Case(When(judged__gte=2, then=kappa)))
-        return items.select_related("tier").order_by("kappa", "-judged", "position")
+        return self.items.annotate(kappa=Case(When(judged__gte=2, then=kappa)))
 
     def votes_of(self, item: Item) -> str:
         """The votes of an item by label, as they stand in a table."""

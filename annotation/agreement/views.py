@@ -1,5 +1,6 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -78,7 +79,9 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
         return _other_results(request, study, board)
     tier = request.GET.get("tier", "")
     tier = tier if tier in rules.TIERS else ""
-    page = page_of(board.disputed(tier), PAGE, request.GET.get("page"))
+    rows: Any = board.disputed(tier)
+    number = request.GET.get("page")
+    page = page_of(rows, PAGE, number) if tier else Paginator(rows, PAGE).get_page(number)
     manages = study.role in MANAGERS or request.user.is_superuser
     context = {
         "study": study,
