@@ -10,7 +10,6 @@ from annotation.core.errors import DomainError
 from annotation.datasets import layouts
 from annotation.datasets.layouts.bespoke import SHOTS
 from annotation.datasets.truth import RULE
-from annotation.datasets.writers import SHARDED
 
 TIERS, MAJORITY, IMPORTED = "tiers", "majority", "imported"
 PAIR_RULES = (TIERS, MAJORITY, IMPORTED)
@@ -40,12 +39,10 @@ class Choices:
     shard_rows: int = 0
 
     @classmethod
-    def of(cls, layout: str, format: str, **wanted: Any) -> "Choices":
+    def of(cls, layout: str, **wanted: Any) -> "Choices":
         """The choices ``wanted``, default where None; DomainError for what cannot be."""
         choices = cls(**{name: value for name, value in wanted.items() if value not in (None, "")})
         choices.check(layout)
-        if choices.shard_rows:
-            choices.check_shards(layout, format)
         return choices
 
     @classmethod
@@ -116,22 +113,14 @@ class Choices:
         _within("The minimum of votes", self.min_votes, MOST_VOTES)
         _within("The minimum margin", self.min_margin, MOST_VOTES)
         _within("The number of shots", self.shots, MOST_SHOTS)
+        if self.shard_rows:
+            _within(
+                "The number of rows a file", self.shard_rows, MOST_SHARD_ROWS, FEWEST_SHARD_ROWS
+            )
         try:
             _ = self.tier_rule
         except ValueError as error:
             raise DomainError(translated(str(error))) from error
-
-    def check_shards(self, layout: str, format: str) -> None:
-        """DomainError where the tables of the layout in this format do not come in shards."""
-        sharded = [name for name, module in layouts.LAYOUTS.items() if module.SHARDED]
-        if layout not in sharded:
-            raise DomainError(
-                f"The layout “{layout}” has its published files; {' and '.join(sharded)} come in "
-                "shards."
-            )
-        if format not in SHARDED:
-            raise DomainError(f"Shards are {' or '.join(SHARDED)}, not {format}.")
-        _within("The number of rows a file", self.shard_rows, MOST_SHARD_ROWS, FEWEST_SHARD_ROWS)
 
 
 def _within(what: str, number: int, most: int, least: int = 1) -> None:

@@ -105,7 +105,7 @@ class ReleaseForm(forms.Form):
         max_value=MOST_SHARD_ROWS,
         help_text=_(
             "For large releases: a table goes on in another file after so many rows. One file a "
-            "table unless you say otherwise. For “long” and “dpo” in JSON Lines and Parquet."
+            "table, with its published name, unless you say otherwise."
         ),
     )
     licence = forms.CharField(

@@ -73,7 +73,7 @@ def request(
     """
     format = layouts.format_of(layout, format)
     layouts.check_kinds(layout, kinds_of(study))
-    choices = Choices.of(layout, format, **wanted)
+    choices = Choices.of(layout, **wanted)
     licence = licence.strip()
     if len(licence) > LICENCE_LIMIT or not licence.isprintable():
         raise DomainError(f"The licence is a name of at most {LICENCE_LIMIT} characters.")

@@ -18,6 +18,7 @@ from annotation.core import characters
 from annotation.core.errors import DomainError
 
 ENDINGS = ("parquet", "jsonl", "csv")
+JSON_LINES = ("jsonl",)
 # Ours number the files of a table from 00000.
 SHARD = r"-\d{5,}"
 # A row group or line that is larger is no row of a release.
@@ -39,10 +40,10 @@ class Faults(list):
             self.append({"file": path, "line": line, "reason": reason})
 
 
-def parts(folder: Path, name: str) -> list[Path]:
+def parts(folder: Path, name: str, endings: tuple[str, ...] = ENDINGS) -> list[Path]:
     """The files of the table ``name`` (a path without its ending): one, its shards, or none."""
     inside, _, stem = name.rpartition("/")
-    for ending in ENDINGS:
+    for ending in endings:
         whole = folder / f"{name}.{ending}"
         if whole.is_file():
             return [whole]

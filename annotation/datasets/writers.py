@@ -21,8 +21,6 @@ ROW_GROUP = 5_000
 QUOTE = '"'
 # A CSV cell with one of these stands in quotes.
 SPECIAL = re.compile(r'[",\r\n]')
-# Formats of which a table may come in several files: libraries open those by a pattern.
-SHARDED = ("jsonl", "parquet")
 ARROW = {
     "text": pa.string(),
     "integer": pa.int64(),
@@ -43,7 +41,7 @@ class Table:
     "json" is a JSON value, written as text where the format has no such thing. JSON lines without
     ``columns`` are objects with keys of their own. The format "files" makes a text file of every
     row. ``config`` and ``split`` are the names under which ``datasets.load_dataset`` opens the
-    table, "" where it is not to be opened so.
+    table, "" where it is not to be opened so. ``whole`` tables are one file in any release.
     """
 
     path: str
@@ -53,6 +51,7 @@ class Table:
     # Not the published “all”: the library takes that word for the union of all splits, refuses a
     # split of that name, and answers split="all" with the whole table in either case.
     split: str = "train"
+    whole: bool = False
 
 
 def arrow_type(kind: str | list) -> pa.DataType:
@@ -73,10 +72,10 @@ class Tables:
     """The open files of a release in ``folder``; a context manager.
 
     ``safe_csv`` puts an apostrophe before CSV cells that begin like a formula. Without it every
-    cell is exact. With ``shard_rows`` each table that ``load_dataset`` opens, unless it is CSV,
-    comes in files of so many rows, and those that a killed writer left whole in ``folder`` are
-    taken over; anything else there is deleted. After the block ``files()`` lists the written files
-    and ``journal`` is to be removed.
+    cell is exact. With ``shard_rows`` each table that ``load_dataset`` opens, unless it is a
+    ``whole`` one, comes in files of so many rows, and those that a killed writer left whole in
+    ``folder`` are taken over; anything else there is deleted. After the block ``files()`` lists the
+    written files and ``journal`` is to be removed.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class Tables:
     def _opened(self, table: Table) -> Any:
         path = self.folder / table.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not (self._shard_rows and table.config and table.format in SHARDED):
+        if table.whole or not (self._shard_rows and table.config):
             return _writer(path, table, self._safe_csv)
         make = partial(_writer, table=table, safe=self._safe_csv)
         return Shards(self.journal, table.path, table.columns, self._shard_rows, make)

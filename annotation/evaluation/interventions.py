@@ -69,7 +69,7 @@ def _relevance(folder: Path) -> list[dict]:
              lambda w, p=predicted: learned.f1(p, rows.label, w), len(rows.label))
         for name, predicted in by_row.items()
     ]  # fmt: skip
-    raw, _ = training.labelled_rows(folder, "relevance.jsonl", ("user",))
+    raw, _ = training.labelled_rows(folder, "relevance", ("user",))
     votes = [(row["user"], [vote.get("vote") == "yes" for vote in row.get("votes") or []])
              for row in raw]  # fmt: skip
     alone = [
@@ -89,7 +89,7 @@ def _relevance(folder: Path) -> list[dict]:
 
 
 def _response(folder: Path) -> list[dict]:
-    raw, _ = training.labelled_rows(folder, "responses.jsonl", ("generic", "personalised", "user"))
+    raw, _ = training.labelled_rows(folder, "responses", ("generic", "personalised", "user"))
     raw = [row for row in raw if isinstance(row.get("mean"), int | float)]
     if len(raw) < training.LEAST:
         raise learned.ModelError(f"{training.LEAST} rated responses or more are needed.")

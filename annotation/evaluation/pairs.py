@@ -13,7 +13,7 @@ from pathlib import Path
 
 from annotation.core import records
 from annotation.core.errors import DomainError
-from annotation.datasets.release_files import parts
+from annotation.datasets.release_files import JSON_LINES, parts
 
 # The public copy of the benchmark spells the folder of the specific half otherwise.
 HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
@@ -84,7 +84,7 @@ def read(folder: Path) -> Benchmark:
     if not files:
         return _read_alone(folder)
     pairs: list[Pair] = []
-    for (half, tier), path in files.items():
+    for (half, tier), path in files:
         for line, row in _rows(path, folder):
             pairs.append(_pair(row, half, tier, len(pairs), f"{path.relative_to(folder)}", line))
     if not pairs:
@@ -97,12 +97,12 @@ def read(folder: Path) -> Benchmark:
             if not isinstance(row.get("text"), str) or not isinstance(user, str | int):
                 raise BenchmarkError(f"{MEMORIES}, line {line}: “user_id” and “text” are needed.")
             memories[str(user)].append(row["text"])
-    read_files = [*files.values(), folder / PERSONAS, folder / MEMORIES]
+    read_files = [*(path for _, path in files), folder / PERSONAS, folder / MEMORIES]
     return Benchmark(pairs, personas, dict(memories), digest_of(read_files), release_of(folder))
 
 
 def _read_alone(folder: Path) -> Benchmark:
-    paths = [path for path in parts(folder, ALONE_TABLE) if path.suffix == ".jsonl"]
+    paths = parts(folder, ALONE_TABLE, JSON_LINES)
     if not paths:
         raise BenchmarkError(
             f"{folder} has no data/specific, data/general or {ALONE_TABLE}.jsonl: no pairs to ask."
@@ -129,14 +129,14 @@ def sample(pairs: list[Pair], limit: int | None) -> list[Pair]:
     return [pairs[place] for place in sorted(places)]
 
 
-def _files(folder: Path) -> dict[tuple[str, str], Path]:
-    found_in = {}
+def _files(folder: Path) -> list[tuple[tuple[str, str], Path]]:
+    """(half, tier) of every file of pairs, a table's shards in their order."""
+    files = []
     for half, tier in CELLS:
-        for name in HALVES[half]:
-            path = folder / "data" / name / f"{tier}.jsonl"
-            if path.is_file():
-                found_in[half, tier] = path
-    return found_in
+        names = (f"data/{name}/{tier}" for name in reversed(HALVES[half]))
+        by_name = (parts(folder, name, JSON_LINES) for name in names)
+        files += [((half, tier), path) for path in next(filter(None, by_name), ())]
+    return files
 
 
 def _rows(path: Path, folder: Path) -> Iterator[tuple[int, dict]]:

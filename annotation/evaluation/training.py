@@ -5,6 +5,7 @@ it was fitted on, so that `evaluate` can leave them out.
 """
 
 import hashlib
+import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 from annotation.agreement.statistics.bootstrap import resampled_weights
 from annotation.core import learned, records
 from annotation.core.learned import ModelError, Texts
+from annotation.datasets.release_files import JSON_LINES, parts
 from annotation.evaluation import metrics
 from annotation.evaluation.bm25 import Corpus
 from annotation.evaluation.choices import of_scores, retrieved
@@ -162,7 +164,7 @@ def matcher(folder: Path, hold_out: float = 0.0) -> Trained:
 
 def verifier_rows(folder: Path) -> Labelled:
     """The attributes that people decided on; label 1 is "problematic". Raises ModelError."""
-    rows, digest = labelled_rows(folder, "attributes.jsonl", ("text", "user"))
+    rows, digest = labelled_rows(folder, "attributes", ("text", "user"))
     rows = [row for row in rows if row["label"] in ("accepted", "problematic")]
     attribute = [row["text"] for row in rows]
     confidence = [_number(row.get("confidence")) for row in rows]
@@ -179,7 +181,7 @@ def verifier_rows(folder: Path) -> Labelled:
 
 def matcher_rows(folder: Path) -> Labelled:
     """The attributes and prompts that people decided on; label 1 is "yes". Raises ModelError."""
-    rows, digest = labelled_rows(folder, "relevance.jsonl", ("attribute", "prompt", "user"))
+    rows, digest = labelled_rows(folder, "relevance", ("attribute", "prompt", "user"))
     rows = [row for row in rows if row["label"] in ("yes", "no")]
     attribute, prompt = ([row[key] for row in rows] for key in ("attribute", "prompt"))
     texts = Texts()
@@ -325,25 +327,32 @@ def _card(
     }
 
 
-def labelled_rows(folder: Path, name: str, texts: tuple) -> tuple[list[dict], str]:
-    """Rows of a file of a `personalbench` release that has ``texts``, and the file's digest."""
-    path = Path(folder) / name
-    rows = []
-    try:
-        with path.open("rb") as stream:
-            for line, row in records.json_lines(stream):
-                if isinstance(row, str):
-                    raise ModelError(f"{name}, line {line}: {row}.")
-                for key in texts:
-                    if not isinstance(row.get(key), str):
-                        raise ModelError(f"{name}, line {line}: “{key}” is missing or no text.")
-                rows.append(row | {"label": row.get("label")})
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        reason = (error.strerror or "it cannot be read").lower()
-        words = f"{path}: {reason}; a release in the layout personalbench is needed."
-        raise ModelError(words) from error
-    return rows, digest
+def labelled_rows(folder: Path, table: str, texts: tuple) -> tuple[list[dict], str]:
+    """Rows of a table of a `personalbench` release that have ``texts``, and its files' digest."""
+    paths = parts(Path(folder), table, JSON_LINES)
+    if not paths:
+        missing = f"{Path(folder) / table}.jsonl: no such file"
+        raise ModelError(f"{missing}; a release in the layout personalbench is needed.")
+    rows, digest = [], hashlib.sha256()
+    for path in paths:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            reason = (error.strerror or "it cannot be read").lower()
+            raise ModelError(f"{path}: {reason}.") from error
+        digest.update(content)
+        lines = records.json_lines(io.BytesIO(content))
+        rows += [_labelled(row, path.name, line, texts) for line, row in lines]
+    return rows, digest.hexdigest()
+
+
+def _labelled(row: dict | str, name: str, line: int, texts: tuple) -> dict:
+    if isinstance(row, str):
+        raise ModelError(f"{name}, line {line}: {row}.")
+    for key in texts:
+        if not isinstance(row.get(key), str):
+            raise ModelError(f"{name}, line {line}: “{key}” is missing or no text.")
+    return row | {"label": row.get("label")}
 
 
 def _number(value: object) -> float:

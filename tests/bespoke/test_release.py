@@ -7,10 +7,11 @@ import pytest
 
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
-from annotation.datasets import freeze
+from annotation.datasets import choices, freeze
 from annotation.datasets.bespoke_import import import_bespoke
 from annotation.datasets.check import check
 from annotation.datasets.freeze import write
+from annotation.evaluation import bespoke as evaluated
 from annotation.histories import consent
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
@@ -189,6 +190,21 @@ def test_the_number_of_shots_is_a_choice(bespoke, judged, tmp_path):
         assert len(value["response_list"]) == 1
     with pytest.raises(DomainError, match="from 1 to 100"):
         freeze.request(bespoke, "bespoke", "jsonl", None, shots=0)
+
+
+def test_its_tables_in_shards_are_read_as_one(bespoke, judged, tmp_path, monkeypatch):
+    monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
+    gold.set_claims(gold.save(judged, judged.owner, "Take it."), ["It leaves at ten."])
+    release = freeze.request(bespoke, "bespoke", "parquet", None, shots=1, shard_rows=1)
+    write(release, tmp_path)
+    assert check(tmp_path) == []
+    (path,) = (tmp_path / "meta_test").iterdir()
+    assert path.name == "meta_test_set-00000.parquet"
+    # The published evaluator opens these.
+    assert (tmp_path / "unpacked/meta_test/user1/query-id_1.json").is_file()
+    read = evaluated.read(tmp_path)
+    assert [(len(query.shots), len(query.tests)) for query in read.queries] == [(1, 1)]
+    assert import_bespoke(tmp_path, "again")["judgments"] == 2
 
 
 def test_the_same_release_gives_the_same_bytes(bespoke, judged, tmp_path):

@@ -1,13 +1,17 @@
 """Releases of judgments of every kind."""
 
 import csv
+import hashlib
 import json
 
 import pytest
 
-from annotation.datasets import folders, freeze
+from annotation.core.learned import ModelError
+from annotation.datasets import choices, folders, freeze
 from annotation.datasets.check import check
 from annotation.datasets.mention import explicit, mentioned
+from annotation.datasets.release_import import import_release
+from annotation.evaluation import training
 from annotation.judging.imports import bundles
 from annotation.judging.models import Adjudication, Item, Slot
 from annotation.judging.work.submit import revise
@@ -222,6 +226,22 @@ def test_no_file_holds_a_real_name_or_an_id_of_the_database(mix, release_of, lay
     for path in folders.folder_of(release).iterdir():
         data = path.read_text(encoding="utf-8")
         assert [s for s in (*secrets, release.salt) if s in data] == [], path.name
+
+
+def test_the_stages_of_personalbench_in_shards_are_read_as_one(release_of, monkeypatch):
+    monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
+    folder = folders.folder_of(release_of("personalbench", shard_rows=1))
+    names = [f"attributes-0000{n}.jsonl" for n in range(2)]
+    assert sorted(path.name for path in folder.glob("attributes*")) == names
+    rows, digest = training.labelled_rows(folder, "attributes", ("text", "user"))
+    assert sorted(row["item_id"] for row in rows) == ["i-a1", "i-a2"]
+    content = b"".join((folder / name).read_bytes() for name in names)
+    assert digest == hashlib.sha256(content).hexdigest()
+    counts = import_release(folder, "again")
+    assert (counts["items"], counts["rejected"]) == (4, [])
+    (folder / names[1]).write_text("{}\n")
+    with pytest.raises(ModelError, match=r"attributes-00001\.jsonl, line 1: “text”"):
+        training.labelled_rows(folder, "attributes", ("text", "user"))
 
 
 def test_attributes_of_a_release_can_be_imported_again(mix, release_of, tmp_path):

@@ -43,7 +43,7 @@ def shards(folder, name):
     return sorted(path.name for path in folder.glob(f"{name}-*"))
 
 
-@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
 def test_a_table_goes_on_in_another_file_and_opens_as_one(judged, built, tmp_path, format):
     release = built("long", format, shard_rows=7)
     folder = folders.folder_of(release)
@@ -88,14 +88,29 @@ def test_a_release_in_shards_becomes_a_study_and_a_benchmark(judged, built, tmp_
     assert check(folder) == [{"path": "pairs-00001.jsonl", "reason": "has changed"}]
 
 
-def test_a_layout_with_published_files_and_csv_have_no_shards(judged, built):
-    for layout, format, wanted, sentence in (
-        ("personafeedback", "", 7, "has its published files"),
-        ("long", "csv", 7, "Shards are jsonl or parquet"),
-        ("long", "parquet", -1, "is a whole number from 1 to"),
-    ):
-        with pytest.raises(DomainError, match=sentence):
-            freeze.request(judged, layout, format, None, shard_rows=wanted)
+def test_published_tables_in_shards_are_read_as_one(judged, built, tmp_path):
+    release = built("personafeedback", shard_rows=1, rule="majority")
+    folder = folders.folder_of(release)
+    names = [f"majority-0000{n}.jsonl" for n in range(4)]
+    assert sorted(path.name for path in (folder / "data/specific").glob("majority*")) == names
+    # A persona's id is the number of its line.
+    assert [path.name for path in (folder / "persona").glob("all_*")] == ["all_personas.jsonl"]
+    assert check(folder) == []
+    opened, whole, _splits = load(folder, tmp_path)
+    assert opened == whole
+    assert (opened["specific"], opened["personas"]) == (4, 1)
+    release.frozen["choices"]["shard_rows"] = 0
+    folders.place(folder.parent / "whole", lambda place: freeze.write(release, place))
+    benchmark = pairs.read(folder)
+    assert len(benchmark.pairs) == 4
+    assert benchmark.pairs == pairs.read(folder.parent / "whole").pairs
+    counts = import_release(folder, "again")
+    assert (counts["items"], counts["rejected"]) == (4, [])
+
+
+def test_shards_of_too_few_rows_are_refused(judged):
+    with pytest.raises(DomainError, match="is a whole number from 1 to"):
+        freeze.request(judged, "long", "parquet", None, shard_rows=-1)
     assert not Release.objects.exists()
 
 

@@ -1,7 +1,6 @@
 """The layouts of a release, one pure module each. A new layout copies its nearest sister.
 
-A layout has ``FORMATS`` (the first is the default), ``SHARDED`` (whether its tables may come in
-several files each), ``TIERED`` (whether it publishes pairs by a
+A layout has ``FORMATS`` (the first is the default), ``TIERED`` (whether it publishes pairs by a
 rule, so that tiers outside their bands block it), ``tables(format, rule)`` giving {name:
 writers.Table}, ``is_main(table)``: without a row in such a table there is no release, since it
 would hold no ``ROWS_ARE``; and ``ROWS``: for "personas", "attributes", "owners" and "items", where

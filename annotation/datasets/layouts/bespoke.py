@@ -12,7 +12,6 @@ from annotation.datasets.records import Owner, OwnQuery, Response
 from annotation.datasets.writers import Table, TableRows
 
 FORMATS = ("parquet", "jsonl")
-SHARDED = False
 TIERED = False
 KINDS = ("feedback",)
 # Of a query's responses; the evaluator shows its judge the first five.

@@ -7,7 +7,6 @@ from annotation.datasets.soft_labels import SOFT, Posterior, soft
 from annotation.datasets.writers import Table, TableRows
 
 FORMATS = ("jsonl", "parquet")
-SHARDED = True
 TIERED = True
 TIERS = ("easy", "medium", "hard")
 ROWS_ARE = "pairs"

@@ -10,7 +10,6 @@ from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
 
 FORMATS = ("jsonl", "csv", "parquet")
-SHARDED = True
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
 TIERED = False
 ROWS_ARE = "items"

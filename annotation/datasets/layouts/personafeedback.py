@@ -8,7 +8,6 @@ from annotation.datasets.soft_labels import SOFT, Posterior, soft
 from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
 
 FORMATS = ("jsonl",)
-SHARDED = False
 TIERED = True
 PERSONAS = "persona/all_personas.jsonl"
 MEMORIES = "persona/memories.jsonl"
@@ -44,8 +43,9 @@ def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """
     memory = {"user_id": "text", "text": "text"}
     made = {
-        PERSONAS: Table(PERSONAS, "jsonl", config="personas"),
-        MEMORIES: Table(MEMORIES, "jsonl", memory, config="memories"),
+        # The number of a persona's line is its id.
+        PERSONAS: Table(PERSONAS, "jsonl", config="personas", whole=True),
+        MEMORIES: Table(MEMORIES, "jsonl", memory, config="memories", whole=True),
     }
     for type_ in TYPES:
         for tier in (*TIERS, *([] if rule == "tiers" else [rule])):

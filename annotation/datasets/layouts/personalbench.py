@@ -14,7 +14,6 @@ from annotation.datasets.truth import orient
 from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
 
 FORMATS = ("jsonl", "parquet")
-SHARDED = False
 TIERED = False
 ROWS_ARE = "verdicts, votes or ratings"
 KINDS = ("attribute", "relevance", "preference")

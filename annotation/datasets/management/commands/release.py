@@ -76,7 +76,7 @@ class Command(RefusingCommand):
             "--shard-rows",
             type=int,
             metavar="N",
-            help="long, dpo: rows after which a table goes on in another file (default: one file)",
+            help="rows after which a table goes on in another file (default: one file)",
         )
         parser.add_argument("--licence", default="", help="stands on the dataset card")
         parser.add_argument("--json", action="store_true", help="print the manifest")
