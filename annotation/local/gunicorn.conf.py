@@ -48,19 +48,28 @@ preload_app = True  # one import for both workers, and a killed one is back at o
 timeout = 60
 
 
+# A page never waits long for the database; commands and workers may (settings._database).
+_LIMITS = {
+    "ATTUNE_STATEMENT_TIMEOUT_MS": "-c statement_timeout=15000",
+    "ATTUNE_LOCK_TIMEOUT_MS": "-c lock_timeout=3000",
+    "ATTUNE_IDLE_TIMEOUT_MS": "-c idle_in_transaction_session_timeout=30000",
+}
+
+
 def when_ready(server: object) -> None:
-    """Keep what is imported by now out of the collector, whose marks would unshare its pages."""
+    """Limit sessions of the database, and share what is imported by now with the processes.
+
+    The collector's marks would unshare it. The settings may have been read for the worker, too.
+    """
+    from django.conf import settings
+
+    limits = [limit for name, limit in _LIMITS.items() if not os.environ.get(name)]
+    options = settings.DATABASES["default"]["OPTIONS"]
+    options["options"] = " ".join([options["options"], *limits])  # the last one counts
     gc.collect()
     gc.freeze()
 
 
-# A page never waits long for the database; commands and workers may (settings._database).
-_patience = {
-    "ATTUNE_STATEMENT_TIMEOUT_MS": "15000",
-    "ATTUNE_LOCK_TIMEOUT_MS": "3000",
-    "ATTUNE_IDLE_TIMEOUT_MS": "30000",
-}
-raw_env = [f"{name}={os.environ.get(name, default)}" for name, default in _patience.items()]
 graceful_timeout = 10
 umask = 0o077
 control_socket_disable = True

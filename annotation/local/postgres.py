@@ -25,7 +25,7 @@ from psycopg import sql
 
 from .errors import LocalServiceError
 from .folders import digest, private_folder, socket_folder
-from .process import Program, cause, identity, pause, tail
+from .process import Process, Program, cause, identity, pause, tail
 from .secrets import read_or_create
 
 ACCOUNT = "attune-postgres"
@@ -107,7 +107,7 @@ def cluster(data: Path) -> Cluster:
 
 
 def wait_ready(
-    server: Cluster, process: subprocess.Popen[bytes], log: Path, pause: Callable[[], None] = pause
+    server: Cluster, process: Process, log: Path, pause: Callable[[], None] = pause
 ) -> None:
     """Wait until the server answers, then make sure that our role and database are there.
 
@@ -121,10 +121,9 @@ def wait_ready(
                 _provision(connection, server)
             return
         except psycopg.OperationalError as error:
-            if process.poll() is not None:
+            if (ended := process.poll()) is not None:
                 raise LocalServiceError(
-                    f"PostgreSQL did not start ({cause(process.returncode)}); "
-                    f"its log {log} ends:\n{tail(log)}"
+                    f"PostgreSQL did not start ({cause(ended)}); its log {log} ends:\n{tail(log)}"
                 ) from error
             if "password authentication failed" in str(error):
                 raise LocalServiceError(

@@ -12,10 +12,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 PR_SET_PDEATHSIG = 1
 LOG_BYTES = 10 * 2**20
+
+
+class Process(Protocol):
+    """A child: what is used here of subprocess.Popen."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int) -> None: ...
+    def kill(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -33,9 +45,12 @@ class Program:
     stop_signal: int = signal.SIGTERM
     stop_seconds: float = 10
     orphan_signal: int = signal.SIGKILL
+    forked: bool = False  # from the fork server, where the system has one
 
 
-def spawn(program: Program, log: Path, stdout: int | None = None) -> subprocess.Popen[bytes]:
+def spawn(
+    program: Program, log: Path, stdout: int | None = None, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
     """Start `program` in a session of its own, output appended to `log`, umask 077.
 
     `stdout=subprocess.PIPE` gives what it prints to the caller and only its words to the log.
@@ -44,7 +59,7 @@ def spawn(program: Program, log: Path, stdout: int | None = None) -> subprocess.
     with open_log(log) as output:
         return subprocess.Popen(  # noqa: S603 (the callers' own words)
             program.argv,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=output if stdout is None else stdout,
             stderr=output,
             env=program.environment,
@@ -64,7 +79,7 @@ def identity(account: str | None) -> dict:
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
 
-def stop(process: subprocess.Popen[bytes], program: Program) -> None:
+def stop(process: Process, program: Program) -> None:
     """Ask the child to end, give it `stop_seconds`, then kill what is left of its session."""
     if process.poll() is None:
         process.send_signal(program.stop_signal)

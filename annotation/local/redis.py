@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from urllib.parse import quote
 
 from .errors import LocalServiceError
 from .folders import private_folder, socket_folder
-from .process import Program, cause, pause, tail
+from .process import Process, Program, cause, pause, tail
 from .secrets import read_or_create, write_private
 
 READY_SECONDS = 60
@@ -53,16 +52,13 @@ def program(data: Path) -> Program:
     )
 
 
-def wait_ready(
-    data: Path, process: subprocess.Popen[bytes], log: Path, pause: Callable[[], None] = pause
-) -> None:
+def wait_ready(data: Path, process: Process, log: Path, pause: Callable[[], None] = pause) -> None:
     """Wait until the server answers; LocalServiceError with the log's last lines if it ends."""
     deadline = time.monotonic() + READY_SECONDS
     while (trouble := _ping(data)) is not None:
-        if process.poll() is not None:
+        if (ended := process.poll()) is not None:
             raise LocalServiceError(
-                f"Redis did not start ({cause(process.returncode)}); "
-                f"its log {log} ends:\n{tail(log)}"
+                f"Redis did not start ({cause(ended)}); its log {log} ends:\n{tail(log)}"
             )
         if time.monotonic() > deadline:
             raise LocalServiceError(f"Redis did not answer: {trouble}")

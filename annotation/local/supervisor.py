@@ -14,18 +14,31 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import model, postgres, redis, running
+from . import forkserver, model, postgres, redis, running
 from .errors import LocalServiceError
 from .folders import data_folder, private_folder
-from .process import Program, answers, cause, kill_group, pause, rotate, shorten, spawn, stop, tail
+from .process import (
+    Process,
+    Program,
+    answers,
+    cause,
+    kill_group,
+    pause,
+    rotate,
+    shorten,
+    spawn,
+    stop,
+    tail,
+)
 from .secrets import write_private
 
 REPOSITORY = Path(__file__).parents[2]
-STOP_ORDER = ["prepare", "web", "worker", "model", "redis", "postgres"]
+STOP_ORDER = ["prepare", "web", "worker", "forkserver", "model", "redis", "postgres"]
+LABELS = {"web": "web server", "forkserver": "fork server"}
 HOST = "127.0.0.1"
 LIVE_SECONDS = 120
 STEADY_SECONDS = 5  # A child that ran this long starts a new series of failures.
@@ -42,7 +55,7 @@ class Child:
     """One running program; `restart_at` is when to start it again, None while it runs."""
 
     program: Program
-    process: subprocess.Popen[bytes]
+    process: Process
     log: Path
     started: float
     failures: int = 0
@@ -60,6 +73,7 @@ class Supervisor:
         self.environment: dict[str, str] = {}
         self.stopping = False
         self.rotate_at = 0.0
+        self.fork_server = forkserver.ForkServer()
         self.cluster: postgres.Cluster | None = None
 
     def run(self) -> None:
@@ -99,11 +113,7 @@ class Supervisor:
         if self.cluster:
             postgres.protect_audit(self.cluster, protect=True)
         rotate(self.log / "access.log")
-        web, *others = self._applications()
-        self._spawn(web)
-        self._wait_until_live()
-        for program in others:  # after the web server, not beside it: they would slow its start
-            self._spawn(program)
+        self._start_applications()
         # In one go: who only waits for the first line may close the pipe after it.
         print(f"Attune is ready: http://{HOST}:{self.port}\n{link}".rstrip(), flush=True)
 
@@ -150,18 +160,33 @@ class Supervisor:
         """Run `manage.py prepare` to its end and return what it printed."""
         _say("Preparing the database." if self.demo else "Preparing the database, without demo.")
         options = [] if self.demo else ["--no-demo"]
-        argv = [sys.executable, "manage.py", "prepare", *options]
-        child = self._spawn(self._program("prepare", argv), stdout=subprocess.PIPE)
-        while child.process.poll() is None:
+        program = self._program("prepare", [sys.executable, "manage.py", "prepare", *options])
+        log = self.log / "prepare.log"
+        process = spawn(program, log, subprocess.PIPE)
+        self.children["prepare"] = Child(program, process, log, time.monotonic())
+        while process.poll() is None:
             self._pause()
         del self.children["prepare"]
-        printed = child.process.communicate()[0].decode()
-        if child.process.returncode:
+        printed = process.communicate()[0].decode()
+        if process.returncode:
             raise LocalServiceError(
-                f"The database could not be prepared ({cause(child.process.returncode)}); "
-                f"the log {child.log} ends:\n{tail(child.log)}"
+                f"The database could not be prepared ({cause(process.returncode)}); "
+                f"the log {log} ends:\n{tail(log)}"
             )
         return printed.strip()
+
+    def _start_applications(self) -> None:
+        if forkserver.SUPPORTED:
+            argv = [sys.executable, "-m", "annotation.local.forkserver", "annotation.preload"]
+            metrics = {"PROMETHEUS_MULTIPROC_DIR": str(self.data / "run" / "metrics")}
+            program = self._program("forkserver", argv)
+            self._spawn(replace(program, environment=program.environment | metrics))
+            self._wait("forkserver", self.fork_server.is_ready)
+        web, *others = self._applications()
+        self._spawn(web)
+        self._wait("web", lambda: answers(self.port, "/health/live"))
+        for program in others:  # after the web server, not beside it: they would slow its start
+            self._spawn(program)
 
     def _applications(self) -> list[Program]:
         celery = [sys.executable, "-m", "celery", "-A", "annotation"]
@@ -172,9 +197,10 @@ class Supervisor:
         options = ["worker", "--loglevel", "INFO", "--embedded-beat", processes]
         worker = self._program("worker", [*celery, *options])
         return [
-            replace(web, stop_seconds=15, orphan_signal=signal.SIGTERM),  # it ends its workers
+            # Asked to end as an orphan: it ends its workers.
+            replace(web, forked=True, stop_seconds=15, orphan_signal=signal.SIGTERM),
             # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
-            replace(worker, stop_seconds=30),
+            replace(worker, forked=True, stop_seconds=30),
         ]
 
     def _program(self, name: str, argv: list[str]) -> Program:
@@ -182,28 +208,40 @@ class Supervisor:
         environment = self.environment | {"REMAP_SIGTERM": "SIGQUIT"}
         return Program(name, argv, environment, cwd=REPOSITORY)
 
-    def _spawn(self, program: Program, stdout: int | None = None) -> Child:
+    def _spawn(self, program: Program) -> Child:
         log = self.log / f"{program.name}.log"
-        process = spawn(program, log, stdout)
+        process = self._launch(program, log)
+        if process is None:
+            raise LocalServiceError(f"The fork server ended before it started {program.name}.")
         child = Child(program, process, log, time.monotonic())
         self.children[program.name] = child
         return child
 
-    def _wait_until_live(self) -> None:
-        web = self.children["web"]
+    def _launch(self, program: Program, log: Path) -> Process | None:
+        """Start ``program``; None while the fork server, which has to, is not ready."""
+        if program.name == "forkserver":
+            return self.fork_server.start(program, log)
+        if program.forked and forkserver.SUPPORTED:
+            return self.fork_server.fork(program, log)
+        return spawn(program, log)
+
+    def _wait(self, name: str, condition: Callable[[], bool]) -> None:
+        """Wait until an application serves; raises LocalServiceError where it ends or hangs."""
+        child = self.children[name]
         deadline = time.monotonic() + LIVE_SECONDS
-        while not answers(self.port, "/health/live"):
-            if web.process.poll() is not None:
-                raise LocalServiceError(
-                    f"The web server did not start ({cause(web.process.returncode)}); "
-                    f"its log {web.log} ends:\n{tail(web.log)}"
-                )
-            if time.monotonic() > deadline:
-                raise LocalServiceError(
-                    f"The web server did not answer in {LIVE_SECONDS} s; "
-                    f"its log {web.log} ends:\n{tail(web.log)}"
-                )
-            self._pause()
+        while not condition():
+            ended = child.process.poll()
+            if ended is None and time.monotonic() <= deadline:
+                self._pause()
+                continue
+            reason = (
+                f"did not answer in {LIVE_SECONDS} s"
+                if ended is None
+                else f"did not start ({cause(ended)})"
+            )
+            raise LocalServiceError(
+                f"The {LABELS[name]} {reason}; its log {child.log} ends:\n{tail(child.log)}"
+            )
 
     def _watch(self) -> None:
         """Name each child that ended, and start it again when its time has come."""
@@ -214,19 +252,17 @@ class Supervisor:
                 shorten(log)
         for child in self.children.values():
             if child.restart_at is None:
-                if child.process.poll() is not None:
-                    self._plan_restart(child, now)
-            elif child.restart_at <= now:
-                child.process = spawn(child.program, child.log)
-                child.started, child.restart_at = now, None
+                if (ended := child.process.poll()) is not None:
+                    self._plan_restart(child, now, cause(ended))
+            elif child.restart_at <= now and (process := self._launch(child.program, child.log)):
+                child.process, child.started, child.restart_at = process, now, None
 
-    def _plan_restart(self, child: Child, now: float) -> None:
+    def _plan_restart(self, child: Child, now: float, reason: str) -> None:
         kill_group(child.process.pid)  # its own children would hold the port and the queue
         died_young = now - child.started < STEADY_SECONDS
         child.failures = child.failures + 1 if died_young else 0
         delay = min(0.2 * 2**child.failures, LONGEST_BACKOFF)
         child.restart_at = now + delay
-        reason = cause(child.process.returncode)
         _say(f"{child.program.name} stopped ({reason}); starting it again in {delay:.1f} s.")
         if died_young:
             _say(f"Its log {child.log} ends:\n{tail(child.log)}")

@@ -26,7 +26,7 @@ from annotation.local.process import pause
 from benchmarks.folders import delete_data_folder
 
 REPOSITORY = Path(__file__).parents[2]
-PARTS = {"postgres", "redis", "model", "web", "worker"}
+PARTS = {"postgres", "redis", "model", "forkserver", "web", "worker"}
 SECONDS = 120
 
 pytestmark = [
@@ -192,9 +192,14 @@ def test_the_access_log_holds_no_query_and_no_key(up):
     assert "private" not in log.read_text()
 
 
-@pytest.mark.parametrize("part", ["postgres", "redis", "web", "worker"])
+@pytest.mark.parametrize("part", ["postgres", "redis", "forkserver", "web", "worker"])
 def test_a_killed_part_is_named_and_started_again(up, part):
-    marks = {"postgres": "bin/postgres -D", "redis": "redis-server", "web": "gunicorn"}
+    marks = {
+        "postgres": "bin/postgres -D",
+        "redis": "redis-server",
+        "forkserver": "local.forkserver",
+        "web": "gunicorn",
+    }
     # Its title begins differently where setproctitle is installed.
     mark = marks.get(part, "-A annotation worker")
     # The test before this one may have ended it with another part.
@@ -209,6 +214,30 @@ def test_a_killed_part_is_named_and_started_again(up, part):
     wait_for(lambda: any(mark in line for line in up.pids().values()), f"a new {part}")
     wait_for(lambda: up.get("/health/ready") == 200, "being ready")
     assert up.words.read_text().count(sentence) == times + 1
+
+
+def test_web_server_and_worker_share_what_they_have_imported(up):
+    wait_for(lambda: len(task_processes(up)) == 1, "one process for tasks")
+    servers = [pid for pid, line in up.pids().items() if "gunicorn: worker" in line]
+    assert len(servers) == 2
+    for process in [*map(psutil.Process, servers), *task_processes(up)]:
+        memory = process.memory_full_info()
+        assert memory.uss < memory.rss / 2
+
+
+def test_without_the_fork_server_the_others_go_on_and_a_web_server_that_ends_waits_for_it(up):
+    wait_for(lambda: task_processes(up) != [], "a worker")
+    lines = up.pids()
+    server, web = (
+        psutil.Process(next(pid for pid, line in sorted(lines.items()) if mark in line))
+        for mark in ("local.forkserver", "gunicorn: master")
+    )
+    worker = task_processes(up)[0].parent()
+    server.kill()
+    web.kill()
+    wait_for(lambda: not web.is_running() and up.get("/health/ready") == 200, "another web server")
+    assert worker.is_running()
+    assert worker.ppid() == up.process.pid
 
 
 def test_a_task_that_takes_long_gets_a_process_beside_it_also_after_redis_was_away(up):

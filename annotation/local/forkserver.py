@@ -1,0 +1,178 @@
+"""Starts programs by fork from one process, which has imported what they share (Linux only).
+
+The server (`python -m annotation.local.forkserver MODULE`) imports MODULE, which must leave no
+thread and no connection behind, and then forks once for each request on its standard input, a
+socket. A forked process becomes a child of the supervisor, not of the server: it outlives the
+server, and the supervisor sees how it ends.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from .process import Program, die_with, open_log, spawn
+
+PR_SET_CHILD_SUBREAPER = 36
+ANSWER_SECONDS = 30
+SUPPORTED = sys.platform == "linux"
+
+
+class Adopted:
+    """A child that the server forked: what the supervisor uses of subprocess.Popen."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return how the process ended, as Popen does; None while it runs."""
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return how the process ended; raises subprocess.TimeoutExpired after ``timeout`` s."""
+        deadline = time.monotonic() + (timeout or float("inf"))
+        while (ended := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+            time.sleep(0.01)
+        return ended
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, unless the process has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkServer:
+    """The supervisor's end of the socket."""
+
+    def __init__(self) -> None:
+        self.connection: socket.socket | None = None
+        self.loaded = False
+
+    def start(self, program: Program, log: Path) -> subprocess.Popen[bytes]:
+        """Start the server; it takes seconds until `is_ready`."""
+        self._close()
+        self.connection, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.connection.settimeout(ANSWER_SECONDS)
+        with end:
+            return spawn(program, log, stdin=end.fileno())
+
+    def is_ready(self) -> bool:
+        """Whether the server has imported everything and takes requests."""
+        if self.connection and not self.loaded and select.select([self.connection], [], [], 0)[0]:
+            with contextlib.suppress(ConnectionError):
+                self.loaded = self.connection.recv(16) == b"ready"
+        return self.loaded
+
+    def fork(self, program: Program, log: Path) -> Adopted | None:
+        """Start ``program`` (its interpreter and environment are the server's).
+
+        None where the server ended meanwhile.
+        """
+        if not self.is_ready() or self.connection is None:
+            return None
+        request = json.dumps([program.argv, program.orphan_signal]).encode()
+        try:
+            with open_log(log) as output, _adopting():
+                socket.send_fds(self.connection, [request], [output.fileno()])
+                return Adopted(int(self.connection.recv(16)))
+        except (OSError, ValueError):
+            self._close()  # a process that is forked later sees it and ends
+            return None
+
+    def _close(self) -> None:
+        if self.connection:
+            self.connection.close()
+        self.connection, self.loaded = None, False
+
+
+@contextlib.contextmanager
+def _adopting() -> Iterator[None]:
+    """Become the parent of descendants whose parent ends; others must stay with init."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def _main() -> None:
+    supervisor = os.getppid()
+    connection = socket.socket(fileno=0)
+    importlib.import_module(sys.argv[1])
+    gc.collect()
+    gc.freeze()  # the collector's marks would unshare the pages
+    connection.send(b"ready")
+    while True:
+        request, logs, _, _ = socket.recv_fds(connection, 2**16, 1)
+        if not request:
+            return
+        argv, orphan_signal = json.loads(request)
+        if _is_fork(supervisor, orphan_signal):
+            break
+        os.close(logs[0])
+    connection.send(str(os.getpid()).encode())
+    connection.detach()
+    _redirect(logs[0])
+    _run(argv)
+
+
+def _is_fork(supervisor: int, orphan_signal: int) -> bool:
+    """Fork twice; False in the server, and True in the new process once it is the supervisor's."""
+    if child := os.fork():
+        os.waitpid(child, 0)
+        return False
+    between = os.getpid()
+    set_signal = die_with(supervisor, orphan_signal)
+    if os.fork():
+        os._exit(0)
+    while os.getppid() == between:
+        time.sleep(0.001)
+    os.setsid()
+    if set_signal:
+        set_signal()
+    return True
+
+
+def _redirect(log: int) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(log)
+
+
+def _run(argv: list[str]) -> None:
+    """Go on as `PYTHON -m MODULE ...`."""
+    with contextlib.suppress(ImportError):  # without it `ps` shows the server's words
+        from setproctitle import setproctitle
+
+        setproctitle(" ".join(argv))
+    sys.argv = argv[2:]
+    runpy.run_module(argv[2], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    _main()
