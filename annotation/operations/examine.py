@@ -17,6 +17,8 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation import __version__
 from annotation.agreement.models import AgreementResult
@@ -27,6 +29,22 @@ from annotation.operations import queues
 FREE_MEGABYTES = 300
 SECONDS = 3
 CLOCK_SECONDS = 2
+# What a page calls each check; `doctor` and its document print the names.
+LABELS = {
+    "database": gettext_lazy("Database"),
+    "extension": gettext_lazy("Database extension"),
+    "migrations": gettext_lazy("Migrations"),
+    "broker": gettext_lazy("Message broker"),
+    "worker": gettext_lazy("Background worker"),
+    "beat": gettext_lazy("Scheduler"),
+    "jobs": gettext_lazy("Jobs"),
+    "clock": gettext_lazy("Clock"),
+    "backup": gettext_lazy("Backup"),
+    "mail": gettext_lazy("Mail"),
+    "versions": gettext_lazy("Versions"),
+    "disk": gettext_lazy("Disk"),
+    "endpoint": gettext_lazy("Endpoint"),
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +54,12 @@ class Check:
     name: str
     ok: bool
     detail: str
+
+    @property
+    def label(self) -> str:
+        """The name in the reader's language; the name of a folder or endpoint stays as it is."""
+        part, _space, rest = self.name.partition(" ")
+        return f"{LABELS[part]} {rest}".strip()
 
 
 def examine() -> list[Check]:
@@ -69,7 +93,7 @@ def _guarded(name: str, look: Callable[[], tuple[bool, str]]) -> Check:
     try:
         return Check(name, *look())
     except (DatabaseError, redis.RedisError, OSError, ValueError) as error:
-        return Check(name, False, f"no answer ({type(error).__name__})")
+        return Check(name, False, _("no answer (%(error)s)") % {"error": type(error).__name__})
 
 
 def _database() -> tuple[bool, str]:
@@ -82,13 +106,14 @@ def _extension() -> tuple[bool, str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
         row = cursor.fetchone()
-    return (True, f"vector {row[0]}") if row else (False, "vector is missing")
+    return (True, f"vector {row[0]}") if row else (False, _("vector is missing"))
 
 
 def _migrations() -> tuple[bool, str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return not plan, f"{len(plan)} to run" if plan else "all run"
+    n = len(plan)
+    return not plan, _("%(n)d to run") % {"n": n} if n else _("all run")
 
 
 def _broker() -> tuple[bool, str]:
@@ -107,14 +132,15 @@ def _beat() -> tuple[bool, str]:
 def _sign(name: str) -> tuple[bool, str]:
     at = Heartbeat.objects.filter(name=name).values_list("at", flat=True).first()
     if at is None:
-        return False, "never seen"
+        return False, _("never seen")
     age = timezone.now() - at
-    return age < SILENCE, f"seen {age.total_seconds():.0f} s ago"
+    seconds = round(age.total_seconds())
+    return age < SILENCE, _("seen %(seconds)d s ago") % {"seconds": seconds}
 
 
 def _jobs() -> tuple[bool, str]:
     count = queues.count_stuck()
-    return count == 0, f"{count} overdue"
+    return count == 0, _("%(n)d overdue") % {"n": count}
 
 
 def _results() -> tuple[bool, str]:
@@ -128,24 +154,25 @@ def _clock() -> tuple[bool, str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         difference = abs((timezone.now() - cursor.fetchone()[0]).total_seconds())
-    return difference < CLOCK_SECONDS, f"{difference:.2f} s from the database's"
+    words = _("%(seconds)s s from the database's")
+    return difference < CLOCK_SECONDS, words % {"seconds": f"{difference:.2f}"}
 
 
 def _backup() -> tuple[bool, str]:
     at = Heartbeat.objects.filter(name="backup").values_list("at", flat=True).first()
     hours = settings.BACKUP_HOURS
     if at is None:
-        return not hours, "none yet" if hours else "none yet, and none is scheduled"
+        return not hours, _("none yet") if hours else _("none yet, and none is scheduled")
     age = timezone.now() - at
     in_time = not hours or age < timedelta(hours=2 * hours)
-    return in_time, f"{age.total_seconds() / 3600:.1f} hours ago"
+    return in_time, _("%(hours)s hours ago") % {"hours": f"{age.total_seconds() / 3600:.1f}"}
 
 
 def _mail() -> tuple[bool, str]:
     if not settings.EMAIL_URL:
-        return True, "no mail server: mails are files"
+        return True, _("no mail server: mails are files")
     with mail.get_connection(timeout=SECONDS):
-        return True, f"{settings.EMAIL_HOST} takes mail"
+        return True, _("%(host)s takes mail") % {"host": settings.EMAIL_HOST}
 
 
 def _versions() -> tuple[bool, str]:
@@ -166,7 +193,8 @@ def _disks() -> Iterator[Check]:
         if folder.exists():
             usage = shutil.disk_usage(folder)
             enough = usage.free // 2**20 >= FREE_MEGABYTES
-            yield Check(f"disk {name}", enough, f"{filesizeformat(usage.free)} free")
+            detail = _("%(size)s free") % {"size": filesizeformat(usage.free)}
+            yield Check(f"disk {name}", enough, detail)
 
 
 def _endpoints() -> Iterator[Check]:
@@ -178,6 +206,10 @@ def _endpoints() -> Iterator[Check]:
         try:
             url = f"{address.rstrip('/')}/models"
             answer = httpx2.get(url, headers=key, timeout=SECONDS, trust_env=False)
-            yield Check(name, answer.status_code < 500, f"{host} answers {answer.status_code}")
+            status = answer.status_code
+            detail = _("%(host)s answers %(status)d") % {"host": host, "status": status}
+            yield Check(name, status < 500, detail)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            yield Check(name, False, f"{host} does not answer ({type(error).__name__})")
+            detail = _("%(host)s does not answer (%(error)s)")
+            values = {"host": host, "error": type(error).__name__}
+            yield Check(name, False, detail % values)

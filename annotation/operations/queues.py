@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.accounts.models import User
 from annotation.core import audit, jobs
@@ -17,6 +18,29 @@ from annotation.core.jobs import Job
 
 STUCK_AFTER = timedelta(minutes=5)
 SHOWN = 50
+# What a page calls the tables of jobs and their states.
+KINDS = {
+    "histories.upload": gettext_lazy("Files of histories"),
+    "candidates.candidate": gettext_lazy("Answers"),
+    "candidates.proposal": gettext_lazy("Proposals"),
+    "candidates.documentfile": gettext_lazy("Files of documents"),
+    "datasets.release": gettext_lazy("Releases"),
+    "datasets.releaseimport": gettext_lazy("Imports of releases"),
+    "imports.dataimport": gettext_lazy("Imports of data"),
+    "evaluation.run": gettext_lazy("Runs of models"),
+    "webhooks.delivery": gettext_lazy("Messages of webhooks"),
+}
+STATES = {
+    "receiving": gettext_lazy("being sent"),
+    "waiting": gettext_lazy("to be mapped"),
+    Job.Status.REQUESTED: gettext_lazy("waiting"),
+    Job.Status.RUNNING: gettext_lazy("running"),
+    Job.Status.DONE: gettext_lazy("done"),
+    Job.Status.FAILED: gettext_lazy("failed"),
+    Job.Status.CANCELLED: gettext_lazy("cancelled"),
+    "duplicate": gettext_lazy("already here"),
+    "erased_before": gettext_lazy("erased before"),
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +49,16 @@ class Stuck:
 
     kind: str
     row: Job
+
+    @property
+    def label(self) -> str:
+        """The kind's name on a page."""
+        return KINDS[self.kind]
+
+    @property
+    def state(self) -> str:
+        """The state's name on a page."""
+        return STATES[self.row.status]
 
 
 def kinds() -> dict[str, type[Job]]:
@@ -40,12 +74,20 @@ def states() -> dict[str, dict[str, int]]:
     }
 
 
+def totals() -> list[tuple[str, list[tuple[str, int]]]]:
+    """``states`` with the names of a page, states in the order in which a job passes them."""
+    return [
+        (KINDS[kind], [(words, counts[state]) for state, words in STATES.items() if state in counts])
+        for kind, counts in states().items()
+    ]
+
+
 def stuck() -> list[Stuck]:
-    """At most SHOWN jobs of each kind that need a person, newest first."""
+    """At most SHOWN jobs of each kind that need a person, newest first, with their studies."""
     return [
         Stuck(name, row)
         for name, model in kinds().items()
-        for row in _stuck(model).order_by("-pk")[:SHOWN]
+        for row in _stuck(model).select_related(*_study(model)).order_by("-pk")[:SHOWN]
     ]
 
 
@@ -91,6 +133,10 @@ def _locked(kind: str, pk: str) -> Job:
 
 def _rows(model: type[Job]) -> QuerySet:
     return model._base_manager.all()
+
+
+def _study(model: type[Job]) -> list[str]:
+    return [field.name for field in model._meta.fields if field.name == "study"]
 
 
 def _stuck(model: type[Job]) -> QuerySet:

@@ -15,7 +15,9 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.accounts.models import User
@@ -49,7 +51,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     """The state of every part, jobs by state, and what is stuck."""
     context = {
         "checks": examine.examine(),
-        "states": queues.states(),
+        "totals": queues.totals(),
         "stuck": queues.stuck(),
         "spend": metrics.spend(),
     }
@@ -106,12 +108,36 @@ ACTS = {
     "tokens": people.drop_tokens,
     "factors": people.drop_factors,
 }
+# What is asked before those acts that end something: title, sentence, button.
+QUESTIONS = {
+    "close": (
+        gettext_lazy("Close the account of %(person)s?"),
+        gettext_lazy(
+            "Its sessions and API tokens end. What the person judged stays, and the account can be "
+            "opened again; its tokens cannot."
+        ),
+        gettext_lazy("Close"),
+    ),
+    "tokens": (
+        gettext_lazy("Revoke all API tokens of %(person)s?"),
+        gettext_lazy("Programs that use them are refused from now on. This cannot be undone."),
+        gettext_lazy("Revoke tokens"),
+    ),
+    "factors": (
+        gettext_lazy("Remove all second factors of %(person)s?"),
+        gettext_lazy(
+            "Passkeys, codes from an app and recovery codes are removed and sessions end: the "
+            "password alone opens the account until the person sets up others."
+        ),
+        gettext_lazy("Remove second factors"),
+    ),
+}
 
 
 @require_POST
 @for_operators
 def account(request: UserRequest, pk: int) -> HttpResponse:
-    """One act on one account; a link that sets a password is shown this once."""
+    """One act on one account; what ends something asks first. A password link is shown once."""
     user = get_object_or_404(User, pk=pk)
     act = request.POST.get("act", "")
     with refusals.as_message(request):
@@ -120,9 +146,22 @@ def account(request: UserRequest, pk: int) -> HttpResponse:
             return render(request, "operations/reset.html", context)
         if act not in ACTS:
             raise DomainError(_("There is no such act."))
+        if act in QUESTIONS and not request.POST.get("sure"):
+            return render(request, "core/sure.html", _question(user, act))
         ACTS[act](user, request.user)
         messages.success(request, _("Done."))
     return redirect("operations-accounts")
+
+
+def _question(user: User, act: str) -> dict:
+    title, sentence, button = QUESTIONS[act]
+    return {
+        "title": title % {"person": user},
+        "sentence": sentence,
+        "button": button,
+        "fields": {"act": act},
+        "back": reverse("operations-accounts"),
+    }
 
 
 @require_safe

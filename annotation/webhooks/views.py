@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
@@ -57,7 +58,7 @@ def webhooks(request: UserRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def change(request: UserRequest, slug: str, pk: int) -> HttpResponse:
-    """Test, pause or remove a webhook."""
+    """Test, pause or remove a webhook; removing asks first."""
     study = study_for(request.user, slug, MANAGERS)
     webhook = get_object_or_404(Webhook, study=study, pk=pk)
     action = request.POST.get("action")
@@ -67,8 +68,23 @@ def change(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     elif action == "pause":
         deliver.pause(webhook, by=request.user)
     elif action == "remove":
+        if not request.POST.get("sure"):
+            return render(request, "core/sure.html", _question(webhook))
         deliver.remove(webhook, by=request.user)
+        messages.success(request, _("The webhook is removed."))
     return redirect("webhooks", slug)
+
+
+def _question(webhook: Webhook) -> dict:
+    return {
+        "title": _("Remove “%(name)s”?") % {"name": webhook.url},
+        "sentence": _(
+            "Nothing is sent there any more. Its secret and its log of messages are deleted."
+        ),
+        "button": _("Remove"),
+        "fields": {"action": "remove"},
+        "back": reverse("webhooks", args=[webhook.study.slug]),
+    }
 
 
 @require_POST

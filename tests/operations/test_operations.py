@@ -97,7 +97,7 @@ def test_an_overdue_job_is_shown_tried_again_and_stopped(tea, ada):
     row = overdue(tea)
     assert (check("jobs").ok, queues.count_stuck()) == (False, 1)
     page = ada.get("/operations/").content.decode()
-    assert f"candidates.documentfile {row.pk}" in page
+    assert f"Tea · {row.pk}" in page
     address = f"/operations/jobs/candidates.documentfile/{row.pk}/"
     ada.post(address, {"act": "park"})
     row.refresh_from_db()
@@ -107,6 +107,21 @@ def test_an_overdue_job_is_shown_tried_again_and_stopped(tea, ada):
     assert (row.status, row.tries) == ("requested", 0)
     actions = AuditEvent.objects.filter(target="documentfile").values_list("action", flat=True)
     assert sorted(actions) == ["job.park", "job.retry"]
+
+
+def test_the_page_names_parts_kinds_and_states_in_the_readers_language(tea, ada):
+    overdue(tea)
+    page = ada.get("/operations/", headers={"Accept-Language": "zh-hans"}).content.decode()
+    english = {"running", "overdue", "never seen", "all run", "candidates.documentfile", "database"}
+    assert [word for word in english if word in page] == []
+    assert [row.label for row in queues.stuck()] == ["Files of documents"]
+
+
+def test_every_kind_of_job_and_each_of_its_states_has_a_name():
+    assert set(queues.KINDS) == set(queues.kinds())
+    tables = queues.kinds().values()
+    states = {state for table in tables for state in table._meta.get_field("status").choices}
+    assert {value for value, _label in states} <= set(queues.STATES)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +146,11 @@ def test_closing_an_account_ends_its_sessions_and_tokens(cast, tea, ada):
     bo, client = cast.person("Bo"), Client()
     client.force_login(bo)
     key = ApiToken.issue(bo)[1]
-    ada.post(f"{ACCOUNTS}{bo.pk}/", {"act": "close"})
+    question = ada.post(f"{ACCOUNTS}{bo.pk}/", {"act": "close"})
+    assert "Close the account of Bo?" in question.content.decode()
+    bo.refresh_from_db()
+    assert bo.is_active is True, "nothing is closed before the answer"
+    ada.post(f"{ACCOUNTS}{bo.pk}/", {"act": "close", "sure": "1"})
     bo.refresh_from_db()
     assert bo.is_active is False
     assert client.get("/tokens/").status_code == 302
@@ -153,7 +172,7 @@ def test_a_password_link_is_shown_once_and_works_once(cast, ada, client):
 
 def test_nobody_closes_the_account_they_use(cast, ada):
     me = cast.person("Ada")
-    answer = ada.post(f"{ACCOUNTS}{me.pk}/", {"act": "close"}, follow=True)
+    answer = ada.post(f"{ACCOUNTS}{me.pk}/", {"act": "close", "sure": "1"}, follow=True)
     assert "You cannot close the account you are using." in answer.content.decode()
     me.refresh_from_db()
     assert me.is_active
