@@ -77,7 +77,10 @@ def states() -> dict[str, dict[str, int]]:
 def totals() -> list[tuple[str, list[tuple[str, int]]]]:
     """``states`` with the names of a page, states in the order in which a job passes them."""
     return [
-        (KINDS[kind], [(words, counts[state]) for state, words in STATES.items() if state in counts])
+        (
+            KINDS[kind],
+            [(words, counts[state]) for state, words in STATES.items() if state in counts],
+        )
         for kind, counts in states().items()
     ]
 
