@@ -53,12 +53,12 @@ class Stuck:
     @property
     def label(self) -> str:
         """The kind's name on a page."""
-        return KINDS[self.kind]
+        return str(KINDS[self.kind])
 
     @property
     def state(self) -> str:
         """The state's name on a page."""
-        return STATES[self.row.status]
+        return str(STATES[self.row.status])
 
 
 def kinds() -> dict[str, type[Job]]:
@@ -76,13 +76,11 @@ def states() -> dict[str, dict[str, int]]:
 
 def totals() -> list[tuple[str, list[tuple[str, int]]]]:
     """``states`` with the names of a page, states in the order in which a job passes them."""
-    return [
-        (
-            KINDS[kind],
-            [(words, counts[state]) for state, words in STATES.items() if state in counts],
-        )
-        for kind, counts in states().items()
-    ]
+    return [(str(KINDS[kind]), _named(counts)) for kind, counts in states().items()]
+
+
+def _named(counts: dict[str, int]) -> list[tuple[str, int]]:
+    return [(str(words), counts[state]) for state, words in STATES.items() if state in counts]
 
 
 def stuck() -> list[Stuck]:

@@ -848,7 +848,7 @@ TABLE = {
         args=lambda w: {"pk": w.users["ann"].pk},
         foreign=lambda w: [{"pk": 10**9}],
         POST=302,
-        data=lambda w: {"act": "tokens"},
+        data=lambda w: {"act": "tokens", "sure": "1"},
     ),
     # No key is set here.
     "metrics": page(set(), args=_none, public=True, GET=404, HEAD=404),
