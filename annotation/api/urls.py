@@ -1,5 +1,5 @@
 from csp.decorators import csp_update
-from django.urls import path
+from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from annotation.api import (
@@ -32,164 +32,71 @@ docs = relaxed(SpectacularSwaggerSplitView.as_view(url_name="api-schema"))
 # A page like any other: REST framework opens its views to the middleware that closes pages.
 docs.login_required = True  # type: ignore[attr-defined]  # read by LoginRequiredMiddleware
 
-urlpatterns = [
-    path("v1/", views.Root.as_view(), name="api-root"),
-    path("v1/studies/", views.Studies.as_view(), name="api-studies"),
-    path("v1/studies/<slug:slug>/", views.OneStudy.as_view(), name="api-study"),
-    path("v1/studies/<slug:slug>/tasks/", studies.Tasks.as_view(), name="api-tasks"),
+of_study = [
+    path("", views.OneStudy.as_view(), name="api-study"),
+    path("tasks/", studies.Tasks.as_view(), name="api-tasks"),
     path(
-        "v1/studies/<slug:slug>/tasks/<slug:task>/early-stop/",
-        curation.EarlyStopOfTask.as_view(),
-        name="api-early-stop",
+        "tasks/<slug:task>/early-stop/", curation.EarlyStopOfTask.as_view(), name="api-early-stop"
     ),
-    path("v1/studies/<slug:slug>/members/", studies.Members.as_view(), name="api-members"),
-    path(
-        "v1/studies/<slug:slug>/invitations/",
-        studies.Invitations.as_view(),
-        name="api-invitations",
-    ),
-    path(
-        "v1/studies/<slug:slug>/invitations/<int:pk>/",
-        studies.OneInvitation.as_view(),
-        name="api-invitation",
-    ),
-    path("v1/studies/<slug:slug>/removals/", studies.Removals.as_view(), name="api-removals"),
-    path("v1/studies/<slug:slug>/batches/", studies.Batches.as_view(), name="api-batches"),
-    path(
-        "v1/studies/<slug:slug>/batches/<int:batch>/close/",
-        studies.CloseBatch.as_view(),
-        name="api-batch-close",
-    ),
+    path("members/", studies.Members.as_view(), name="api-members"),
+    path("invitations/", studies.Invitations.as_view(), name="api-invitations"),
+    path("invitations/<int:pk>/", studies.OneInvitation.as_view(), name="api-invitation"),
+    path("removals/", studies.Removals.as_view(), name="api-removals"),
+    path("batches/", studies.Batches.as_view(), name="api-batches"),
+    path("batches/<int:batch>/close/", studies.CloseBatch.as_view(), name="api-batch-close"),
     *(
-        path(
-            f"v1/studies/<slug:slug>/{name}/",
-            rows.RowsOfStudy.as_view(resource=name),
-            name=f"api-{name}",
-        )
+        path(f"{name}/", rows.RowsOfStudy.as_view(resource=name), name=f"api-{name}")
         for name in rows.RESOURCES
     ),
-    path("v1/studies/<slug:slug>/imports/", imports.Imports.as_view(), name="api-imports"),
-    path("v1/studies/<slug:slug>/imports/<uuid:pk>/", imports.Import.as_view(), name="api-import"),
+    path("imports/", imports.Imports.as_view(), name="api-imports"),
+    path("imports/<uuid:pk>/", imports.Import.as_view(), name="api-import"),
+    path("imports/<uuid:pk>/start/", imports.StartImport.as_view(), name="api-import-start"),
+    path("generation/", generation.Generation.as_view(), name="api-generation"),
+    path("generation/<int:run>/", generation.OneRun.as_view(), name="api-run"),
+    path("generation/rules/", review.GenerationRules.as_view(), name="api-generation-rules"),
+    path("conversations/", personalbench.ConversationsOfStudy.as_view(), name="api-conversations"),
     path(
-        "v1/studies/<slug:slug>/imports/<uuid:pk>/start/",
-        imports.StartImport.as_view(),
-        name="api-import-start",
-    ),
-    path(
-        "v1/studies/<slug:slug>/generation/",
-        generation.Generation.as_view(),
-        name="api-generation",
-    ),
-    path(
-        "v1/studies/<slug:slug>/generation/<int:run>/",
-        generation.OneRun.as_view(),
-        name="api-run",
-    ),
-    path(
-        "v1/studies/<slug:slug>/generation/rules/",
-        review.GenerationRules.as_view(),
-        name="api-generation-rules",
-    ),
-    path(
-        "v1/studies/<slug:slug>/conversations/",
-        personalbench.ConversationsOfStudy.as_view(),
-        name="api-conversations",
-    ),
-    path(
-        "v1/studies/<slug:slug>/conversations/histories/",
+        "conversations/histories/",
         sources.ConversationsOfMembers.as_view(),
         name="api-conversations-histories",
     ),
+    path("documents/", sources.Documents.as_view(), name="api-documents"),
+    path("attributes/make/", personalbench.AttributesMade.as_view(), name="api-attributes-make"),
     path(
-        "v1/studies/<slug:slug>/documents/",
-        sources.Documents.as_view(),
-        name="api-documents",
-    ),
-    path(
-        "v1/studies/<slug:slug>/attributes/make/",
-        personalbench.AttributesMade.as_view(),
-        name="api-attributes-make",
-    ),
-    path(
-        "v1/studies/<slug:slug>/attributes/verify/",
+        "attributes/verify/",
         personalbench.AttributesVerified.as_view(),
         name="api-attributes-verify",
     ),
+    path("personas/reviews/", curation.PersonaReviews.as_view(), name="api-persona-reviews"),
+    path("personas/board/", curation.PersonaBoard.as_view(), name="api-persona-board"),
+    path("personas/board/pairs/", curation.PersonaPairs.as_view(), name="api-persona-pairs"),
+    path("personas/split/", curation.PersonaSplit.as_view(), name="api-persona-split"),
+    path("checks/", curation.ChecksOfStudy.as_view(), name="api-checks"),
+    path("retrieval/", sources.StudyRetrieval.as_view(), name="api-retrieval"),
+    path("model-raters/", evaluations.ModelRaters.as_view(), name="api-model-raters"),
+    path("prompts/", generation.Prompts.as_view(), name="api-prompts"),
+    path("prompts/<slug:name>/", generation.OnePrompt.as_view(), name="api-prompt"),
+    path("review/", review.Review.as_view(), name="api-review"),
+    path("review/undo/", review.ReviewUndo.as_view(), name="api-review-undo"),
+    path("own-queries/", owner_queries.OwnQueries.as_view(), name="api-own-queries"),
+    path("own-queries/<slug:key>/", owner_queries.OwnQuery.as_view(), name="api-own-query"),
+    path("own-queries/<slug:key>/gold/", owner_queries.OwnGold.as_view(), name="api-own-gold"),
     path(
-        "v1/studies/<slug:slug>/personas/reviews/",
-        curation.PersonaReviews.as_view(),
-        name="api-persona-reviews",
+        "own-queries/<slug:key>/claims/", owner_queries.OwnClaims.as_view(), name="api-own-claims"
     ),
     path(
-        "v1/studies/<slug:slug>/personas/board/",
-        curation.PersonaBoard.as_view(),
-        name="api-persona-board",
+        "own-queries/<slug:key>/rubric/", owner_queries.OwnRubric.as_view(), name="api-own-rubric"
     ),
-    path(
-        "v1/studies/<slug:slug>/personas/board/pairs/",
-        curation.PersonaPairs.as_view(),
-        name="api-persona-pairs",
-    ),
-    path(
-        "v1/studies/<slug:slug>/personas/split/",
-        curation.PersonaSplit.as_view(),
-        name="api-persona-split",
-    ),
-    path("v1/studies/<slug:slug>/checks/", curation.ChecksOfStudy.as_view(), name="api-checks"),
-    path(
-        "v1/studies/<slug:slug>/retrieval/",
-        sources.StudyRetrieval.as_view(),
-        name="api-retrieval",
-    ),
-    path(
-        "v1/studies/<slug:slug>/model-raters/",
-        evaluations.ModelRaters.as_view(),
-        name="api-model-raters",
-    ),
-    path("v1/studies/<slug:slug>/prompts/", generation.Prompts.as_view(), name="api-prompts"),
-    path(
-        "v1/studies/<slug:slug>/prompts/<slug:name>/",
-        generation.OnePrompt.as_view(),
-        name="api-prompt",
-    ),
-    path("v1/studies/<slug:slug>/review/", review.Review.as_view(), name="api-review"),
-    path(
-        "v1/studies/<slug:slug>/review/undo/", review.ReviewUndo.as_view(), name="api-review-undo"
-    ),
-    path(
-        "v1/studies/<slug:slug>/own-queries/",
-        owner_queries.OwnQueries.as_view(),
-        name="api-own-queries",
-    ),
-    path(
-        "v1/studies/<slug:slug>/own-queries/<slug:key>/",
-        owner_queries.OwnQuery.as_view(),
-        name="api-own-query",
-    ),
-    path(
-        "v1/studies/<slug:slug>/own-queries/<slug:key>/gold/",
-        owner_queries.OwnGold.as_view(),
-        name="api-own-gold",
-    ),
-    path(
-        "v1/studies/<slug:slug>/own-queries/<slug:key>/claims/",
-        owner_queries.OwnClaims.as_view(),
-        name="api-own-claims",
-    ),
-    path(
-        "v1/studies/<slug:slug>/own-queries/<slug:key>/rubric/",
-        owner_queries.OwnRubric.as_view(),
-        name="api-own-rubric",
-    ),
-    path("v1/studies/<slug:slug>/claim/", views.ClaimSlot.as_view(), name="api-claim"),
-    path("v1/studies/<slug:slug>/judgments/", views.Judgments.as_view(), name="api-judgments"),
+    path("claim/", views.ClaimSlot.as_view(), name="api-claim"),
+    path("judgments/", views.Judgments.as_view(), name="api-judgments"),
+    path("releases/", releases.ReleasesOfStudy.as_view(), name="api-releases"),
+]
+urlpatterns = [
+    path("v1/", views.Root.as_view(), name="api-root"),
+    path("v1/studies/", views.Studies.as_view(), name="api-studies"),
+    path("v1/studies/<slug:slug>/", include(of_study)),
     path("v1/slots/<uuid:pk>/judgment/", views.SubmitJudgment.as_view(), name="api-judgment"),
     path("v1/slots/<uuid:pk>/release/", views.HandBackSlot.as_view(), name="api-release"),
-    path(
-        "v1/studies/<slug:slug>/releases/",
-        releases.ReleasesOfStudy.as_view(),
-        name="api-releases",
-    ),
     path("v1/releases/<uuid:pk>/", releases.ReleaseDetail.as_view(), name="api-release-status"),
     path(
         "v1/releases/<uuid:pk>/download/",
@@ -197,9 +104,7 @@ urlpatterns = [
         name="api-release-download",
     ),
     path(
-        "v1/release-imports/",
-        release_imports.ReleaseImports.as_view(),
-        name="api-release-imports",
+        "v1/release-imports/", release_imports.ReleaseImports.as_view(), name="api-release-imports"
     ),
     path(
         "v1/release-imports/<uuid:pk>/",
@@ -212,9 +117,7 @@ urlpatterns = [
         name="api-evaluations",
     ),
     path(
-        "v1/evaluations/<uuid:pk>/",
-        evaluations.EvaluationDetail.as_view(),
-        name="api-evaluation",
+        "v1/evaluations/<uuid:pk>/", evaluations.EvaluationDetail.as_view(), name="api-evaluation"
     ),
     path("v1/histories/sessions/", sessions.Sessions.as_view(), name="api-sessions"),
     path("v1/histories/uses/", sessions.Uses.as_view(), name="api-history-uses"),
