@@ -21,6 +21,7 @@ from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.agreement import recompute, task_votes
 from annotation.agreement.figures import raters
+from annotation.agreement.figures.board import About
 from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
 from annotation.agreement.models import StoredVotes
 from annotation.candidates.models import Candidate
@@ -240,7 +241,7 @@ def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
         # A thousand characters an item.
         pace=seconds,
     )
-    found = raters.rater_flags(made, {"lead": ""})
+    found = raters.rater_flags(made, About("flags", "", "", ""))
     name, compared, agreed, p, z, fast, holm, signs = found["rows"][0]
     assert (name, compared, agreed, signs) == ("w9", 80, 40, "disagrees, fast, one side")
     assert (p < 0.001, z < -3, fast, holm < 1e-10) == (True, True, 1.0, True)

@@ -1,14 +1,30 @@
 """A figure of a task's page, and the votes that it is computed from."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.agreement.task_votes import TaskVotes
 
 TABLE_ROWS = 50
+
+
+class About(NamedTuple):
+    """A figure's name, its title, what it shows and how that is computed."""
+
+    key: str
+    title: str
+    lead: str
+    how: str
+
+    def draw(self, chart: Callable[..., SafeString], *data: Any, **options: Any) -> SafeString:
+        """``data`` as a ``chart`` (of core.charts) of this name."""
+        return chart(self.key, self.title, self.lead, *data, **options)
 
 
 @dataclass(frozen=True)
@@ -62,11 +78,10 @@ class Board(TaskVotes, ABC):
     def figure(self, key: str) -> Figure:
         """Compute one figure; KeyError where there is none of this name."""
         make = self.makers[key]
-        title, lead, how = self.words()[key]
-        about = {"key": key, "title": title, "lead": lead, "how": how}
+        about = About(key, *self.words()[key])
         if not self.totals["votes"]:
-            return Figure(**about, reason=_("There are no votes yet."))
-        return Figure(**{**about, **make(self, about)})
+            return Figure(*about, reason=_("There are no votes yet."))
+        return Figure(**about._asdict() | make(self, about))
 
     @property
     @abstractmethod

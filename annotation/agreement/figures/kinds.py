@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement import kind_votes, rankings
 from annotation.agreement.figures import dashboard, summary
-from annotation.agreement.figures.board import Board
+from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.progress import by_day
 from annotation.agreement.figures.rankings import mean_places, strengths
 from annotation.agreement.figures.raters import sides
@@ -205,7 +205,7 @@ def _words() -> dict[str, tuple]:
     }
 
 
-def answers(board: KindBoard, about: dict) -> dict:
+def answers(board: KindBoard, about: About) -> dict:
     """How often each label was given; of scores how those of each criterion spread."""
     if board.kind.SHAPE == "ranks":
         return mean_places(board, about)
@@ -214,16 +214,16 @@ def answers(board: KindBoard, about: dict) -> dict:
     total = sum(board.tally.values())
     rows = [(board.named(label), n, n / total) for label, n in board.tally.items()]
     header = (_("Answer"), _("Judgments"), _("Share"))
-    lead = about["lead"]
+    lead = about.lead
     if board.level == "ordinal":
         ends = {"first": board.named(board.declared[0]), "last": board.named(board.declared[-1])}
         named = _("%(first)s; %(last)s.") % ends
         lead = f"{lead} {named}"
     axes = (_("Answer"), _("Judgments"))
     axes = axes if board.level == "ordinal" else axes[::-1]
-    draw = charts.columns if board.level == "ordinal" else charts.bars
+    chart = charts.columns if board.level == "ordinal" else charts.bars
     drawn = board.tally.items() if board.level == "ordinal" else [row[:2] for row in rows]
-    svg = draw("answers", about["title"], lead, list(drawn), axes=axes)
+    svg = about._replace(lead=lead).draw(chart, list(drawn), axes=axes)
     return {"header": header, "rows": rows, "svg": svg, "lead": lead, "votes": total}
 
 

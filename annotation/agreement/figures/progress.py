@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.agreement.figures.board import Board
+from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics import kappas
 from annotation.agreement.task_votes import MOST_RATERS
@@ -46,7 +46,7 @@ def words() -> dict[str, tuple]:
     }
 
 
-def by_day(board: Board, about: dict) -> dict:
+def by_day(board: Board, about: About) -> dict:
     """Judgments a day (UTC); days without any are days too, unless there are very many."""
     counts = {date.fromisoformat(day): n for day, n in board.days}
     first, last = min(counts), max(counts)
@@ -57,10 +57,8 @@ def by_day(board: Board, about: dict) -> dict:
     for day, n in counts.items():
         total += n
         rows.append((day.isoformat(), n, total))
-    svg = charts.columns(
-        "days",
-        about["title"],
-        about["lead"],
+    svg = about.draw(
+        charts.columns,
         [(f"{d[8:]}.{d[5:7]}.", n) for d, n, _t in rows],
         axes=(_("Day (UTC)"), _("Judgments")),
     )
@@ -68,21 +66,17 @@ def by_day(board: Board, about: dict) -> dict:
     return {"header": header, "rows": rows, "svg": svg, "votes": total}
 
 
-def by_rater(board: Board, about: dict) -> dict:
+def by_rater(board: Board, about: About) -> dict:
     """Judgments an annotator, with the median time."""
     rows = board.raters
-    svg = charts.bars(
-        "raters",
-        about["title"],
-        about["lead"],
-        [row[:2] for row in rows[:MOST_RATERS]],
-        axes=(_("Judgments"), _("Annotator")),
+    svg = about.draw(
+        charts.bars, [row[:2] for row in rows[:MOST_RATERS]], axes=(_("Judgments"), _("Annotator"))
     )
     header: tuple[str, ...] = (_("Annotator"), _("Judgments"), _("Median seconds"))
     return {"header": header, "rows": rows, "svg": svg, "votes": sum(row[1] for row in rows)}
 
 
-def over_time(board: Board, about: dict) -> dict:
+def over_time(board: Board, about: About) -> dict:
     """Symmetric kappa of the first k votes, for some k up to all of them."""
     rows = board.rows
     ends = np.unique(np.linspace(0, len(rows), MOST_POINTS + 1).astype(int))[1:]
@@ -97,25 +91,12 @@ def over_time(board: Board, about: dict) -> dict:
             (end, patterns.items, kappa.value, kappa.low, kappa.high, translated(kappa.reason))
         )
     points = [(row[0], *row[2:5]) for row in table]
-    svg = charts.band(
-        "time",
-        about["title"],
-        about["lead"],
-        points,
-        axes=(_("Votes, by time"), _("Symmetric kappa")),
-    )
-    header: tuple[str, ...] = (
-        _("Votes"),
-        _("Items"),
-        _("Symmetric kappa"),
-        _("low"),
-        _("high"),
-        _("Reason"),
-    )
+    svg = about.draw(charts.band, points, axes=(_("Votes, by time"), _("Symmetric kappa")))
+    header = (_("Votes"), _("Items"), _("Symmetric kappa"), _("low"), _("high"), _("Reason"))
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
-def seconds(board: Board, about: dict) -> dict:
+def seconds(board: Board, about: About) -> dict:
     """Active time of a judgment: quartiles and a histogram."""
     timed = board.rows.seconds[np.isfinite(board.rows.seconds)]
     if not timed.size:
@@ -130,8 +111,8 @@ def seconds(board: Board, about: dict) -> dict:
     lead = _("Median %(median).0f s; half of the judgments took %(low).0f to %(high).0f s.") % {
         "median": quartiles[1], "low": quartiles[0], "high": quartiles[2],
     }  # fmt: skip
-    svg = charts.columns(
-        "seconds", about["title"], lead, bins, axes=(_("Active time (s)"), _("Judgments"))
+    svg = about._replace(lead=lead).draw(
+        charts.columns, bins, axes=(_("Active time (s)"), _("Judgments"))
     )
     header: tuple[str, ...] = (_("Seconds"), _("Judgments"))
     figure = board.of_rows(header=header, rows=table, svg=svg, lead=lead)

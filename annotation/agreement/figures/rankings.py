@@ -6,7 +6,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement import rankings
-from annotation.agreement.figures.board import Board
+from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.strategies import ranked
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics.bradley_terry import bradley_terry
@@ -16,7 +16,7 @@ from annotation.core.charts import Dot
 from annotation.judging.models import ItemOption
 
 
-def mean_places(board: Board, about: dict) -> dict:
+def mean_places(board: Board, about: About) -> dict:
     """The mean place of each strategy's answers, over items, with its interval."""
     from scipy.stats import rankdata  # a second and 40 MB, needed for rankings alone
 
@@ -39,20 +39,15 @@ def mean_places(board: Board, about: dict) -> dict:
     table.sort(key=lambda row: (row[3], row[0]))
     lead = _("The mean place of each strategy's answers; 1 is best.")
     marks = [Dot(row[0], *row[3:6]) for row in table]
-    svg = charts.dots(
-        "answers",
-        about["title"],
-        lead,
-        marks,
-        reference=(options + 1) / 2,
-        axes=(_("Mean place"), _("Strategy")),
+    svg = about._replace(lead=lead).draw(
+        charts.dots, marks, reference=(options + 1) / 2, axes=(_("Mean place"), _("Strategy"))
     )
     header = (_("Strategy"), _("Items"), _("Times best"), _("Mean place"), _("low"), _("high"))
     votes = sum(len(item.places) for item in items)
     return {"header": header, "rows": table, "svg": svg, "lead": lead, "votes": votes}
 
 
-def strengths(board: Board, about: dict) -> dict:
+def strengths(board: Board, about: About) -> dict:
     """Bradley-Terry strengths of strategies, from every two answers that a ranking orders."""
     names, items = _strategies(board)
     code = {name: n for n, name in enumerate(sorted(set(chain.from_iterable(names))))}

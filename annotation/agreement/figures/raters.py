@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.agreement.figures.board import Board
+from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics import cohen, rater_signs, side_bias
 from annotation.agreement.statistics.intervals import clopper_pearson
@@ -44,7 +44,7 @@ def words() -> dict[str, tuple]:
     }
 
 
-def matrix(board: Board, about: dict) -> dict:
+def matrix(board: Board, about: About) -> dict:
     """Cohen's kappa of every two annotators, of those with most votes."""
     rows, chosen = board.rows, board.busiest
     if len(chosen) < 2:
@@ -67,26 +67,12 @@ def matrix(board: Board, about: dict) -> dict:
         cells[b, a] = value
         reason = "" if value is not None else _("both used one and the same label")
         table.append((names[a], names[b], n, value, se, reason))
-    svg = charts.heat(
-        "matrix",
-        about["title"],
-        about["lead"],
-        names,
-        cells,
-        axes=(_("Annotator, by number"), _("Annotator")),
-    )
-    header: tuple[str, ...] = (
-        _("Annotator"),
-        _("and"),
-        _("Shared items"),
-        _("Cohen's kappa"),
-        _("SE"),
-        _("Reason"),
-    )
+    svg = about.draw(charts.heat, names, cells, axes=(_("Annotator, by number"), _("Annotator")))
+    header = (_("Annotator"), _("and"), _("Shared items"), _("Cohen's kappa"), _("SE"), _("Reason"))
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
-def sides(board: Board, about: dict) -> dict:
+def sides(board: Board, about: About) -> dict:
     """Whether the place an answer was shown on decides votes."""
     rows = board.rows
     placed = rows.place > 0
@@ -109,39 +95,27 @@ def sides(board: Board, about: dict) -> dict:
             (rows.workers[code], n, chose, share.value, share.low, share.high, p, holm, "")
         )
     marks = [Dot(str(row[0]), *row[3:6]) for row in table if row[3] is not None]
-    svg = charts.dots(
-        "sides",
-        about["title"],
-        about["lead"],
-        marks,
-        reference=0.5,
-        axes=(_("Share of choices of the first"), _("Annotator")),
+    svg = about.draw(
+        charts.dots, marks, reference=0.5, axes=(_("Share of choices of the first"), _("Annotator"))
     )
-    header: tuple[str, ...] = (
-        _("Annotator"),
-        _("Choices"),
-        _("of the first"),
-        _("Share"),
-        _("low"),
-        _("high"),
-    )
-    header += (_("p"), _("p (Holm)"), _("Reason"))
+    header: tuple[str, ...] = (_("Annotator"), _("Choices"), _("of the first"), _("Share"))
+    header += (_("low"), _("high"), _("p"), _("p (Holm)"), _("Reason"))
     votes, items = len(first), len(np.unique(item))
     return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
 
 
-def _places(board: Board, about: dict, place: np.ndarray) -> dict:
+def _places(board: Board, about: About, place: np.ndarray) -> dict:
     """Choices by place, where more than two answers are shown: there is no test of it here."""
     options = board.definition.config["options"]
     counts = np.bincount(place, minlength=options + 1)[1:].tolist()
     table = [(n, count, count / len(place)) for n, count in enumerate(counts, start=1)]
     bars = [(_("Place %(n)d") % {"n": n}, count) for n, count, _share in table]
-    svg = charts.bars("sides", about["title"], about["lead"], bars, axes=(_("Choices"), _("Place")))
+    svg = about.draw(charts.bars, bars, axes=(_("Choices"), _("Place")))
     header: tuple[str, ...] = (_("Place"), _("Choices"), _("Share"))
     return {"header": header, "rows": table, "svg": svg, "votes": len(place)}
 
 
-def rater_flags(board: Board, about: dict) -> dict:
+def rater_flags(board: Board, about: About) -> dict:
     """Signs that somebody does not read, with their evidence."""
     rows, workers = board.rows, len(board.rows.workers)
     shape = (len(rows.items), workers, len(board.labels))
@@ -171,4 +145,4 @@ def rater_flags(board: Board, about: dict) -> dict:
     header += (_("Time, robust z"), _("fast of the last 50"), _("one side, p (Holm)"), _("Signs"))
     flagged = sum(bool(row[-1]) for row in table)
     lead = _("%(n)d of %(all)d annotators show a sign.") % {"n": flagged, "all": len(table)}
-    return board.of_rows(header=header, rows=table, lead=f"{lead} {about['lead']}")
+    return board.of_rows(header=header, rows=table, lead=f"{lead} {about.lead}")

@@ -5,6 +5,7 @@ from collections import defaultdict
 import numpy as np
 from django.utils.translation import gettext as _
 
+from annotation.agreement.figures.board import About
 from annotation.agreement.statistics.coefficient import (
     Coefficient,
     undefined,
@@ -21,7 +22,7 @@ from annotation.judging.work import hidden_checks
 Pairs = list[tuple[object, object]]
 
 
-def retest(board: TaskVotes, about: dict) -> dict:
+def retest(board: TaskVotes, about: About) -> dict:
     """Reliability of each criterion of scores, else of the answer, with interval and pairs."""
     second = {"slot__item__batch__task__name": board.task}
     outcomes = hidden_checks.outcomes(board.study, Batch.Purpose.REPEAT, **second)
@@ -33,14 +34,13 @@ def retest(board: TaskVotes, about: dict) -> dict:
     ]
     dots = [charts.Dot(row[0], *row[2:5]) for row in rows if row[2] is not None]
     axes = (rows[0][1], _("What was judged"))
-    title, lead = about["title"], about["lead"]
     return {
         "header": (
             _("What was judged"), _("Measure"), _("Value"), _("Low"), _("High"), _("Pairs"),
             _("Note"),
         ),
         "rows": rows,
-        "svg": charts.dots("retest", title, lead, dots, reference=0, axes=axes) if dots else "",
+        "svg": about.draw(charts.dots, dots, reference=0, axes=axes) if dots else "",
         "votes": len(outcomes),
     }  # fmt: skip
 

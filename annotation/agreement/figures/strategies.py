@@ -3,7 +3,7 @@
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.agreement.figures.board import Board
+from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.bradley_terry import BradleyTerry, bradley_terry
@@ -63,7 +63,7 @@ def words() -> dict[str, tuple]:
     }
 
 
-def wins(board: Board, about: dict) -> dict:
+def wins(board: Board, about: About) -> dict:
     """Share of an item's votes that each strategy won, as the mean over the items offering it."""
     rows, (names, codes) = board.rows, board.origins["strategies"]
     counts = kappas.count_votes(rows.item, rows.category, len(rows.items), len(board.labels))
@@ -79,26 +79,12 @@ def wins(board: Board, about: dict) -> dict:
     table.sort(key=lambda row: (-(row[3] or 0), row[0]))
     marks = [Dot(row[0], *row[3:6]) for row in table]
     even = 1 / board.definition.config["options"]
-    svg = charts.dots(
-        "wins",
-        about["title"],
-        about["lead"],
-        marks,
-        reference=even,
-        axes=(_("Share of votes"), _("Strategy")),
-    )
-    header: tuple[str, ...] = (
-        _("Strategy"),
-        _("Items"),
-        _("Votes"),
-        _("Share of votes"),
-        _("low"),
-        _("high"),
-    )
+    svg = about.draw(charts.dots, marks, reference=even, axes=(_("Share of votes"), _("Strategy")))
+    header = (_("Strategy"), _("Items"), _("Votes"), _("Share of votes"), _("low"), _("high"))
     return board.of_rows(header=header, rows=table, svg=svg)
 
 
-def control(board: Board, about: dict) -> dict:
+def control(board: Board, about: About) -> dict:
     """How often annotators preferred a generic answer to the others of an item."""
     rows, (names, codes) = board.rows, board.origins["strategies"]
     generic: np.ndarray = np.isin(
@@ -126,22 +112,15 @@ def control(board: Board, about: dict) -> dict:
     lead = lead % {"n": more, "all": annotators}
     marks = [Dot(row[0], *row[3:6]) for row in table[: MOST_RATERS + 1]]
     axes = (_("Share of votes"), _("Annotator"))
-    svg = charts.dots("control", about["title"], lead, marks, axes=axes)
-    header: tuple[str, ...] = (
-        _("Annotator"),
-        _("Items"),
-        _("Votes"),
-        _("Share of votes"),
-        _("low"),
-        _("high"),
-    )
+    svg = about._replace(lead=lead).draw(charts.dots, marks, axes=axes)
+    header = (_("Annotator"), _("Items"), _("Votes"), _("Share of votes"), _("low"), _("high"))
     return {
         "header": header,
         "rows": table,
         "votes": len(won),
         "items": table[0][1],
         "svg": svg,
-        "lead": f"{lead} {about['lead']}",
+        "lead": f"{lead} {about.lead}",
     }
 
 
@@ -183,11 +162,11 @@ def comparisons(board: Board, names: str) -> dict | None:
     }
 
 
-def ranking(board: Board, about: dict) -> dict:
+def ranking(board: Board, about: About) -> dict:
     """Bradley-Terry strengths of strategies or of endpoints, from the votes on pairs."""
     if board.definition.config["options"] != 2:
         return {"reason": _("Strengths are estimated from pairs; this task shows three answers.")}
-    votes = comparisons(board, about["key"])
+    votes = comparisons(board, about.key)
     if votes is None:
         return {"reason": _("No vote compares two of them.")}
     names, left, right = votes["names"], votes["left"], votes["right"]
@@ -200,11 +179,11 @@ def ranking(board: Board, about: dict) -> dict:
     return ranked(about, fit, names, compared, votes["item"])
 
 
-def win_matrix(board: Board, about: dict) -> dict:
+def win_matrix(board: Board, about: About) -> dict:
     """How often each strategy, endpoint or model beat each other; a tie is half a win."""
     if board.definition.config["options"] != 2:
         return {"reason": _("Wins are counted over pairs; this task shows three answers.")}
-    votes = comparisons(board, WON_BY[about["key"]])
+    votes = comparisons(board, WON_BY[about.key])
     if votes is None:
         return {"reason": _("No vote compares two of them.")}
     names, left, right, score = (votes[key] for key in ("names", "left", "right", "score"))
@@ -224,14 +203,14 @@ def win_matrix(board: Board, about: dict) -> dict:
     rows = [f"{n}  {name}" for n, name in enumerate(names, start=1)]
     heads = [str(n) for n in range(1, len(names) + 1)]
     axes = (_("Share won against, by number"), _("Name"))
-    svg = charts.grid(about["key"], about["title"], about["lead"], rows, heads, cells, axes=axes)
+    svg = about.draw(charts.grid, rows, heads, cells, axes=axes)
     header: tuple[str, ...] = (_("Name"), _("against"), _("Votes"), _("Share won"))
     size = {"votes": len(left), "items": len(np.unique(votes["item"]))}
     return {"header": header, "rows": table, "svg": svg, **size}
 
 
 def ranked(
-    about: dict, fit: BradleyTerry, names: list[str], votes: np.ndarray, item: np.ndarray
+    about: About, fit: BradleyTerry, names: list[str], votes: np.ndarray, item: np.ndarray
 ) -> dict:
     columns: tuple = (names, votes, fit.strength, fit.low, fit.high)
     table: list[tuple] = [
@@ -239,18 +218,11 @@ def ranked(
     ]
     table.sort(key=lambda row: (-row[2], row[0]))
     marks = [Dot(row[0], *row[2:5]) for row in table]
-    svg = charts.dots(
-        about["key"],
-        about["title"],
-        about["lead"],
-        marks,
-        reference=0,
-        axes=(_("Strength (log odds)"), _("Name")),
-    )
+    svg = about.draw(charts.dots, marks, reference=0, axes=(_("Strength (log odds)"), _("Name")))
     first = fit.order
     if first.value is not None:
         table.append((_("shown first"), len(item), first.value, first.low, first.high))
-    lead = about["lead"]
+    lead = about.lead
     if fit.regularised:
         lead += " " + _(
             "Regularised: the votes do not connect all of them, so each got half a win and half "

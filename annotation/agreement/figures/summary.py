@@ -6,6 +6,7 @@ from django.template.defaultfilters import floatformat
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.agreement.figures.board import About
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.formulas import FORMULAS_OF
 from annotation.agreement.models import AgreementResult
@@ -109,7 +110,7 @@ def _tier(name: str, result: AgreementResult) -> Cell:
     return Cell(tier_name(name), f"?tier={name}#disputed", str(tier["items"]), ", ".join(words))
 
 
-def agreement(board: TaskVotes, about: dict) -> dict:
+def agreement(board: TaskVotes, about: About) -> dict:
     """The figure of every coefficient, of every criterion, as last recomputed."""
     if board.result is None:
         return {"reason": not_yet()}
@@ -126,7 +127,7 @@ def agreement(board: TaskVotes, about: dict) -> dict:
                 marks.append(Dot(start[0], *limits))
     header: tuple[str, ...] = (_("Coefficient"), _("Items with two votes"), _("Votes"), _("Value"))
     header += (_("Standard error"), _("low"), _("high"), _("Reason"))
-    lead = about["lead"]
+    lead = about.lead
     if any(criterion for criterion, _report, _coefficients in board.result.parts):
         header = (_("Criterion"), _("Coefficient"), _("Answers with two scores"), _("Scores"))
         header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
@@ -135,7 +136,7 @@ def agreement(board: TaskVotes, about: dict) -> dict:
     if not any(mark.value is not None for mark in marks):
         return table | {"reason": _("No coefficient is defined yet; the table says why.")}
     return table | {
-        "svg": charts.dots("agreement", about["title"], lead, marks, axes=(_("Value"), header[0]))
+        "svg": about._replace(lead=lead).draw(charts.dots, marks, axes=(_("Value"), header[0]))
     }
 
 

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 
 from annotation.agreement.figures import summary
-from annotation.agreement.figures.board import Board
+from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.models import AgreementResult
 from annotation.agreement.tiers.rules import TIERS
@@ -32,7 +32,7 @@ def words() -> dict[str, tuple]:
     }
 
 
-def vote_patterns(board: Board, about: dict) -> dict:
+def vote_patterns(board: Board, about: About) -> dict:
     """Complete items by the split of their votes, from unanimous to even."""
     tally = {}
     for votes, complete, n in board.patterns:
@@ -44,9 +44,7 @@ def vote_patterns(board: Board, about: dict) -> dict:
     rows = [("–".join(map(str, split)), n) for split, n in sorted(tally.items(), reverse=True)]
     items = sum(tally.values())
     table = [(name, n, n / items) for name, n in rows]
-    svg = charts.columns(
-        "patterns", about["title"], about["lead"], rows, axes=(_("Votes by answer"), _("Items"))
-    )
+    svg = about.draw(charts.columns, rows, axes=(_("Votes by answer"), _("Items")))
     header: tuple[str, ...] = (_("Votes by answer"), _("Items"), _("Share"))
     votes = sum(sum(split) * n for split, n in tally.items())
     return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
@@ -67,7 +65,7 @@ def tier_rows(result: AgreementResult) -> list[tuple[str, dict, str]]:
     ]
 
 
-def tiers(board: Board, about: dict) -> dict:
+def tiers(board: Board, about: About) -> dict:
     """Every tier's kappa against its band, as last recomputed; before them that of all items."""
     result = board.result
     if result is None:
@@ -84,13 +82,7 @@ def tiers(board: Board, about: dict) -> dict:
     header += (_("Symmetric kappa"), _("low"), _("high"), _("Fleiss' kappa"), _("Gwet's AC1"))
     header += (_("Krippendorff's alpha"), _("Band above"), _("up to"), _("In band"))
     header += (_("New panel's kappa"), _("In band"), _("Note"))
-    svg = charts.dots(
-        "tiers",
-        about["title"],
-        about["lead"],
-        marks,
-        axes=(_("Symmetric kappa"), _("Tier (items)")),
-    )
+    svg = about.draw(charts.dots, marks, axes=(_("Symmetric kappa"), _("Tier (items)")))
     items = result.tiers["all"]["items"]
     return {"header": header, "rows": rows, "svg": svg, "votes": result.votes, "items": items}
 
