@@ -9,7 +9,6 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
@@ -28,7 +27,7 @@ from annotation.agreement.task_votes import CAP
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
 from annotation.core import downloads, refusals
 from annotation.core.heartbeat import worker_alive
-from annotation.core.pages import page_of
+from annotation.core.pages import page_of, whole_or_part
 from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Slot
@@ -55,8 +54,7 @@ def study(request: UserRequest, slug: str) -> HttpResponse:
         "has_triples": study.tasks.filter(kind__in=codes(COUNTED=True), config__options=3).exists(),
         "has_scores": scoring.any_scores(study),
     }
-    template = "agreement/study.html#live" if request.htmx else "agreement/study.html"
-    return render(request, template, context)
+    return whole_or_part(request, "agreement/study.html", "live", context)
 
 
 @require_safe
@@ -107,10 +105,7 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
         "interval": formulas.INTERVAL,
         "tier_rule": formulas.TIER_RULE,
     }
-    part = "#live" if request.htmx else ""
-    response = render(request, f"agreement/results.html{part}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return whole_or_part(request, "agreement/results.html", "live", context)
 
 
 @require_safe
@@ -191,10 +186,7 @@ def _other_results(request: UserRequest, study: Study, board: KindBoard) -> Http
         "interval": formulas.INTERVAL,
         "drawn_intervals": formulas.DRAWN_INTERVALS,
     }
-    part = "#live" if request.htmx else ""
-    response = render(request, f"agreement/kind.html{part}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return whole_or_part(request, "agreement/kind.html", "live", context)
 
 
 @require_safe

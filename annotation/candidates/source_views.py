@@ -5,7 +5,6 @@ from django.core.paginator import Paginator
 from django.forms import BaseForm
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -14,6 +13,7 @@ from annotation.candidates import document_files, documents, retrieve
 from annotation.candidates.forms import DocumentsForm, RetrievalForm
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING
+from annotation.core.pages import whole_or_part
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Study
 
@@ -79,9 +79,5 @@ def _page(
     }
     wrong = form.errors or upload_form.errors
     # While a file is being read the page asks for the list of files alone.
-    part = "#files" if request.htmx and not wrong else ""
-    response = render(
-        request, f"candidates/sources.html{part}", context, status=400 if wrong else 200
-    )
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    part, status = ("", 400) if wrong else ("files", 200)
+    return whole_or_part(request, "candidates/sources.html", part, context, status)

@@ -1,7 +1,10 @@
-"""Pages of long lists."""
+"""Pages of long lists, and parts of pages that htmx asks for."""
 
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 
 
 def page_of(rows: QuerySet, size: int, number: str | None) -> Page:
@@ -14,3 +17,14 @@ def page_of(rows: QuerySet, size: int, number: str | None) -> Page:
     by_key = rows.order_by().in_bulk(list(page))
     page.object_list = [by_key[pk] for pk in page if pk in by_key]
     return page
+
+
+def whole_or_part(
+    request: HttpRequest, template: str, part: str, context: dict, status: int = 200
+) -> HttpResponse:
+    """The page of ``template``; its partial ``part`` alone where htmx asks and one is named."""
+    if part and request.headers.get("HX-Request") == "true":
+        template = f"{template}#{part}"
+    response = render(request, template, context, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    return response

@@ -5,13 +5,13 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.heartbeat import worker_alive
+from annotation.core.pages import whole_or_part
 from annotation.datasets import folders, freeze, layouts, remove, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
@@ -38,11 +38,9 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     deletes = study.role in MANAGERS or request.user.is_superuser
     context = {"study": study, "form": form, "page": page, "deletes": deletes, **_progress(page)}
     # While a release is being written the page asks for its list alone.
-    part = "#list" if request.htmx and request.method != "POST" else ""
+    part = "" if request.method == "POST" else "list"
     status = 400 if form.errors else 200
-    response = render(request, f"datasets/releases.html{part}", context, status=status)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return whole_or_part(request, "datasets/releases.html", part, context, status)
 
 
 def _progress(page: Iterable[Release]) -> dict:

@@ -10,7 +10,6 @@ from django.db.models import Count, F, Prefetch, Q, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -19,6 +18,7 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
+from annotation.core.pages import whole_or_part
 from annotation.histories import (
     browse,
     consent,
@@ -245,10 +245,7 @@ def uploads(request: UserRequest) -> HttpResponse:
         "storing": _(receive.STORING),
     }
     # While something is under way the page asks for its list alone.
-    part = "#list" if request.htmx else ""
-    response = render(request, f"histories/uploads.html{part}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return whole_or_part(request, "histories/uploads.html", "list", context)
 
 
 def _receive(request: UserRequest) -> HttpResponse:

@@ -10,7 +10,6 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
@@ -20,6 +19,7 @@ from annotation.core import refusals, sharing
 from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
+from annotation.core.pages import whole_or_part
 from annotation.imports import bring, files, receive, recipes, run, shape, tables, tasks
 from annotation.imports import mapping as mappings
 from annotation.imports.forms import MappingForm, task_names
@@ -87,10 +87,7 @@ def one_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
         "more": max(row.rejected - FAULTS, 0),
         "again": mapped,
     }
-    part = "#state" if request.htmx else ""
-    response = render(request, f"imports/import.html{part}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return whole_or_part(request, "imports/import.html", "state", context)
 
 
 def _cancel(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:

@@ -1,11 +1,11 @@
 """The first page of a study for whoever runs it or reads its results."""
 
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.accounts.requests import UserRequest
 from annotation.core.heartbeat import worker_alive
+from annotation.core.pages import whole_or_part
 from annotation.overview.figures import figures_of
 from annotation.overview.steps import steps_of
 from annotation.studies.access import READERS, study_for
@@ -24,8 +24,7 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
         "running": any(step.state == "running" for step in steps),
         "no_worker": bool(figures.writing or figures.freezing) and not worker_alive(),
     }
-    template = "studies/overview.html#steps" if request.htmx else "studies/overview.html"
-    return render(request, template, context)
+    return whole_or_part(request, "studies/overview.html", "steps", context)
 
 
 def _agreement(study: Study) -> list[str]:

@@ -17,6 +17,7 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError, NotFound, uuid_or_not_found
+from annotation.core.pages import whole_or_part
 from annotation.judging.annotator import history_beside, overview, skeleton
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
@@ -73,8 +74,8 @@ def guideline(request: UserRequest, slug: str) -> HttpResponse:
     tasks: Iterable[TaskDefinition] = study.tasks.order_by("name", "-version").distinct("name")
     if "task" in request.GET:
         tasks = [_task(study, request.GET["task"])]
-    template = "judging/guideline.html#tasks" if request.htmx else "judging/guideline.html"
-    return render(request, template, {"study": study, "tasks": tasks})
+    context = {"study": study, "tasks": tasks}
+    return whole_or_part(request, "judging/guideline.html", "tasks", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -88,17 +89,14 @@ def tour(request: UserRequest, slug: str) -> HttpResponse:
     context = {"study": study, "task": task, "kind": kind_of(task.kind)}
     context["example"] = tours.example(study, task)
     context["sample"] = kind_of(task.kind).tour
-    template = "judging/tour.html#tour" if request.htmx else "judging/tour.html"
-    return render(request, template, context)
+    return whole_or_part(request, "judging/tour.html", "tour", context)
 
 
 @require_safe
 def beside(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """Sessions beside one's item: of one's own history the nearest, else those its owner shows."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
-        raise Http404
-    shown = present.show(slot, request.user)
+    shown = _slot_of(study, slot, request.user)
     sessions = history_beside.sessions(study, shown.query_id, request.user)
     return render(request, "judging/beside.html", {"sessions": sessions})
 
@@ -107,10 +105,15 @@ def beside(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
 def sources(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """The answers of one's own slot as they were written, in the order shown."""
     study = study_for(request.user, slug, (Role.ANNOTATOR,))
-    if not Slot.objects.filter(pk=slot, study=study, annotator=request.user).exists():
-        raise Http404
-    shown = present.show(slot, request.user)
+    shown = _slot_of(study, slot, request.user)
     return JsonResponse({"answers": [clean(text) for _id, text in shown.answers]})
+
+
+def _slot_of(study: Study, slot: UUID, annotator: User) -> present.Shown:
+    """A slot of this person's, as shown; 404 for any other."""
+    if not Slot.objects.filter(pk=slot, study=study, annotator=annotator).exists():
+        raise Http404
+    return present.show(slot, annotator)
 
 
 @require_POST
@@ -195,8 +198,8 @@ def _judged_page(
         "typed": typed,
         **present.form(shown, typed),
     }
-    template = "judging/judged.html#judge" if request.htmx else "judging/judged.html"
-    return render(request, template, context, status=refusal.status if refusal else 200)
+    status = refusal.status if refusal else 200
+    return whole_or_part(request, "judging/judged.html", "judge", context, status)
 
 
 def _typed(data: QueryDict) -> dict:
@@ -267,9 +270,7 @@ def _explained(request: UserRequest, study: Study, slot_id: UUID) -> HttpRespons
         "explanation": item.explanation,
         "training": hidden_checks.training_record(study, request.user),
     }
-    template = "judging/checks_explained.html#judge"
-    template = template if request.htmx else "judging/checks_explained.html"
-    return render(request, template, context)
+    return whole_or_part(request, "judging/checks_explained.html", "judge", context)
 
 
 def _once_more(
@@ -317,8 +318,8 @@ def _page(
             "completion": request.user.worker
             and crowd.completion(request.user, study, desk.done, nothing_left=True),
         }
-    template = "judging/judge.html#judge" if request.htmx else "judging/judge.html"
-    return render(request, template, context, status=refusal.status if refusal else 200)
+    status = refusal.status if refusal else 200
+    return whole_or_part(request, "judging/judge.html", "judge", context, status)
 
 
 def _shown(
@@ -336,8 +337,8 @@ def _shown(
 def _refused(request: UserRequest, study: Study, refusal: DomainError) -> HttpResponse:
     """The item is no longer this person's: show why, and return what they typed."""
     context = {"study": study, "refusal": refusal, "typed": _words(request.POST)}
-    template = "judging/refused.html#refused" if request.htmx else "judging/refused.html"
-    return render(request, template, context, status=refusal.status if not request.htmx else 409)
+    status = 409 if request.htmx else refusal.status
+    return whole_or_part(request, "judging/refused.html", "refused", context, status)
 
 
 def _words(data: QueryDict) -> str:

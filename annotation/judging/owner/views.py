@@ -1,11 +1,10 @@
 """The checklist page of a study in which people judge answers to their own questions."""
 
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from annotation.accounts.requests import UserRequest
+from annotation.core.pages import whole_or_part
 from annotation.judging.owner import checklist, services
 from annotation.queries import owner_queries
 
@@ -20,7 +19,4 @@ def steps(request: UserRequest, slug: str) -> HttpResponse:
         "services": services.SERVICES,
         "part": bool(request.htmx),
     }
-    part = "#steps" if request.htmx else ""
-    response = render(request, f"judging/owner_steps.html{part}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return whole_or_part(request, "judging/owner_steps.html", "steps", context)
