@@ -208,3 +208,9 @@ def login(client):
         return client
 
     return as_
+
+
+@pytest.fixture
+def carol(cast, tea, login):
+    """The test client, in which the curator of "tea" is logged in."""
+    return login(cast.person("Carol"))

@@ -104,6 +104,22 @@ def write(folder, slug: str = "mix"):
     return folder
 
 
+def study(folder):
+    """The study "mix" of these files, written below ``folder``."""
+    from annotation.judging.imports import bundles
+    from annotation.studies.models import Study
+
+    bundles.import_study(write(folder / "mix"))
+    return Study.objects.get(slug="mix")
+
+
+def judged(cast, folder):
+    """The study, of which Ann, Bo and Chen have judged everything."""
+    mix = study(folder)
+    judge(mix, [cast.member(name, mix, "annotator") for name in ("Ann", "Bo", "Chen")])
+    return mix
+
+
 def body(slot, said: dict) -> dict:
     """What a person sends for ``slot`` (judging.models.Slot) to say ``said`` (of SAYS)."""
     from annotation.judging.ordering import shown_order

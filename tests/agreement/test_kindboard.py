@@ -28,8 +28,7 @@ OTHERS = ("feel", "matter", "order", "rate", "traits")
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
+    study = everykind.study(tmp_path)
     cast.member("Rui", study, "researcher")
     everykind.judge(study, [cast.member(name, study, "annotator") for name in NAMES])
     return study

@@ -7,16 +7,12 @@ from django.core.management import CommandError, call_command
 
 from annotation.judging.imports import bundles
 from annotation.judging.models import Slot
-from annotation.studies.models import Study
 from tests import everykind
 
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
-    everykind.judge(study, [cast.member(n, study, "annotator") for n in ("Ann", "Bo", "Chen")])
-    return study
+    return everykind.judged(cast, tmp_path)
 
 
 @pytest.fixture

@@ -11,10 +11,8 @@ from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.statistics.kendall import concordance, mean_over_items
 from annotation.agreement.votes.table import VotesError
 from annotation.core.errors import DomainError
-from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.ranking.kind import Answer
-from annotation.studies.models import Study
 from tests import everykind
 
 
@@ -57,8 +55,7 @@ def test_the_mean_over_items_has_an_interval_from_two_items_on():
 @pytest.fixture
 def ordered(cast, tmp_path):
     """A study in which three people put three answers in order."""
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
+    study = everykind.study(tmp_path)
     people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
     everykind.judge(study, people, only=["i-order"])
     return study

@@ -3,19 +3,17 @@
 import pytest
 
 from annotation.judging.batches.open import open_batch
-from annotation.judging.imports import bundles
 from annotation.judging.models import Judgment, Slot
 from annotation.judging.work.submit import revise
 from annotation.queries.models import GoldResponse
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import TaskDefinition
 from tests import everykind
 from tests.api.test_judging_api import Caller
 
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
+    study = everykind.study(tmp_path)
     cast.member("Ann", study, "annotator")
     cast.member("Rui", study, "researcher")
     return study

@@ -196,3 +196,17 @@ def let_in(client, settings):
         return page
 
     return as_
+
+
+@pytest.fixture
+def desk(cast, tea, let_in):
+    """A function that opens items of ``kind`` in "tea", and the judging page for Ann."""
+    from tests.browser.kinds import open_kind
+
+    def open_(page, kind="selection", **config):
+        open_kind(cast, tea, kind, **config)
+        let_in(page, cast.person("Ann"))
+        page.goto("/studies/tea/judge/")
+        return page
+
+    return open_

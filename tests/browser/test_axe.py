@@ -4,12 +4,11 @@ import pytest
 
 from annotation.agreement.recompute import recompute
 from annotation.agreement.tasks import recompute_due
-from annotation.judging.imports import bundles
 from annotation.judging.models import Slot
 from annotation.judging.work import comments, present, queue, submit
 from annotation.queries import gold
 from annotation.studies import crowd
-from annotation.studies.models import Invitation, Study
+from annotation.studies.models import Invitation
 from tests import everykind
 from tests.bespoke.conftest import ask, bespoke, fake, judged  # noqa: F401 - fixtures
 from tests.browser import axe
@@ -144,11 +143,7 @@ def test_a_curators_pages_have_no_violation(page, check, cast, let_in, busy):
 
 
 def test_the_results_of_every_kind_have_no_violation(page, check, cast, let_in, tmp_path):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
-    everykind.judge(
-        study, [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
-    )
+    study = everykind.judged(cast, tmp_path)
     recompute_due()
     let_in(page, cast.member("Rui", study, "researcher"))
     tasks = {"rate": "i-rate", "feel": "i-feel", "traits": "i-a2", "matter": "i-m1"}

@@ -4,7 +4,6 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.judging.models import ClaimReview, Feedback, Judgment, Selection
-from tests.browser.kinds import open_kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = "/studies/tea/judge/"
@@ -16,19 +15,6 @@ ALL = {
     "marks": True,
     "reason": "optional",
 }
-
-
-@pytest.fixture
-def desk(cast, tea, let_in):
-    """A function that opens the judging page of ``kind`` for Ann."""
-
-    def open_(page, kind="selection", **config):
-        open_kind(cast, tea, kind, **config)
-        let_in(page, cast.person("Ann"))
-        page.goto(JUDGE)
-        return page
-
-    return open_
 
 
 def checked(page, name: str) -> str:

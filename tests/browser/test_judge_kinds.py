@@ -6,10 +6,9 @@ from playwright.sync_api import expect
 from annotation.judging.models import Judgment, RankedOption
 from tests.browser import axe
 from tests.browser.conftest import PHONE
-from tests.browser.kinds import ALL, open_kind
+from tests.browser.kinds import ALL
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
-JUDGE = "/studies/tea/judge/"
 CONFIG = {
     "selection": {
         "tie": True,
@@ -30,14 +29,8 @@ CONFIG["selection"]["options"] = 3
 
 
 @pytest.fixture
-def desk(cast, tea, let_in):
-    def open_(page, kind, **config):
-        open_kind(cast, tea, kind, items=1, **CONFIG[kind] | config)
-        let_in(page, cast.person("Ann"))
-        page.goto(JUDGE)
-        return page
-
-    return open_
+def desk(desk):
+    return lambda page, kind, **config: desk(page, kind, items=1, **CONFIG[kind] | config)
 
 
 @pytest.mark.parametrize("kind", ALL)

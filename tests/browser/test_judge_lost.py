@@ -1,6 +1,7 @@
 """Nothing typed is lost, nothing is stored twice, and nothing is left to the next person."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db.models import F
@@ -9,7 +10,6 @@ from playwright.sync_api import expect
 from annotation.judging.models import Draft, Judgment, Selection, Slot
 from annotation.judging.work import queue
 from tests.browser.conftest import go_offline
-from tests.browser.kinds import open_kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = "/studies/tea/judge/"
@@ -17,14 +17,8 @@ DRAFTS = "Object.keys(localStorage).filter(key => key.startsWith('attune:draft')
 
 
 @pytest.fixture
-def desk(cast, tea, let_in):
-    def open_(page, **config):
-        open_kind(cast, tea, "selection", **{"reason": "optional", "options": 3, **config})
-        let_in(page, cast.person("Ann"))
-        page.goto(JUDGE)
-        return page
-
-    return open_
+def desk(desk):
+    return partial(desk, reason="optional", options=3)
 
 
 def why(page):

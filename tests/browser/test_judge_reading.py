@@ -1,5 +1,7 @@
 """Reading with care: every answer seen, found words, sources, differences, marks, tour, time."""
 
+from functools import partial
+
 import pytest
 from playwright.sync_api import expect
 
@@ -8,21 +10,14 @@ from annotation.judging.batches.open import add_items
 from annotation.judging.models import Batch, Desk, Selection
 from annotation.studies.models import TaskDefinition
 from tests.browser.conftest import PHONE, go_offline
-from tests.browser.kinds import open_kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = "/studies/tea/judge/"
 
 
 @pytest.fixture
-def desk(cast, tea, let_in):
-    def open_(page, **config):
-        open_kind(cast, tea, "selection", **{"options": 3, "marks": True, **config})
-        let_in(page, cast.person("Ann"))
-        page.goto(JUDGE)
-        return page
-
-    return open_
+def desk(desk):
+    return partial(desk, options=3, marks=True)
 
 
 def test_on_a_phone_each_answer_is_seen_before_one_is_chosen(open_page, desk):

@@ -1,5 +1,7 @@
 """The main screens of each journey as a screen reader meets them: order, names, announcements."""
 
+from functools import partial
+
 import pytest
 from playwright.sync_api import expect
 
@@ -8,7 +10,6 @@ from annotation.studies.models import Invitation
 from tests.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 from tests.browser import aloud, keyboard
 from tests.browser.conftest import go_offline
-from tests.browser.kinds import open_kind
 from tests.browser.texts import fill
 from tests.histories.made import fill_history
 
@@ -157,16 +158,8 @@ def check(page, address: str, expected: str) -> None:
 
 
 @pytest.fixture
-def desk(cast, tea, let_in):
-    """A function that opens the judging page for Ann, with a reason to be given."""
-
-    def open_(page):
-        open_kind(cast, tea, "selection", options=2, reason="required", tie=True)
-        let_in(page, cast.person("Ann"))
-        page.goto("/studies/tea/judge/")
-        return page
-
-    return open_
+def desk(desk):
+    return partial(desk, options=2, reason="required", tie=True)
 
 
 def test_from_the_invitation_to_the_first_judgment(page, cast, tea, desk, let_in):

@@ -256,8 +256,7 @@ def test_the_command_prints_the_counts_and_the_rejected(walk, tmp_path, capsys):
 
 
 def test_votes_of_every_kind_come_in_by_their_labels(tmp_path):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    mix = Study.objects.get(slug="mix")
+    mix = everykind.study(tmp_path)
     mix.tasks.filter(name="feel").update(config={"criteria": ["Tone"]})
     labels = {
         "i-better": "c-own", "i-rate": "2", "i-feel": "4", "i-a1": "uncertain", "i-m1": "no",

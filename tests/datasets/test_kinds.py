@@ -16,18 +16,13 @@ from annotation.judging.imports import bundles
 from annotation.judging.models import Adjudication, Item, Slot
 from annotation.judging.work.submit import revise
 from annotation.personas.models import Attribute
-from annotation.studies.models import Study
 from tests import everykind
 from tests.datasets.test_opening import load, read_everywhere
 
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
-    people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
-    everykind.judge(study, people)
-    return study
+    return everykind.judged(cast, tmp_path)
 
 
 @pytest.fixture

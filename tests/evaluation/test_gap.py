@@ -10,9 +10,7 @@ from annotation.agreement.statistics import cohen
 from annotation.evaluation import gap, report
 from annotation.evaluation.models import Verdict
 from annotation.evaluation.verdicts import import_verdicts
-from annotation.judging.imports import bundles
 from annotation.studies.bundle import BundleError
-from annotation.studies.models import Study
 from tests import everykind
 
 
@@ -90,9 +88,7 @@ def test_what_is_undefined_says_why():
 
 @pytest.fixture
 def mix(cast, tmp_path):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
-    everykind.judge(study, [cast.member(n, study, "annotator") for n in ("Ann", "Bo", "Chen")])
+    study = everykind.judged(cast, tmp_path)
     cast.member("Rui", study, "researcher")
     return study
 

@@ -11,9 +11,7 @@ from annotation.accounts.models import ApiToken
 from annotation.candidates.models import Budget, Spending
 from annotation.evaluation import raters, rating, runs
 from annotation.evaluation.models import Reply, Run, Verdict
-from annotation.judging.imports import bundles
 from annotation.judging.models import Item, Judgment
-from annotation.studies.models import Study
 from benchmarks.scripted_endpoint import RATE_LIMIT, ScriptedEndpoint, prompt_of
 from tests import everykind
 
@@ -48,8 +46,7 @@ def server(settings, says):
 
 @pytest.fixture
 def mix(cast, tmp_path, server):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
+    study = everykind.study(tmp_path)
     for name, role in (("Ann", "annotator"), ("Carol", "curator"), ("Rui", "researcher")):
         cast.member(name, study, role)
     return study

@@ -4,18 +4,12 @@ import io
 import json
 import zipfile
 
-import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.imports import files, receive, run
 from annotation.imports.models import DataImport, ImportRecipe
 
 PAIRS = b"prompt,answer_a,answer_b,winner,rater,nedd\nWhy?,x,,B,ann,n\nHow?,x,y,Z,bo,n\n"
-
-
-@pytest.fixture
-def carol(tea, cast, login):
-    return login(cast.person("Carol"))
 
 
 def send(client, content=PAIRS, name="pairs.csv"):

@@ -4,14 +4,13 @@ import pytest
 from django.template.loader import get_template
 
 from annotation.core.errors import DomainError
-from annotation.judging.imports import bundles
 from annotation.judging.kinds import KINDS, answers_of, config_of_task, labels
 from annotation.judging.kinds.base import Kind
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING
 from annotation.judging.models import Item, Judgment
 from annotation.judging.work import present
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import TaskDefinition
 from tests import everykind
 
 # What the interface has no default for.
@@ -23,12 +22,7 @@ IN_BUNDLES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
 @pytest.fixture
 def judged(cast, tmp_path):
     """A study in which people have judged items of every kind that a bundle can hold."""
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
-    everykind.judge(
-        study, [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
-    )
-    return study
+    return everykind.judged(cast, tmp_path)
 
 
 def given(study, code):

@@ -11,11 +11,10 @@ from annotation.core.errors import DomainError
 from annotation.judging.batches.answers import request_answers
 from annotation.judging.batches.open import add_items, open_batch
 from annotation.judging.batches.summary import summary_of
-from annotation.judging.imports import bundles
 from annotation.judging.models import Item
 from annotation.personas.models import Attribute
 from annotation.queries.models import Query
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import TaskDefinition
 from tests import everykind
 
 pytestmark = pytest.mark.django_db
@@ -26,8 +25,7 @@ PAGE = "/studies/mix/tasks/response/open/"
 def mix(cast, tmp_path, settings):
     """Attribute a1 is relevant to q1 by two of three people; q1 has a generic answer."""
     settings.ENDPOINTS = [{"name": "fake", "base_url": "http://127.0.0.1:9/v1", "model": "m"}]
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    study = Study.objects.get(slug="mix")
+    study = everykind.study(tmp_path)
     people = [cast.member(n, study, "annotator") for n in ("Ann", "Bo", "Chen")]
     everykind.judge(study, people[:2], only=["i-m1"])
     everykind.judge(study, people, only=["i-a1"])

@@ -32,11 +32,6 @@ STORED = {
 }
 
 
-@pytest.fixture
-def carol(cast, tea, login):
-    return login(cast.person("Carol"))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_task_of_every_kind_is_defined_with_its_settings(carol, kind):
     page = carol.get(f"{URL}?kind={kind}").content.decode()

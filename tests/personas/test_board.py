@@ -18,11 +18,6 @@ BAKER = {"Career_Information": "Baker of rye bread in a small town by the sea", 
 
 
 @pytest.fixture
-def carol(cast, tea, login):
-    return login(cast.person("Carol"))
-
-
-@pytest.fixture
 def people(cast, tea):
     """Two bakers who are much alike, a pilot and a nurse."""
     return [

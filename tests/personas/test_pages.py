@@ -11,11 +11,6 @@ URL = "/studies/tea/personas/"
 
 
 @pytest.fixture
-def carol(cast, tea, login):
-    return login(cast.person("Carol"))
-
-
-@pytest.fixture
 def mina(cast, tea):
     return cast.persona(tea, "p1", Demographics={"Age": 34}, Pets=["a cat"])
 

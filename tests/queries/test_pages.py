@@ -9,11 +9,6 @@ URL = "/studies/tea/queries/"
 
 
 @pytest.fixture
-def carol(cast, tea, login):
-    return login(cast.person("Carol"))
-
-
-@pytest.fixture
 def asked(cast, tea):
     return cast.query(tea, "q1", cast.persona(tea), text="What now?", need="A plan")
 
