@@ -64,6 +64,17 @@ class File(serializers.Serializer):
     file = serializers.FileField()
 
 
+OFFSET = OpenApiParameter("Upload-Offset", int, OpenApiParameter.HEADER, required=True)
+
+
+def piece_of(request: Request) -> tuple[int, bytes]:
+    """Where a piece begins in its file, and the piece. Raises ValidationError."""
+    data, offset = request.data, request.headers.get("Upload-Offset", "")
+    if not (offset.isascii() and offset.isdigit() and len(offset) < 19):
+        raise ValidationError({"Upload-Offset": "A number of bytes is needed."})
+    return int(offset), data
+
+
 class PieceParser(BaseParser):
     """The bytes of one piece, and no more than that."""
 
@@ -122,18 +133,14 @@ class History(APIView):
 
     @extend_schema(
         request={"application/octet-stream": OpenApiTypes.BINARY},
-        parameters=[OpenApiParameter("Upload-Offset", int, OpenApiParameter.HEADER, required=True)],
+        parameters=[OFFSET],
         responses=UploadStatus,
         operation_id="history_piece",
     )
     def patch(self, request: Request, pk: UUID) -> Response:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
         upload = get_object_or_404(Upload, owner=request.user, pk=pk)
-        data = request.data
-        offset = request.headers.get("Upload-Offset", "")
-        if not (offset.isascii() and offset.isdigit() and len(offset) < 19):
-            raise ValidationError({"Upload-Offset": "A number of bytes is needed."})
-        upload = receive.append(request.user, upload.pk, int(offset), data)
+        upload = receive.append(request.user, upload.pk, *piece_of(request))
         if upload.status == Upload.Status.REQUESTED:
             tasks.soon(upload.pk)
         return Response(UploadStatus(upload).data)

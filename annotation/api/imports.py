@@ -5,7 +5,7 @@ from uuid import UUID
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import MultiPartParser
@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.base import StudyView, read
-from annotation.api.histories import PieceParser
+from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.parsers import StrictJSONParser
 from annotation.imports import bring, files, receive, run, tables, tasks
 from annotation.imports.models import DataImport
@@ -148,7 +148,7 @@ class Import(StudyView):
 
     @extend_schema(
         request={"application/octet-stream": OpenApiTypes.BINARY},
-        parameters=[OpenApiParameter("Upload-Offset", int, OpenApiParameter.HEADER, required=True)],
+        parameters=[OFFSET],
         responses=ImportStatus,
         operation_id="import_piece",
     )
@@ -156,11 +156,7 @@ class Import(StudyView):
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
         study = study_for(request.user, slug, MANAGERS)
         row = get_object_or_404(DataImport, study=study, pk=pk)
-        data = request.data
-        offset = request.headers.get("Upload-Offset", "")
-        if not (offset.isascii() and offset.isdigit() and len(offset) < 19):
-            raise ValidationError({"Upload-Offset": "A number of bytes is needed."})
-        row = receive.append(study, row.pk, int(offset), data)
+        row = receive.append(study, row.pk, *piece_of(request))
         return _answer(request, study, row)
 
     @extend_schema(responses={204: None}, operation_id="import_cancel")

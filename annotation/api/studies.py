@@ -134,7 +134,6 @@ class BatchBody(serializers.Serializer):
     )
 
     def scope(self) -> Scope:
-        """What the batch keeps to."""
         data = self.validated_data
         names = ("queries", "personas", "strategies", "languages")
         lists: dict[str, Any] = {name: tuple(data[name]) for name in names}

@@ -12,7 +12,7 @@ from annotation.accounts.models import User
 from annotation.candidates import clusters
 from annotation.candidates.models import JUDGED, Extraction
 from annotation.core import audit
-from annotation.core.embed import DIMENSIONS
+from annotation.core.embed import DIMENSIONS, unit
 from annotation.core.errors import DomainError
 from annotation.personas.models import Attribute, Conversation, Evidence
 from annotation.studies.models import Study
@@ -63,9 +63,7 @@ def clustered(rows: list[Extraction], thresholds: Thresholds) -> list[Cluster]:
 
 
 def _clustered(rows: list, vectors: np.ndarray, similarity: float) -> list[Cluster]:
-    # Half precision shortens vectors a little.
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+    vectors = unit(vectors)
     confidence = np.array([row.confidence for row in rows], dtype=float)
     labels = clusters.cluster(vectors, confidence, similarity)
     leading = clusters.representatives(vectors, confidence, labels)

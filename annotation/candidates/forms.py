@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from django import forms
+from django.core.validators import MinValueValidator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -180,18 +181,11 @@ class BudgetForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        from_zero = MinValueValidator(0, _("A limit is a number from 0 on."))
         for field in self.fields.values():
-            cast(forms.DecimalField, field).min_value = 0
+            if isinstance(field, forms.DecimalField):  # those of whole numbers have one
+                field.validators.append(from_zero)
             field.widget.attrs["min"] = 0
-
-    def clean(self) -> dict:
-        """Refuse limits below zero."""
-        super().clean()
-        data = self.cleaned_data
-        for name, value in list(data.items()):
-            if value is not None and value < 0:
-                self.add_error(name, _("A limit is a number from 0 on."))
-        return data
 
 
 class RulesForm(forms.ModelForm):

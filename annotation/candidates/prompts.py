@@ -71,7 +71,6 @@ class Wording:
 
 
 def places_of(text: str) -> set[str]:
-    """The names of the places in a text."""
     return set(_PLACE.findall(text))
 
 

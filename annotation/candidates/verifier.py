@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates.models import Extraction
 from annotation.core import audit, learned
-from annotation.core.embed import DIMENSIONS
+from annotation.core.embed import DIMENSIONS, unit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
 from annotation.studies.models import Study
@@ -69,9 +69,6 @@ def verify(
 
 def _scores(model: learned.Linear, rows: list[Extraction]) -> np.ndarray:
     """Log odds (rows,) that a statement is problematic."""
-    vectors = np.array([row.embedding for row in rows], dtype=np.float32)
-    # Half precision shortens vectors a little.
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+    vectors = unit(np.array([row.embedding for row in rows], dtype=np.float32))
     texts, confidence = [row.text for row in rows], [row.confidence for row in rows]
     return model.score(learned.attribute_features(vectors, texts, confidence))

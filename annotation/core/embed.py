@@ -26,6 +26,13 @@ def embed(texts: list[str]) -> "np.ndarray":
     for places in _batches(texts):
         some = [texts[place] for place in places]
         rows[places] = _model().embed(some, norm=False, batch_size=len(some))
+    return unit(rows)
+
+
+def unit(rows: "np.ndarray") -> "np.ndarray":
+    """``rows`` (n, dimensions) at length 1, zeros as they are: half precision shortens them."""
+    import numpy as np  # as above
+
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
 

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from annotation.core.errors import DomainError
@@ -57,6 +58,22 @@ def read(stream: BinaryIO, check_header: Callable[[list[str]], None] | None = No
     if not head:
         raise RecordsError(1, "the file is empty")
     return json_lines(stream) if head[:1] in b"{[" else csv_rows(stream, check_header)
+
+
+def objects(path: Path, name: str, refusal: type[DomainError]) -> Iterator[tuple[int, dict]]:
+    """Line number and object of each line of the JSON lines in ``path``.
+
+    Raises ``refusal`` with ``name`` in its sentence where one is no object, or nothing can be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            for line, row in json_lines(stream):
+                if isinstance(row, str):
+                    raise refusal(f"{name}, line {line}: {row}.")
+                yield line, row
+    except OSError as error:
+        reason = (error.strerror or "it cannot be read").lower()
+        raise refusal(f"{name}: {reason}.") from error
 
 
 def json_lines(stream: BinaryIO, limit: int = LINE_LIMIT) -> Rows:

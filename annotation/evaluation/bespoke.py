@@ -110,11 +110,8 @@ def _rows(path: Path) -> Iterator[dict]:
         if path.suffix == ".parquet":
             yield from pq.read_table(path).to_pylist()
             return
-        with path.open("rb") as stream:
-            for line, row in records.json_lines(stream):
-                if isinstance(row, str):
-                    raise JudgedError(f"{name}, line {line}: {row}.")
-                yield row
+        for _line, row in records.objects(path, name, JudgedError):
+            yield row
     except (OSError, pa.ArrowInvalid) as error:
         raise JudgedError(f"{name} cannot be read.") from error
 

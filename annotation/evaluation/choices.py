@@ -132,11 +132,7 @@ def estimate(drawn: list[Question], reply_tokens: int) -> dict:
         len(message["content"].encode()) for question in measured for message in question.messages()
     )
     tokens = round(signs / SIGNS / max(len(measured), 1) * len(drawn))
-    return {
-        "calls": len(drawn),
-        "tokens_in": tokens,
-        "tokens_out": reply_tokens * len(drawn),
-    }
+    return {"calls": len(drawn), "tokens_in": tokens, "tokens_out": reply_tokens * len(drawn)}
 
 
 def facts(pairs: list[Pair]) -> dict:

@@ -96,7 +96,6 @@ def judge_runs(benchmark: Benchmark) -> list[Run]:
 
 
 def dots(rows: list[Standing]) -> list[charts.Dot]:
-    """The standings as rows of a chart."""
     cells = [(row.name, row.run.result["average"]) for row in rows]
     return [charts.Dot(name, cell["value"], cell["low"], cell["high"]) for name, cell in cells]
 

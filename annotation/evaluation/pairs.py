@@ -140,16 +140,7 @@ def _files(folder: Path) -> list[tuple[tuple[str, str], Path]]:
 
 
 def _rows(path: Path, folder: Path) -> Iterator[tuple[int, dict]]:
-    name = path.relative_to(folder)
-    try:
-        with path.open("rb") as stream:
-            for line, row in records.json_lines(stream):
-                if isinstance(row, str):
-                    raise BenchmarkError(f"{name}, line {line}: {row}.")
-                yield line, row
-    except OSError as error:
-        reason = (error.strerror or "it cannot be read").lower()
-        raise BenchmarkError(f"{name}: {reason}.") from error
+    return records.objects(path, str(path.relative_to(folder)), BenchmarkError)
 
 
 def _pair(row: dict, half: str, tier: str, place: int, name: str, line: int) -> Pair:

@@ -316,7 +316,6 @@ def choice_result(run: Run, places: list[int], score: np.ndarray, more: dict) ->
 
 
 def begin_result(run: Run) -> dict:
-    """What every result begins with."""
     return {"run": str(run.public_id), "setting": run.setting, "model": run.model}
 
 
@@ -412,7 +411,6 @@ class Judgments:
         yield "judgments", self.drawn()
 
     def drawn(self) -> list[Question]:
-        """All that is asked."""
         return list(bespoke.questions(self.asked, self.arm))
 
     def result(self, run: Run) -> tuple[dict, dict | None]:

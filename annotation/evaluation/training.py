@@ -5,7 +5,6 @@ it was fitted on, so that `evaluate` can leave them out.
 """
 
 import hashlib
-import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -335,24 +334,13 @@ def labelled_rows(folder: Path, table: str, texts: tuple) -> tuple[list[dict], s
         raise ModelError(f"{missing}; a release in the layout personalbench is needed.")
     rows, digest = [], hashlib.sha256()
     for path in paths:
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            reason = (error.strerror or "it cannot be read").lower()
-            raise ModelError(f"{path}: {reason}.") from error
-        digest.update(content)
-        lines = records.json_lines(io.BytesIO(content))
-        rows += [_labelled(row, path.name, line, texts) for line, row in lines]
+        for line, row in records.objects(path, path.name, ModelError):
+            for key in texts:
+                if not isinstance(row.get(key), str):
+                    raise ModelError(f"{path.name}, line {line}: “{key}” is missing or no text.")
+            rows.append(row | {"label": row.get("label")})
+        digest.update(path.read_bytes())
     return rows, digest.hexdigest()
-
-
-def _labelled(row: dict | str, name: str, line: int, texts: tuple) -> dict:
-    if isinstance(row, str):
-        raise ModelError(f"{name}, line {line}: {row}.")
-    for key in texts:
-        if not isinstance(row.get(key), str):
-            raise ModelError(f"{name}, line {line}: “{key}” is missing or no text.")
-    return row | {"label": row.get("label")}
 
 
 def _number(value: object) -> float:

@@ -1,9 +1,8 @@
 """Imports a file into a study: opens it, finds the mapping, stores what it says."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
@@ -97,37 +96,13 @@ def _check_columns(mapping: Mapping, sample: list[dict]) -> None:
 
 
 def bring(
-    study: Study,
-    table: Table,
-    mapping: Mapping,
-    *,
-    task: str = "",
-    open_items: bool = True,
-    by: User | None = None,
-    skip_faults: bool = True,
-    dry_run: bool = False,
-    check: Callable[[int], None] = lambda rows: None,
-    rows: Rows | None = None,
+    study: Study, table: Table, mapping: Mapping, *, rows: Rows | None = None, **options: Any
 ) -> Brought:
-    """Store the table's rows in ``study`` (see ``store.store``)."""
+    """Store the table's rows in ``study``, with the ``options`` of ``store.store``."""
     act = conversations.store if mapping.has("conversation") else store.store
-    result = act(
-        study,
-        table.rows() if rows is None else rows,
-        mapping,
-        task=task,
-        open_items=open_items,
-        by=by,
-        skip_faults=skip_faults,
-        dry_run=dry_run,
-        check=check,
-    )
-    return Brought(
-        result.counts,
-        result.faults.rows,
-        result.faults.count,
-        _unknown(mapping, result.columns, table),
-    )
+    result = act(study, table.rows() if rows is None else rows, mapping, **options)
+    unknown = _unknown(mapping, result.columns, table)
+    return Brought(result.counts, result.faults.rows, result.faults.count, unknown)
 
 
 def _unknown(mapping: Mapping, columns: list[str], table: Table) -> list[str]:

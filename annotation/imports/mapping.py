@@ -220,7 +220,7 @@ def propose(rows: Iterable[dict]) -> Mapping | None:
             target, place = "answer", "options[]"
         if target and target not in columns:
             columns[target] = (place,)
-        elif target == "persona" and _is_id(columns["persona"][0]):
+        elif target == "persona" and columns["persona"][0].lower().endswith("id"):
             columns.setdefault("id", columns["persona"])
             columns["persona"] = (place,)
     _tidy(columns, places)
@@ -232,10 +232,6 @@ def propose(rows: Iterable[dict]) -> Mapping | None:
 
 def _rank(place: str) -> int:
     return place.count(".") + place.count("[")
-
-
-def _is_id(place: str) -> bool:
-    return place.lower().endswith("id")
 
 
 def has_type(value: object) -> bool:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.core.embed import DIMENSIONS, embed
+from annotation.core.embed import DIMENSIONS, embed, unit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
 from annotation.histories import browse, consent
@@ -165,16 +165,15 @@ def diverse(vectors: np.ndarray, count: int) -> list[int]:
     Farthest-first traversal (Gonzalez 1985) from the row nearest to the mean: each further row is
     the one whose nearest chosen row is farthest. ``vectors`` is (rows, dimensions).
     """
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
-    if count >= len(unit):
-        return list(range(len(unit)))
-    places = [int(np.argmax(unit @ unit.mean(axis=0)))]
-    nearest = unit @ unit[places[0]]
+    vectors = unit(vectors)
+    if count >= len(vectors):
+        return list(range(len(vectors)))
+    places = [int(np.argmax(vectors @ vectors.mean(axis=0)))]
+    nearest = vectors @ vectors[places[0]]
     nearest[places[0]] = np.inf
     while len(places) < count:
         places.append(int(np.argmin(nearest)))
-        nearest = np.maximum(nearest, unit @ unit[places[-1]])
+        nearest = np.maximum(nearest, vectors @ vectors[places[-1]])
         nearest[places[-1]] = np.inf
     return places
 

@@ -207,11 +207,10 @@ def completion(
     if entry.completed_at is None:
         entry.completed_at = timezone.now()
         entry.save(update_fields=["completed_at"])
-    return Completion(source.completion_code, _return_url(source))
-
-
-def _return_url(source: CrowdSource) -> str:
-    return source.return_url.replace("{code}", quote(source.completion_code, safe=""))
+    return Completion(
+        source.completion_code,
+        source.return_url.replace("{code}", quote(source.completion_code, safe="")),
+    )
 
 
 @transaction.atomic

@@ -123,7 +123,9 @@ def make(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     source = get_object_or_404(checks.ready(study), pk=pk)
     context = {"study": study, "item": source, "purposes": checks.PURPOSES}
     context |= {
-        "votes": _votes_in_words(source),
+        "votes": [
+            (labels.words(source, label), n) for label, n in checks.votes(source).most_common()
+        ],
         "purpose": request.POST.get("purpose", "training"),
     }
     if request.method == "POST":
@@ -141,7 +143,6 @@ def make(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def change(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
-    """Correct a check."""
     study = study_for(request.user, slug, MANAGERS)
     item = get_object_or_404(_of(study), pk=pk)
     context = {"study": study, "item": item, "check": item}
@@ -201,11 +202,6 @@ def _form(
 def _chosen(field: Field, label: Label | None) -> str:
     value = label.get(field.part) if isinstance(label, dict) else label
     return "" if value is None else str(value)
-
-
-def _votes_in_words(item: Item) -> list[tuple]:
-    """[(label in words, judgments)], most first."""
-    return [(labels.words(item, label), n) for label, n in checks.votes(item).most_common()]
 
 
 def _rows(study: Study, purpose: str) -> list[dict]:

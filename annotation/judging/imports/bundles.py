@@ -72,7 +72,14 @@ def store(bundle: Bundle, by: User | None = None, progress: Callable = silent) -
         rows = progress(bundle.rows(name), name, bundle.counts[name])
         keep(study, rows, report, by)
         report.finish()
-    return _totals(study)
+    return {
+        "study": study.slug,
+        "personas": study.personas.count(),
+        "queries": study.queries.filter(replaced_at=None).count(),
+        "candidates": study.candidates.count(),
+        "items": study.items.count(),
+        "slots": study.slots.count(),
+    }
 
 
 def check_slug(slug: str) -> None:
@@ -325,14 +332,3 @@ STEPS = {
     "attributes": _store_attributes,
     "items": _store_items,
 }
-
-
-def _totals(study: Study) -> dict:
-    return {
-        "study": study.slug,
-        "personas": study.personas.count(),
-        "queries": study.queries.filter(replaced_at=None).count(),
-        "candidates": study.candidates.count(),
-        "items": study.items.count(),
-        "slots": study.slots.count(),
-    }
