@@ -20,7 +20,6 @@ class VotesCommand(BaseCommand, ABC):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY or --votes FILE, and --json."""
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("study", nargs="?", metavar="STUDY", help="slug of a study")
         source.add_argument(

@@ -58,12 +58,10 @@ class StudyState:
 
     @cached_property
     def withdrawn(self) -> list[int]:
-        """``withdrawn_from`` the study."""
         return withdrawn_from(self.study)
 
     @cached_property
     def closed(self) -> list[int]:
-        """``closed_batches`` of the study."""
         return closed_batches(self.study)
 
     @cached_property

@@ -89,7 +89,6 @@ class Rows:
 
     @classmethod
     def unpack(cls, packed: bytes) -> "Rows":
-        """The rows that were packed."""
         with np.load(io.BytesIO(packed), allow_pickle=False) as stored:
             arrays = {field.name: stored[field.name] for field in fields(cls)}
         lists = {name: arrays[name].tolist() for name in ("items", "workers")}

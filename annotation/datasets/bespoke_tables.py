@@ -39,7 +39,6 @@ class BespokeRelease:
 
     @property
     def users(self) -> list[str]:
-        """Names of all users."""
         return sorted({key[0] for key in self.queries} | {entry[0] for entry in self.sessions})
 
 

@@ -33,7 +33,6 @@ def folder_of(release: Release) -> Path:
 
 
 def zip_of(release: Release) -> Path:
-    """The published zip of a release."""
     return _root(release) / f"v{release.version}.zip"
 
 

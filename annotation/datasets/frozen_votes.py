@@ -272,7 +272,6 @@ class FrozenVotes:
         return rows.filter(~Exists(newer), pk__lte=last).exclude(pk__in=self.release.frozen["void"])
 
     def _batches(self, kind: Kind) -> dict[Task, list[int]]:
-        """The batches of each task of the kind."""
         batches: dict[Task, list[int]] = {}
         for batch, task in self.tasks.items():
             if task.kind is kind:

@@ -118,7 +118,6 @@ class Shards:
             self.writer.__exit__(*error)
 
     def write(self, row: dict) -> None:
-        """Add a row."""
         self._make_room()
         self.digest.update(json_text(row).encode())
         if self.writer:

@@ -27,7 +27,6 @@ def ring() -> None:
 
 @app.task(name="annotation.datasets.tasks.import_upload", soft_time_limit=3_000, time_limit=3_060)
 def import_upload(pk: str) -> None:
-    """Import one uploaded release."""
     uploads.run(int(pk))
 
 

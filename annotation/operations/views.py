@@ -94,7 +94,6 @@ def mail_test(request: UserRequest) -> HttpResponse:
 @require_safe
 @for_operators
 def accounts(request: HttpRequest) -> HttpResponse:
-    """All accounts, searched."""
     form = SearchForm(request.GET)
     words = form.cleaned_data["q"] if form.is_valid() else ""
     page = Paginator(people.search(words), PAGE).get_page(request.GET.get("page"))

@@ -146,7 +146,6 @@ def remember(request: UserRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def forget(request: UserRequest, slug: str, pk: int, memory: int) -> HttpResponse:
-    """Remove a memory."""
     _study, row = _study_and_persona(request, slug, pk)
     get_object_or_404(row.memories, pk=memory)
     curate.forget(row, memory, by=request.user)

@@ -26,7 +26,6 @@ class ImportCommand(RefusingCommand, ABC):
     rows: str
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, FILE and --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("file", metavar="FILE", help=f"the {self.rows}")
         parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -213,8 +213,6 @@ class JoinForm(forms.Form):
 
 
 class SourceForm(forms.ModelForm):
-    """A crowd source."""
-
     class Meta:
         model = CrowdSource
         fields = [

@@ -361,8 +361,6 @@ class Message(models.Model):
 
 
 class MessageRead(models.Model):
-    """That a person has read a message."""
-
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="reads")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="messages_read"

@@ -13,5 +13,4 @@ def collect() -> None:
 
 @app.task(name="annotation.webhooks.tasks.send", soft_time_limit=25, time_limit=30)
 def send(delivery_id: str) -> None:
-    """Send one message."""
     deliver.send(delivery_id)

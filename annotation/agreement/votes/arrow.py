@@ -29,7 +29,6 @@ def from_numpy(values: np.ndarray) -> pa.Array:
 
 
 def from_text(texts: Iterable[str]) -> pa.Array:
-    """An Arrow column of texts."""
     encoded = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
@@ -37,5 +36,4 @@ def from_text(texts: Iterable[str]) -> pa.Array:
 
 
 def constant(text: str) -> pa.Scalar:
-    """A text as an Arrow scalar."""
     return from_text([text])[0]

@@ -64,7 +64,6 @@ def persona_of(proposal: Proposal) -> Persona:
 
 
 def text(limit: int = 2_000, least: int = 1) -> dict:
-    """A schema of a text."""
     return {"type": "string", "minLength": least, "maxLength": limit}
 
 

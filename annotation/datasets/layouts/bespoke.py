@@ -68,7 +68,6 @@ def remarks(owner: Owner) -> TableRows:
 
 
 def _owner(owner: Owner) -> TableRows:
-    """All rows of one person."""
     for session in owner.sessions:
         kind = "chat_history" if session.kind == "chat" else "search_history"
         row = {"user": owner.user, "id": session.id, "history": session.text}

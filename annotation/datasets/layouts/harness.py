@@ -60,7 +60,6 @@ def _path(half: str, tier: str) -> str:
 
 
 def harness_rows(item: Item, pair: Pair, half: str) -> TableRows:
-    """The rows of one pair."""
     persona = json.dumps(item.profile, ensure_ascii=False, indent=1) if item.profile else ""
     sides = ((pair.chosen.text, pair.reject.text), (pair.reject.text, pair.chosen.text))
     about = {"pair": item.id, "half": half, "tier": pair.tier}

@@ -210,5 +210,4 @@ def _of_cell(where: str, cell: str, prompts: gemini.Prompts) -> Iterator[Record]
 
 
 def _by_class(tree: "HtmlElement", tag: str, name: str) -> "HtmlElement | None":
-    """The first element of this tag and class."""
     return next((e for e in tree.iter(tag) if name in e.get("class", "").split()), None)

@@ -30,7 +30,6 @@ def fields(value: object) -> dict:
 
 
 def objects(value: object) -> list[dict]:
-    """The objects in a list."""
     return [item for item in items(value) if isinstance(item, dict)]
 
 

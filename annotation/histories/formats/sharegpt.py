@@ -30,7 +30,6 @@ def detect_pairs(entry: dict) -> str:
 
 @each(holds("conversation", list))
 def read_pairs(entry: Entry) -> Iterator[Record]:
-    """One conversation of pairs."""
     draft = Draft("sharegpt_90k", entry.where, id=entry.value.get("conversation_id"))
     for pair in objects(entry.value["conversation"]):
         draft.add("human", pair.get("human"))

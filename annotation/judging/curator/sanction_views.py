@@ -75,6 +75,5 @@ def requalify(request: UserRequest, study: Study, person: User) -> str:
 
 @_on_rater
 def bonus(request: UserRequest, study: Study, person: User) -> str:
-    """Note a bonus."""
     sanctions.bonus(study, person, request.POST.get("text", ""), by=request.user)
     return _("The bonus is noted.")

@@ -82,7 +82,6 @@ def grouped(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
 
 
 def attributes(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
-    """Every attribute."""
     judged = Item.objects.filter(study=study, batch__task__name=task.name).exclude(attribute=None)
     new = Attribute.objects.filter(persona__study=study, persona__dropped_at=None)
     new = new.exclude(persona__split="training")

@@ -173,7 +173,6 @@ class Shown:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The places of the answers, from 1."""
         return tuple(range(1, len(self.answers) + 1))
 
 

@@ -171,7 +171,6 @@ def take(desk: Desk, finished: int = 0) -> UUID | None:
 
 
 def taking(desk: Desk, finished: int) -> dict:
-    """The values of TAKING."""
     # What was passed by may be for whoever reads other languages now.
     afresh = desk.reads != desk.walked_in
     lapped = 0 if afresh else desk.lapped

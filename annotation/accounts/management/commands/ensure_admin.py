@@ -23,8 +23,6 @@ DEFAULT_EMAIL = "admin@example.org"
 
 
 class Command(BaseCommand):
-    """Make the first administrator."""
-
     help = (
         "As long as no administrator can log in, make the one of ATTUNE_ADMIN_EMAIL and "
         "ATTUNE_ADMIN_PASSWORD; without a password, print a link that sets one, once."

@@ -11,15 +11,12 @@ from annotation.core import audit
 
 
 class Command(BaseCommand):
-    """Make a key to the API."""
-
     help = (
         "Print a new API token of each account, one a line. It is shown this once and stored as a "
         "digest."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """EMAIL..., --days and --scope."""
         parser.add_argument("email", metavar="EMAIL", nargs="+", help="address of an account")
         parser.add_argument(
             "--days", type=days, metavar="N", help="how long it works (default: until revoked)"
@@ -47,7 +44,6 @@ class Command(BaseCommand):
 
 
 def days(text: str) -> int:
-    """A number of days."""
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 3650:
         raise argparse.ArgumentTypeError("must be a whole number from 1 to 3650")
     return int(text)

@@ -33,13 +33,10 @@ def draws(text: str) -> int:
 
 
 class Command(VotesCommand):
-    """Print percent agreement, kappas, alphas, Cohen's kappas and intraclass correlations."""
-
     help = "Agreement between annotators: of a study, or of a file of votes."
     every_kind = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add level, declared labels and bootstrap draws."""
         super().add_arguments(parser)
         parser.add_argument(
             "--level",

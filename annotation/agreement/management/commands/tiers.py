@@ -22,13 +22,10 @@ def option_count(text: str) -> int:
 
 
 class Command(VotesCommand):
-    """Print each item's tier and how each tier stands against its band."""
-
     help = "Tiers of difficulty from votes: of a study, or of a file of votes."
     timed = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the declared number of options."""
         super().add_arguments(parser)
         parser.add_argument(
             "--options",

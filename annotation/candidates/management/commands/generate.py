@@ -19,8 +19,6 @@ POLL_SECONDS = 0.5
 
 
 class Command(RefusingCommand):
-    """Ask for the answers that are missing, and with --wait see them written."""
-
     help = (
         "Ask a model for one answer to each query with each strategy. Background workers write "
         "them; with --wait the command ends when all are written or failed, and writes them itself "
@@ -28,7 +26,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, --endpoint, --strategies, --rewrite, --of, --limit, --dry-run, --wait, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument(
             "--endpoint", default="", metavar="NAME", help="default: the first one configured"

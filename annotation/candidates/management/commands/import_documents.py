@@ -13,12 +13,9 @@ from annotation.studies.commands import study_of
 
 
 class Command(BaseCommand):
-    """Add files to a study's document collection."""
-
     help = "Add JSON lines, HTML, PDF, Markdown or plain text to a study's document collection."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, FILE... and --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help="the documents")
         parser.add_argument("--json", action="store_true", help="print one JSON document")

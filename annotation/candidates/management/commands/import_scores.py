@@ -7,8 +7,6 @@ from annotation.studies.models import Study
 
 
 class Command(ImportCommand):
-    """Import aspect scores of answers, as a reward model gives them."""
-
     help = (
         "Import aspect scores of a study's answers from CSV or JSON lines (candidate, aspect, "
         "score and, where there are several, source). Scores that do not fit are listed; the rest "

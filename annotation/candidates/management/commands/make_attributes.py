@@ -11,15 +11,12 @@ from annotation.studies.commands import study_of
 
 
 class Command(RefusingCommand):
-    """Make attributes of what models extracted."""
-
     help = (
         "Cluster the statements that models extracted from conversations, person by person, and "
         "make an attribute of each cluster. Prints the counts as one JSON document."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, the thresholds, --dry-run."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument(
             "--confidence", type=float, default=attributes.CONFIDENCE, help="of a statement, least"

@@ -24,15 +24,12 @@ POLL_SECONDS = 0.5
 
 
 class Command(RefusingCommand):
-    """Let a model propose personas, memories, features or questions."""
-
     help = (
         "Ask a model for proposals of one step: " + ", ".join(FIELDS) + ". They wait in the review "
         "queue; with --accept whatever no check flagged is accepted in somebody's name."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, STEP, --endpoint, --set, --texts, --limit, --dry-run, --wait, --accept, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument("step", metavar="STEP", choices=list(FIELDS), help=", ".join(FIELDS))
         parser.add_argument("--endpoint", default="", metavar="NAME", help="default: the first")

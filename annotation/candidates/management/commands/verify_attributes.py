@@ -13,15 +13,12 @@ from annotation.studies.commands import study_of
 
 
 class Command(RefusingCommand):
-    """Let a trained verifier decide on extracted statements."""
-
     help = (
         "Verify statements that were extracted from conversations with a model that "
         "`train verifier` wrote. Statements that were verified before keep their verdict."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, --verifier, --refine."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument("--verifier", type=Path, required=True, metavar="FILE")
         parser.add_argument(

@@ -11,13 +11,10 @@ from annotation.datasets.difference import compare
 
 
 class Command(RefusingCommand):
-    """Show what differs between two releases."""
-
     help = "Show which rows were added, removed or changed between two releases' folders."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """OLD, NEW and --json."""
         parser.add_argument("old", metavar="OLD", type=Path)
         parser.add_argument("new", metavar="NEW", type=Path)
         parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -11,12 +11,9 @@ from annotation.datasets.bespoke_import import import_bespoke
 
 
 class Command(RefusingCommand):
-    """Make a study out of a release in the bespoke layout."""
-
     help = "Make a study from a folder in the bespoke layout (Parquet or JSON lines)."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """DIR, SLUG and --json."""
         parser.add_argument("folder", metavar="DIR", type=Path, help="the release")
         parser.add_argument("slug", metavar="SLUG", help="address of the new study")
         parser.add_argument("--json", action="store_true", help="print one JSON document")

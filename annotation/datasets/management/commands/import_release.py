@@ -14,12 +14,9 @@ SHOWN = 20
 
 
 class Command(RefusingCommand):
-    """Make a study of a release of any layout."""
-
     help = "Make a study of a release's folder, ours or a published one; the layout is recognised."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """DIR, SLUG and --json."""
         parser.add_argument("folder", metavar="DIR", type=Path, help="the release")
         parser.add_argument("slug", metavar="SLUG", help="address of the study")
         parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -12,8 +12,6 @@ from annotation.datasets.check import check, read_manifest
 
 
 class Command(RefusingCommand):
-    """Upload a release's folder to the Hugging Face Hub."""
-
     help = (
         "Upload a release's folder to the Hugging Face Hub as a private dataset repository. "
         "The token is the client's own (HF_TOKEN, or `hf auth login`)."
@@ -21,7 +19,6 @@ class Command(RefusingCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """DIR, REPO, --public, --dry-run and --json."""
         parser.add_argument("folder", metavar="DIR", type=Path)
         parser.add_argument("repository", metavar="REPO", help="such as my-lab/my-benchmark")
         parser.add_argument("--public", action="store_true", help="everybody may read it")

@@ -12,13 +12,10 @@ from annotation.datasets.review import review
 
 
 class Command(RefusingCommand):
-    """List what looks like personal data in a release."""
-
     help = "List passages of a release that look like personal data: read them before publishing."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """DIR and --json."""
         parser.add_argument("folder", metavar="DIR", type=Path)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 

@@ -19,8 +19,6 @@ from annotation.evaluation.prompts import SETTINGS
 
 
 class Command(RefusingCommand):
-    """Measure a model on the pairs of a release."""
-
     help = (
         "Ask a model which answer of each pair of a release fits the person better, in both "
         "orders, or read its scores, and print its accuracy by half and tier. What came is stored: "
@@ -28,7 +26,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--release, one of --endpoint, --scores, --model, --setting and the rest."""
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--endpoint", metavar="NAME", help="a configured model server")

@@ -9,12 +9,9 @@ from annotation.studies.commands import study_of
 
 
 class Command(BaseCommand):
-    """Compare people and models, task by task."""
-
     help = "Print how people and models judge the same items of a study, as one JSON document."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--json", action="store_true", help="as it is without it, too")
 

@@ -6,8 +6,6 @@ from annotation.studies.models import Study
 
 
 class Command(ImportCommand):
-    """Import models' verdicts, to compare them with people's."""
-
     help = (
         "Import what models say of a study's attributes, their relevance, or pairs of answers, "
         "from JSON lines (task: item's id, model, label). Nothing is stored when anything is wrong."

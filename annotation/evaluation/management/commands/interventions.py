@@ -11,15 +11,12 @@ from annotation.evaluation import interventions
 
 
 class Command(RefusingCommand):
-    """Compare trained judges with people at each stage of PersonalBench."""
-
     help = (
         "Print, for a personalbench release, what a trained verifier, matcher and reward model "
         "add at each stage, out of fold by person, beside simple baselines and single people."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--release and --json."""
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 

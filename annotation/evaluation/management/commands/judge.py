@@ -16,8 +16,6 @@ from annotation.evaluation.models import Benchmark, Run
 
 
 class Command(RefusingCommand):
-    """Let a model judge the responses of a BESPOKE release as each person would."""
-
     help = (
         "Ask a model to score the responses of meta_test on four criteria, with the person's "
         "rubric, need and judged responses to the same query, and which claims of the gold "
@@ -25,7 +23,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--release, --endpoint, --shots and the rest."""
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument("--endpoint", metavar="NAME", required=True)
         parser.add_argument(

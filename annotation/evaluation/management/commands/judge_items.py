@@ -15,15 +15,12 @@ from annotation.studies.commands import study_of
 
 
 class Command(RefusingCommand):
-    """Let a model judge the items that people judge."""
-
     help = (
         "Ask a model about the items of a task, with the texts that people see, twice with the "
         "answers in reverse where there are several. Its verdicts stand beside people's judgments."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, --task, --endpoint and the rest."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
         parser.add_argument("--endpoint", metavar="NAME", required=True)

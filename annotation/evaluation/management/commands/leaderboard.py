@@ -13,8 +13,6 @@ from annotation.evaluation.models import Benchmark
 
 
 class Command(RefusingCommand):
-    """Print the tables of all that was measured on a release."""
-
     help = (
         "Print the tables of all models that were measured on a release: accuracy by half and "
         "tier, by setting, standings with ranks, or judges; with --aspects, how scores on aspects "
@@ -22,7 +20,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--release, --table, --format and --aspects."""
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument(
             "--table",

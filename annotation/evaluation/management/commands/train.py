@@ -13,7 +13,6 @@ from annotation.evaluation import fine_tuning, pairs, runs, training
 
 
 def share(text: str) -> float:
-    """A share of persons, 0 to 0.9."""
     try:
         value = float(text)
     except ValueError:
@@ -24,8 +23,6 @@ def share(text: str) -> float:
 
 
 class Command(RefusingCommand):
-    """Train a judge on a release, without a GPU or by fine-tuning a base model."""
-
     help = (
         "Train a reward model on the pairs of a personafeedback release, or a verifier of "
         "attributes or a matcher of attributes and prompts on a personalbench release; print how "
@@ -33,7 +30,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What to train, --release, --out and the rest."""
         parser.add_argument("kind", choices=learned.KINDS)
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument("--out", metavar="FILE", type=Path, required=True)

@@ -10,15 +10,12 @@ from annotation.studies.commands import study_of
 
 
 class Command(BaseCommand):
-    """Print pairs for training a reward model."""
-
     help = (
         "Print, as JSON lines, pairs of the training personas: an answer made from the persona "
         "(A1) against one to the question alone (A3), by the same model."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:

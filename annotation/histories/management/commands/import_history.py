@@ -13,15 +13,12 @@ from annotation.histories.models import Upload
 
 
 class Command(BaseCommand):
-    """Import a history for its owner."""
-
     help = (
         "Import an export of chats or searches as the history of the account EMAIL, who has agreed "
         "to it. Prints one JSON document. The owner then decides what is kept and what is hidden."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """EMAIL, FILE, --dry-run, --again, --json."""
         parser.add_argument("email", metavar="EMAIL", help="address of the owner's account")
         parser.add_argument("file", metavar="FILE", type=Path, help="the export")
         parser.add_argument(

@@ -18,8 +18,6 @@ SHOWN = 20
 
 
 class Command(RefusingCommand):
-    """Import questions, answers, personas, items and votes from a table."""
-
     help = (
         "Import a table (CSV, TSV, JSON, JSON lines, Parquet, .xlsx, or a zip of one) or a zipped "
         "study bundle. Without --recipe and --map the columns are recognised by name. Faulty lines "
@@ -27,7 +25,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """FILE, --study, --recipe, --map, --task, --dry-run, --json."""
         parser.add_argument("file", metavar="FILE")
         parser.add_argument("--study", metavar="SLUG", default="", help="made where missing")
         chosen = parser.add_mutually_exclusive_group()
@@ -98,7 +95,6 @@ class Command(RefusingCommand):
         return study.slug, result
 
     def say(self, file: str, report: dict, rejected: int, dry_run: bool) -> None:
-        """The report in words."""
         counts = ", ".join(f"{report[name]:,} {name}" for name in bring.COUNTS if report[name])
         verb = "would have" if dry_run else "has"
         self.stdout.write(f"The study “{report['study']}” {verb} {counts} of this file.")

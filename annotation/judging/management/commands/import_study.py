@@ -11,15 +11,12 @@ from annotation.judging.imports import bundles
 
 
 class Command(RefusingCommand):
-    """Import a study bundle."""
-
     help = (
         "Import a study bundle (a folder with study.json and JSON-lines files). New rows are "
         "added, changed ones become new versions; nothing is stored when anything is wrong."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """DIR and --json."""
         parser.add_argument("folder", metavar="DIR", help="the bundle's folder")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -33,6 +30,5 @@ class Command(RefusingCommand):
 
 
 def sentence(totals: dict) -> str:
-    """The totals as words."""
     numbers = ", ".join(f"{n:,} {name}" for name, n in totals.items() if name != "study")
     return f"{totals['study']}: {numbers}"

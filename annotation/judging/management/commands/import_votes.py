@@ -7,8 +7,6 @@ from annotation.studies.models import Study
 
 
 class Command(ImportCommand):
-    """Import votes that were collected elsewhere."""
-
     help = (
         "Import votes from CSV or JSON lines (task, worker, label and, where known, submitted_at, "
         "seconds, reason). Votes that do not fit are listed; the rest is stored."

@@ -19,8 +19,6 @@ STUDIES = {"demo": "people", "demo-votes": "votes", "demo-own": "own"}
 
 
 class Command(BaseCommand):
-    """Load the demo studies, once."""
-
     help = (
         "Import the studies of the folder demo/, each unless there is one of its address: what "
         "became of it stays."

@@ -25,12 +25,9 @@ FILTERS = {
 
 
 class Command(RefusingCommand):
-    """Open a batch of a task."""
-
     help = "Plan items for the queries that have none in the task yet, and open their slots."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, --task, --overlap and --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
         parser.add_argument(

@@ -13,8 +13,6 @@ from annotation.studies.models import TaskDefinition
 
 
 class Command(RefusingCommand):
-    """Ask for the answers that a task's items lack."""
-
     help = (
         "Ask a model for the answers that a task with attributes lacks: one from each attribute "
         "that a majority held relevant to a prompt, and the generic one. Workers write them; "
@@ -22,7 +20,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, --task, --endpoint, --limit, --dry-run and --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
         parser.add_argument(

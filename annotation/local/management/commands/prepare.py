@@ -17,8 +17,6 @@ from annotation.local.secrets import write_private
 
 
 class Command(RefusingCommand):
-    """`manage.py prepare`: what `up` runs before the web server."""
-
     help = (
         "Compile the translations, migrate, collect the static files, make the first administrator "
         "and load the demo study. "
@@ -26,7 +24,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the options."""
         parser.add_argument("--no-demo", action="store_true", help="do not load the demo study")
         parser.add_argument(
             "--new-files",

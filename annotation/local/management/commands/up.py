@@ -10,8 +10,6 @@ from django.core.management.base import BaseCommand, CommandParser
 
 
 class Command(BaseCommand):
-    """Start everything and watch it. No database is needed before: it is started here."""
-
     help = (
         "Start PostgreSQL, Redis and the model server (each embedded where DATABASE_URL, REDIS_URL "
         "or ATTUNE_ENDPOINTS is not set), the web server and the background workers, and restart "
@@ -20,7 +18,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the options."""
         parser.add_argument(
             "--port", type=_port, default=settings.PORT, help="default: PORT, else 8000"
         )

@@ -12,8 +12,6 @@ from annotation.operations import backup
 
 
 class Command(RefusingCommand):
-    """Back the installation up while it runs."""
-
     help = (
         "Write database, secrets, releases, files under way and the lists of erasures to one file. "
         "With --schedule, write one to ATTUNE_BACKUP_FOLDER where ATTUNE_BACKUP_HOURS have passed, "
@@ -21,7 +19,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """FILE or --schedule, --recipient, --json."""
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("file", metavar="FILE", nargs="?", type=Path, help="what is written")
         which.add_argument("--schedule", action="store_true", help="only where one is due")

@@ -10,8 +10,6 @@ from annotation.operations.examine import examine, report
 
 
 class Command(BaseCommand):
-    """Look at every part of the installation."""
-
     help = (
         "Look at database, broker, worker, beat, disks, mail, model servers, jobs, clock and "
         "backups. Exit status 1 where one of them fails."
@@ -19,7 +17,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--json."""
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, json: bool, **options: Any) -> None:

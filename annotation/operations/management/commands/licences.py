@@ -12,8 +12,6 @@ NAME = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\;]+)", re.MULTILINE)
 
 
 class Command(BaseCommand):
-    """List the licences of what is installed from the lock."""
-
     help = "Print a table of every package of requirements.lock with its version and licence."
     requires_system_checks = []
 

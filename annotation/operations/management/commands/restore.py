@@ -12,15 +12,12 @@ from annotation.operations import backup
 
 
 class Command(RefusingCommand):
-    """Put a backup back."""
-
     help = (
         "Replace database, secrets, releases and files under way by those of a backup, then repeat "
         "the erasures and withdrawals that came after it. Start Attune anew afterwards."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """FILE, --identity, --json."""
         parser.add_argument("file", metavar="FILE", type=Path, help="what `backup` wrote")
         parser.add_argument("--identity", type=Path, help="file with the age private key")
         parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -11,15 +11,12 @@ from annotation.studies.commands import study_of
 
 
 class Command(RefusingCommand):
-    """Choose whose conversations are used."""
-
     help = (
         "Print how many people and conversations of a study's pool each filter leaves, as one JSON "
         "document; with --take make personas of the people who are left."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY and a filter each."""
         default = conversations.Filters()
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument("--language", default="", help="as the collection names it: English")

@@ -14,8 +14,6 @@ SHOWN = 10
 
 
 class Command(RefusingCommand):
-    """Divide personas into those of the benchmark and those that train models."""
-
     help = (
         "Draw N of the kept personas for the benchmark, so that no value crowds it, and put all "
         "others on the training side. "
@@ -23,7 +21,6 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, --benchmark, --seed, --dry-run, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of a study")
         parser.add_argument("--benchmark", type=int, required=True, metavar="N")
         parser.add_argument("--seed", type=int, default=1, help="of the draw (default 1)")

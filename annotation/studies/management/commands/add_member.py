@@ -19,15 +19,12 @@ from annotation.studies.models import Membership, Role, Study
 
 
 class Command(BaseCommand):
-    """Make somebody a member of a study."""
-
     help = (
         "Give accounts a role in a study; an account is made where there is none. A second call "
         "changes nothing. Without a password, the person sets one through “Forgot your password?”."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """STUDY, EMAIL..., --role, --password-stdin, --consented, --json."""
         parser.add_argument("study", metavar="STUDY", help="slug of the study")
         parser.add_argument(
             "email", metavar="EMAIL", nargs="+", help="address of an account; several may be given"
