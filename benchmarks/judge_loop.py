@@ -61,7 +61,7 @@ class Site:
         running.start()
         self.browsers = [Browser(running.port, person) for person in made["people"]]
         self.acknowledged = 0
-        self.judging, self.floor = Tally(), Tally()
+        self.judging, self.floor, self.opening = Tally(), Tally(), Tally()
         for browser in self.browsers:
             browser.login()
             assert browser.open() == 200
@@ -74,6 +74,10 @@ class Site:
     def touch(self, count: int, tally: Tally) -> None:
         """One round of `count` requests of the floor."""
         self._round(count, touch, tally)
+
+    def open(self, count: int) -> None:
+        """Open the judging page `count` times, as a person does who comes back."""
+        self._round(count, open_page, self.opening)
 
     def _round(self, count: int, act, tally: Tally) -> None:
         turns = iter(range(count))
@@ -125,6 +129,10 @@ def judge(browser: Browser) -> None:
     assert status == 200, f"status {status}"
 
 
+def open_page(browser: Browser) -> None:
+    assert browser.open() == 200
+
+
 def touch(browser: Browser) -> None:
     status, body = browser.send("GET", "/floor/")
     assert (status, len(body) > 150) == (200, True), f"status {status}"
@@ -144,12 +152,13 @@ def main(small=2_000, large=200_000, judgments=1_500, people=9) -> dict[str, dic
             for site in sites:
                 site.touch(ROUND, site.floor)
                 site.judge(ROUND, site.judging)
+                site.open(ROUND // 3)
         for site in sites:
             site.check()
             ours, floor = site.judging, site.floor
             figures |= figure(
                 f"judge_loop_{site.items}", ours.rate, floor.rate, "/s", **ours.more(),
-                floor_cpu_ms=floor.more()["cpu_ms"],
+                floor_cpu_ms=floor.more()["cpu_ms"], opening_cpu_ms=site.opening.more()["cpu_ms"],
             )  # fmt: skip
     first, second = (site.judging.rate for site in sites)
     return figures | figure("judge_loop_growth", second, first, "/s")
