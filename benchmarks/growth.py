@@ -102,6 +102,18 @@ def loosened(tables: tuple[str, ...]) -> Iterator[None]:
         cursor.execute("VACUUM (ANALYZE)")
 
 
+def _keep_from_recomputation(study) -> None:
+    """Hold the lock of `recompute` until this process ends: a worker would read half of a study,
+    without indexes, and keep the keys waiting."""
+    from django.db import connection
+
+    from benchmarks.seed import TASK
+
+    with connection.cursor() as cursor:
+        key = f"recompute {study.pk} {TASK}"
+        cursor.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [key])
+
+
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("--items", type=int, required=True)
@@ -123,6 +135,7 @@ def _main() -> None:
         emails = [person["email"] for person in made["people"]]
         people = User.objects.filter(email__in=emails).order_by("pk").values_list("pk", flat=True)
         study = Study.objects.get(slug=made["slug"])
+        _keep_from_recomputation(study)
         judge(study.pk, list(people), chosen.items_judged)
     json.dump(made, sys.stdout)
 
