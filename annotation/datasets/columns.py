@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -108,6 +109,12 @@ def mapped(words: pa.Array, make: Callable[[str], str | None]) -> pa.Array:
     """``make`` of each of the ``words``, called once for equal ones."""
     encoded = words.dictionary_encode()
     return pa.array(map(make, encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
+
+
+def mapped_values(texts: pa.Array, make: Callable[[Any], str]) -> pa.Array:
+    """``make`` of the value of each of the JSON ``texts``, called once for equal ones."""
+    encoded = texts.dictionary_encode()
+    return pa.array(map(make, parsed(encoded.dictionary)), pa.string()).take(encoded.indices)
 
 
 def mapped_by_place(

@@ -1,6 +1,5 @@
 """Tables to files: JSON lines, CSV and Parquet. The same rows give the same bytes."""
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from annotation.core.cells import disarmed
-from annotation.datasets.columns import Columns, joined, json_text, mapped
+from annotation.datasets.columns import Columns, joined, json_text, mapped, mapped_values
 from annotation.datasets.shards import Journal, Shards, describe
 
 ROW_GROUP = 5_000
@@ -233,17 +232,14 @@ class _Csv(_File):
     def write_columns(self, columns: Columns) -> None:
         parts: list = []
         for name, kind in self.columns.items():
-            make = self._text if kind == "text" else _quoted
-            parts += [",", mapped(columns.texts[name], make)]
+            texts = columns.texts[name]
+            is_text = kind == "text"
+            parts += [",", mapped_values(texts, self._cell) if is_text else mapped(texts, _quoted)]
         self.file.write(joined([*parts[1:], "\r\n"], ""))
         self.rows += len(columns)
 
     def _write_line(self, cells: Iterable[str]) -> None:
         self.file.write(f"{','.join(cells)}\r\n".encode())
-
-    def _text(self, text: str) -> str:
-        """The cell of a JSON text."""
-        return self._cell(json.loads(text))
 
     def _cell(self, value: object) -> str:
         if isinstance(value, str):
