@@ -123,15 +123,15 @@ def _judging(run: stack.Stack, answers: int) -> tuple[float, float]:
     for browser in browsers:
         browser.login()
         browser.open()
-    _round(browsers)
-    quiet = _round(browsers)
+    round_of(browsers)
+    quiet = round_of(browsers)
     _ask("rain", answers)
     _wait(lambda rows: rows.filter(status="done").exists())  # the periodic task notifies it
-    busy = _round(browsers)
+    busy = round_of(browsers)
     if not _rows("rain").filter(status="requested").update(status="cancelled"):
         raise RuntimeError("the answers were written before the judgments were stored")
     _wait(lambda rows: not rows.filter(status="running").exists())
-    quiet += _round(browsers)
+    quiet += round_of(browsers)
     return statistics.quantiles(quiet, n=20)[-1], statistics.quantiles(busy, n=20)[-1]
 
 
@@ -150,12 +150,12 @@ def _wait(ready: Callable) -> None:
         time.sleep(0.1)
 
 
-def _round(browsers: list[Browser]) -> list[float]:
+def round_of(browsers: list[Browser], judgments: int = JUDGMENTS) -> list[float]:
     """Seconds of each of everybody's next judgments."""
 
     def work(browser: Browser) -> list[float]:
         seconds = []
-        for _judgment in range(JUDGMENTS):
+        for _judgment in range(judgments):
             time.sleep(THOUGHT)
             seconds.append(seconds_of(lambda: judge(browser)))
         return seconds
