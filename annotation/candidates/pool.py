@@ -47,6 +47,12 @@ def write_one(pk: UUID | str) -> Generated | None:
     return generate.write_one(pk) or proposals.write_one(pk)
 
 
+def write_next(study: Study) -> bool:
+    """Write one row of ``study`` that is due, after reaping; False where none was to be had."""
+    calls.reap()
+    return any(write_one(pk) for pk in calls.due(study)[:1])
+
+
 def work(*, seconds: float = SECONDS, study: Study | None = None) -> None:
     """Write what is due until nothing is, or for so many ``seconds``."""
     _Pool(study, time.monotonic() + seconds).run()

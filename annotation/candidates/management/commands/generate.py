@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from tqdm import tqdm
 
-from annotation.candidates import calls, generate, proposals, spending
+from annotation.candidates import generate, pool, proposals, spending
 from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.commands import study_of
@@ -92,11 +92,7 @@ class Command(RefusingCommand):
                 if not reported:
                     self.stderr.write("No worker is running: the answers are written here.")
                     reported = True
-                calls.reap()
-                written = [
-                    generate.write_one(pk) or proposals.write_one(pk) for pk in calls.due(study)[:1]
-                ]
-                if not any(written):
+                if not pool.write_next(study):
                     time.sleep(POLL_SECONDS)
 
 

@@ -11,7 +11,7 @@ from django.utils.datastructures import MultiValueDict
 from tqdm import tqdm
 
 from annotation.accounts.models import User
-from annotation.candidates import calls, endpoints, generate, proposals, review, spending
+from annotation.candidates import endpoints, pool, proposals, review, spending
 from annotation.candidates.forms import FIELDS, StepForm
 from annotation.candidates.models import Run
 from annotation.core.commands import RefusingCommand
@@ -84,12 +84,7 @@ class Command(RefusingCommand):
             while (counts := proposals.progress(run))["requested"] + counts["running"]:
                 bar.total, bar.n = counts["total"], counts["done"] + counts["failed"]
                 bar.refresh()
-                if worker_alive():
-                    time.sleep(POLL_SECONDS)
-                    continue
-                calls.reap()
-                due = calls.due(study)[:1]
-                if not any(generate.write_one(pk) or proposals.write_one(pk) for pk in due):
+                if worker_alive() or not pool.write_next(study):
                     time.sleep(POLL_SECONDS)
 
 
