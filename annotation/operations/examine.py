@@ -38,6 +38,7 @@ LABELS = {
     "worker": gettext_lazy("Background worker"),
     "beat": gettext_lazy("Scheduler"),
     "jobs": gettext_lazy("Jobs"),
+    "results": gettext_lazy("Results"),
     "clock": gettext_lazy("Clock"),
     "backup": gettext_lazy("Backup"),
     "mail": gettext_lazy("Mail"),
