@@ -1,5 +1,8 @@
 """When the worker of `manage.py up` adds a process and when it ends one."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -17,6 +20,7 @@ class Processes:
 
     num_processes: int = 1
     changes: list[int] = field(default_factory=list)
+    info: dict = field(default_factory=lambda: {"processes": [os.getpid()]})
 
     def grow(self, number: int) -> None:
         self.num_processes += number
@@ -92,3 +96,39 @@ def test_tasks_are_counted_as_celery_reserves_them():
 def test_tasks_are_fetched_ahead_also_after_the_broker_was_away():
     scaler = make_scaler(Processes(), 2)
     assert scaler.worker.app.conf.worker_enable_prefetch_count_reduction is False
+
+
+@pytest.mark.parametrize(("growth", "changes"), [(30 * 2**20 - 1, []), (30 * 2**20, [1, -1])])
+def test_a_process_that_has_grown_is_replaced_once_no_task_has_taken_long_for_two_minutes(
+    clock, monkeypatch, growth, changes
+):
+    sizes = {os.getpid(): 10**8, 7: 10**8 + growth}
+    monkeypatch.setattr(worker, "memory", sizes.__getitem__)
+    pool = Processes(info={"processes": [7]})
+    scaler = make_scaler(pool, 2)
+    run(scaler, clock, seconds=60, tasks=0)
+    run(scaler, clock, seconds=4, tasks=1)
+    run(scaler, clock, seconds=118, tasks=0)
+    assert pool.changes == []
+    run(scaler, clock, seconds=2, tasks=0)
+    assert pool.changes == changes
+
+
+def test_a_process_that_has_just_ended_is_not_replaced_a_second_time(clock):
+    pool = Processes(info={"processes": []})
+    run(make_scaler(pool, 2), clock, seconds=300, tasks=0)
+    assert pool.changes == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_counts_what_is_no_file_and_nobody_has_none():
+    holds = "data = bytearray(b'x') * (50 * 2**20); print(flush=True); input()"
+    sizes = []
+    for statement in ("print(flush=True); input()", holds):
+        argv = [sys.executable, "-S", "-c", statement]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            sizes.append(worker.memory(process.pid))
+            process.communicate(b"\n")
+    assert 49 < (sizes[1] - sizes[0]) / 2**20 < 60
+    assert worker.memory(process.pid) == 0

@@ -223,6 +223,9 @@ def test_web_server_and_worker_share_what_they_have_imported(up):
     for process in [*map(psutil.Process, servers), *task_processes(up)]:
         memory = process.memory_full_info()
         assert memory.uss < memory.rss / 2
+    server = next(pid for pid, line in up.pids().items() if "local.forkserver" in line)
+    memory = psutil.Process(server).memory_info()
+    assert memory.shared < memory.rss / 4  # code that only its imports ran
 
 
 def test_without_the_fork_server_the_others_go_on_and_a_web_server_that_ends_waits_for_it(up):
