@@ -37,7 +37,8 @@ JUDGMENTS = """
                                   flags, chips, marks, circumstances, seconds, submitted_at,
                                   imported)
     SELECT s.id, s.annotator_id, 1, 'made-' || s.id, md5(s.id::text), '[1, 2]', '',
-           '[]', '[]', '[]', '{}', 5 + s.position %% 40, now(), false
+           '[]', '[]', '[]', '{}', 5 + s.position %% 40,
+           now() - CASE WHEN s.position <= %(earlier)s THEN interval '7 days' ELSE '0' END, false
     FROM judging_slot s WHERE s.study_id = %(study)s AND s.status = 'done' ORDER BY s.position"""
 # Two of three people agree; which answer most of them choose differs from item to item.
 SELECTIONS = """
@@ -62,14 +63,17 @@ DESKS = """
     FROM judging_slot WHERE study_id = %(study)s AND status = 'done' GROUP BY 1, 2"""
 
 
-def judge(study_id: int, people: list[int], judged: int, *, analyze: bool = True) -> None:
+def judge(
+    study_id: int, people: list[int], judged: int, *, earlier: int = 0, analyze: bool = True
+) -> None:
     """Store the judgments of `people` (ids, one an ordinal) for the first `judged` items.
 
-    Without `analyze` PostgreSQL's statistics stay those of before.
+    Those of the first `earlier` items are a week old. Without `analyze` PostgreSQL's statistics
+    stay those of before.
     """
     from django.db import connection
 
-    values = {"study": study_id, "people": people, "judged": judged}
+    values = {"study": study_id, "people": people, "judged": judged, "earlier": earlier}
     with connection.cursor() as cursor:
         for statement in (SLOTS, JUDGMENTS, SELECTIONS, COUNTS, DESKS):
             cursor.execute(statement, values)

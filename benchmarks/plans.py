@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from benchmarks import stack
 from benchmarks.figures import figure
 
+# Items whose judgments may still be changed: a person judges as many a day in any study.
+TODAY = 3
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
 
@@ -73,7 +75,8 @@ def study_of(items: int):
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE judging_slot")
     people = User.objects.filter(memberships__study=study).order_by("pk")
-    growth.judge(study.pk, [person.pk for person in people][:3], items // 2, analyze=False)
+    judges, judged = [person.pk for person in people][:3], items // 2
+    growth.judge(study.pk, judges, judged, earlier=judged - TODAY, analyze=False)
     return study, people.first()
 
 
@@ -90,6 +93,7 @@ def hot_path(study, person) -> list[Read]:
     with reads() as read, transaction.atomic():
         study_for(person, study.slug)
         queue.claim(study, person)
+        submit.last_answered(study, person)
         present.show(slot, person)
         drafts.save(study, slot, person, {"reason": ["Typed."]})
         submit.submit(study, slot, person, {"choice": choice}, key="k", claim_next=True)

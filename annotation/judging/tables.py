@@ -398,6 +398,7 @@ class Judgment(models.Model):
             models.UniqueConstraint(fields=["slot", "revision"], name="one_judgment_a_slot"),
             models.UniqueConstraint(fields=["annotator", "key"], name="one_judgment_a_key"),
         ]
+        indexes = [models.Index(fields=["annotator", "submitted_at"], name="judgment_of_annotator")]
 
     def __str__(self) -> str:
         return f"{self.slot} r{self.revision}"
