@@ -148,7 +148,8 @@ def _results() -> tuple[bool, str]:
     """Whether counts of votes gave the figures that the votes gave when they were last compared."""
     differ = AgreementResult.objects.exclude(differed_at=None).order_by("study__slug", "task")
     names = [f"{slug} {task}" for slug, task in differ.values_list("study__slug", "task")]
-    return not names, f"counts differed from votes in {', '.join(names)}" if names else "as counted"
+    words = _("counts differed from votes in %(tasks)s") % {"tasks": ", ".join(names)}
+    return not names, words if names else _("as counted")
 
 
 def _clock() -> tuple[bool, str]:

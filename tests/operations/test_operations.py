@@ -117,6 +117,12 @@ def test_the_page_names_parts_kinds_and_states_in_the_readers_language(tea, ada)
     assert "running" not in page and "never seen" not in page
 
 
+def test_every_check_has_a_name_on_the_page(db, settings):
+    settings.ENDPOINTS = [{"name": "m", "base_url": "http://127.0.0.1:1/v1"}]
+    names = {check.name for check in examine.examine()}
+    assert {name.partition(" ")[0] for name in names} == set(examine.LABELS)
+
+
 def test_every_kind_of_job_and_each_of_its_states_has_a_name():
     assert set(queues.KINDS) == set(queues.kinds())
     tables = queues.kinds().values()
