@@ -16,7 +16,6 @@ import os
 import re
 import runpy
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -24,7 +23,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .process import Program, die_with, open_log, spawn
+from .process import Adopted, Program, die_with, open_log, spawn
 
 PR_SET_CHILD_SUBREAPER = 36
 ANSWER_SECONDS = 30
@@ -33,40 +32,6 @@ _MAPPING = re.compile(
     r"^([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ \d+ +/.*\n(?:[A-Z].*\n)*?Anonymous: +(\d+) kB", re.M
 )
 SUPPORTED = sys.platform == "linux"
-
-
-class Adopted:
-    """A child that the server forked: what the supervisor uses of subprocess.Popen."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        """Return how the process ended, as Popen does; None while it runs."""
-        if self.returncode is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return how the process ended; raises subprocess.TimeoutExpired after ``timeout`` s."""
-        deadline = time.monotonic() + (timeout or float("inf"))
-        while (ended := self.poll()) is None:
-            if time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
-            time.sleep(0.01)
-        return ended
-
-    def send_signal(self, sig: int) -> None:
-        """Send a signal, unless the process has ended."""
-        if self.poll() is None:
-            os.kill(self.pid, sig)
-
-    def kill(self) -> None:
-        """End it at once."""
-        self.send_signal(signal.SIGKILL)
 
 
 class ForkServer:

@@ -18,14 +18,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import psycopg
-from psycopg import sql
+if TYPE_CHECKING:
+    import psycopg
 
 from .errors import LocalServiceError
 from .folders import digest, private_folder, socket_folder
-from .process import Process, Program, cause, identity, pause, tail
+from .process import Apart, Process, Program, cause, identity, pause, tail
 from .secrets import read_or_create
 
 ACCOUNT = "attune-postgres"
@@ -111,20 +112,27 @@ def wait_ready(
 ) -> None:
     """Wait until the server answers, then make sure that our role and database are there.
 
-    `pause` is called between two tries. Raises LocalServiceError with the log's last lines where
+    `pause` is called between two looks. Raises LocalServiceError with the log's last lines where
     the server ends instead.
     """
+    with Apart(lambda: _provision_when_ready(server)) as provision:
+        while provision.poll() is None:
+            if (ended := process.poll()) is not None:
+                raise LocalServiceError(
+                    f"PostgreSQL did not start ({cause(ended)}); its log {log} ends:\n{tail(log)}"
+                )
+            pause()
+
+
+def _provision_when_ready(server: Cluster) -> None:
+    import psycopg
+
     deadline = time.monotonic() + READY_SECONDS
     while True:
         try:
             with _superuser(server, "template1") as connection:
-                _provision(connection, server)
-            return
+                return _provision(connection, server)
         except psycopg.OperationalError as error:
-            if (ended := process.poll()) is not None:
-                raise LocalServiceError(
-                    f"PostgreSQL did not start ({cause(ended)}); its log {log} ends:\n{tail(log)}"
-                ) from error
             if "password authentication failed" in str(error):
                 raise LocalServiceError(
                     f"The database in {server.home} refuses the password in "
@@ -141,6 +149,13 @@ def protect_audit(server: Cluster, *, protect: bool) -> None:
     The owner of a table may drop its triggers. As long as it is protected, the application may add
     and read rows and nothing else.
     """
+    with Apart(lambda: _protect_audit(server, protect)) as change:
+        change.wait()
+
+
+def _protect_audit(server: Cluster, protect: bool) -> None:
+    from psycopg import sql
+
     with _superuser(server, DATABASE) as connection:
         if not _exists(connection, "SELECT FROM pg_tables WHERE tablename = %s", AUDIT_TABLE):
             return
@@ -159,7 +174,9 @@ def protect_audit(server: Cluster, *, protect: bool) -> None:
                 connection.execute(sql.SQL(statement).format(**names))
 
 
-def _superuser(server: Cluster, database: str) -> psycopg.Connection:
+def _superuser(server: Cluster, database: str) -> "psycopg.Connection":
+    import psycopg
+
     return psycopg.connect(
         host=str(server.sockets),
         user=SUPERUSER,
@@ -170,7 +187,9 @@ def _superuser(server: Cluster, database: str) -> psycopg.Connection:
     )
 
 
-def _provision(connection: psycopg.Connection, server: Cluster) -> None:
+def _provision(connection: "psycopg.Connection", server: Cluster) -> None:
+    from psycopg import sql
+
     # In template1, so that the test database, which the role makes itself, has it as well.
     connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     role = sql.Identifier(ROLE)
@@ -190,7 +209,7 @@ def _provision(connection: psycopg.Connection, server: Cluster) -> None:
         )
 
 
-def _exists(connection: psycopg.Connection, query: str, name: str) -> bool:
+def _exists(connection: "psycopg.Connection", query: str, name: str) -> bool:
     return connection.execute(query, [name]).fetchone() is not None
 
 

@@ -1,18 +1,21 @@
 """Child processes that log to private files and do not outlive the process that started them."""
 
 import ctypes
-import http.client
 import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
+
+from .errors import LocalServiceError
 
 PR_SET_PDEATHSIG = 1
 LOG_BYTES = 10 * 2**20
@@ -28,6 +31,80 @@ class Process(Protocol):
     def wait(self, timeout: float | None = None) -> int: ...
     def send_signal(self, sig: int) -> None: ...
     def kill(self) -> None: ...
+
+
+class Adopted:
+    """A child that subprocess did not start: a Process."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return how the process ended, as Popen does; None while it runs."""
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return how the process ended; raises subprocess.TimeoutExpired after ``timeout`` s."""
+        deadline = time.monotonic() + (timeout or float("inf"))
+        while (ended := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+            time.sleep(0.01)
+        return ended
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, unless the process has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+class Apart(Adopted):
+    """A fork of this process that calls one function: what that imports goes with it.
+
+    As a context manager it leaves no process behind, and raises LocalServiceError with the sentence
+    of the function's own where the function failed.
+    """
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        words, report = os.pipe()
+        set_signal = die_with(os.getpid(), signal.SIGKILL)
+        if pid := os.fork():
+            super().__init__(pid)
+            os.close(report)
+            self.words = words
+            return
+        status = 1
+        try:
+            if set_signal:
+                set_signal()
+            function()
+            status = 0
+        except LocalServiceError as error:
+            os.write(report, str(error).encode())
+        finally:
+            if sys.exc_info()[0]:
+                traceback.print_exc()
+            os._exit(status)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.kill()
+        ended = self.wait()
+        with os.fdopen(self.words) as file:
+            sentence = file.read()
+        if error is None and (ended or sentence):
+            raise LocalServiceError(sentence or f"A step of the start failed ({cause(ended)}).")
 
 
 @dataclass(frozen=True)
@@ -105,15 +182,17 @@ def pause() -> None:
 
 
 def answers(port: int, path: str) -> bool:
-    """Whether a server on 127.0.0.1:`port` answers GET `path` with 200."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    """Whether a server on 127.0.0.1:`port` answers GET `path` with 200.
+
+    Over a plain socket: http.client and ssl would take six megabytes of the supervisor for good.
+    """
+    request = f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n"
     try:
-        connection.request("GET", path)
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(request.encode())
+            return connection.makefile("rb").readline().split()[1:2] == [b"200"]
+    except OSError:
         return False  # not listening yet
-    finally:
-        connection.close()
 
 
 def open_log(log: Path) -> BinaryIO:

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from annotation.local.forkserver import Adopted, ForkServer
-from annotation.local.process import Program, pause, stop
+from annotation.local.forkserver import ForkServer
+from annotation.local.process import Adopted, Program, pause, stop
 
 REPOSITORY = Path(__file__).parents[2]
 SLEEP = "import time; time.sleep(600)"
