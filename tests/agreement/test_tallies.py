@@ -42,7 +42,7 @@ ANSWERS = {"1": 1, "2": 2}
 def by_counts(monkeypatch):
     """Few votes are enough, and single votes are not read a second time."""
     monkeypatch.setattr(recompute, "READ_AT_ONCE", 0)
-    monkeypatch.setattr(recompute, "CHECK_SHARE", 10**9)
+    monkeypatch.setattr(recompute, "CHECK_SHARE", 10**7)
     monkeypatch.setattr(recompute, "DEFAULT", RULE)
 
 
