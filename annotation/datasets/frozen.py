@@ -20,7 +20,7 @@ from annotation.datasets.models import Release
 from annotation.judging.models import Batch, ItemOption
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 
-CHUNK = 1_000
+CHUNK = 2_000
 CANDIDATE = {
     "candidate_id": json_column("external_id"),
     "query_id": json_column("query__external_id"),
