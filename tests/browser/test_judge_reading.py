@@ -137,6 +137,19 @@ def test_formulas_directions_and_wide_parts_of_an_answer(page, desk):
     assert answer.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
+def test_a_chinese_answer_breaks_between_characters_on_a_korean_page(page, desk):
+    desk(page)
+    breaks = page.locator(".pane .text p").first.evaluate(
+        """paragraph => {
+          document.documentElement.lang = "ko";
+          paragraph.lang = "zh";
+          const parts = [paragraph.parentElement, paragraph];
+          return parts.map((part) => getComputedStyle(part).wordBreak);
+        }"""
+    )
+    assert breaks == ["keep-all", "normal"]
+
+
 def test_the_source_and_the_words_that_differ_are_shown_and_their_use_is_noted(page, desk):
     desk(page, options=2)
     texts = {

@@ -69,6 +69,21 @@ def test_the_list_asks_for_itself_only_while_a_release_is_written(cast, tea, ite
     assert "hx-trigger" not in part
 
 
+def test_releases_stand_above_the_form_unless_there_is_none_or_the_form_was_refused(
+    cast, tea, login
+):
+    browser = login(cast.person("Carol"))
+
+    def list_is_first(answer):
+        page = answer.content.decode()
+        return page.index('id="releases"') < page.index('name="layout"')
+
+    assert list_is_first(browser.get(URL)) is False
+    freeze.request(tea, "long", "", None)
+    assert list_is_first(browser.get(URL)) is True
+    assert list_is_first(browser.post(URL, {"layout": "none"})) is False
+
+
 def test_the_page_says_when_no_worker_is_running(cast, tea, login):
     freeze.request(tea, "long", "", None)
     browser = login(cast.person("Rui"))
