@@ -22,6 +22,13 @@ class Cursor(pagination.CursorPagination):
     page_size_query_param = "page_size"
     max_page_size = 1000
 
+    def get_page_size(self, request: Request) -> int | None:
+        """The rows of a page: a number is capped, anything else is refused."""
+        text = request.query_params.get("page_size", "100")
+        if not _NUMBER.fullmatch(text) or int(text) < 1:
+            raise DomainError("page_size is a number from 1 to 1000.", code="page_size")
+        return super().get_page_size(request)
+
     def decode_cursor(self, request: Request) -> pagination.Cursor | None:
         cursor = super().decode_cursor(request)
         # Positions are our own row numbers; a made-up one must not reach the database.
