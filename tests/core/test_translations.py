@@ -114,6 +114,16 @@ def test_chinese_has_signs_of_full_width_and_korean_asks_politely_and_plainly(lo
     assert wrong == []
 
 
+def test_chinese_texts_of_recipes_have_signs_of_full_width_and_address_politely():
+    folder = ROOT / "annotation/judging/recipes"
+    texts = {path: path.read_text() for path in folder.glob("texts/*.zh.md")}
+    for path in folder.glob("*.json"):
+        texts[path] = "\n".join(re.findall(r'"zh": "(.*)"', path.read_text()))
+    assert len(texts) > 10
+    assert [path.name for path, text in texts.items() if HALF_WIDTH.search(text)] == []
+    assert [path.name for path, text in texts.items() if "你" in text] == []
+
+
 @pytest.mark.parametrize("locale", LOCALES)
 def test_erasing_and_deleting_are_two_words_each_the_same_everywhere(locale):
     erased = re.compile(r"\beras(e|es|ed|ing)\b", re.IGNORECASE)
