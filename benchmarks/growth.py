@@ -12,6 +12,11 @@ import os
 import sys
 from collections.abc import Iterator
 
+# Keeps a worker from `recompute` as long as the connection lasts: it would read half of a study,
+# without indexes.
+LOCK = """
+    SELECT pg_advisory_lock(hashtextextended(format('recompute %%s %%s', id, %s::text), 0))
+    FROM studies_study"""
 FILLED = ("judging_slot", "judging_judgment", "judging_selection")
 # Those that refer to a table, or to which it refers, foreign keys first; checks cost little.
 CONSTRAINTS = """
@@ -106,18 +111,6 @@ def loosened(tables: tuple[str, ...]) -> Iterator[None]:
         cursor.execute("VACUUM (ANALYZE)")
 
 
-def _keep_from_recomputation(study) -> None:
-    """Hold the lock of `recompute` until this process ends: a worker would read half of a study,
-    without indexes, and keep the keys waiting."""
-    from django.db import connection
-
-    from benchmarks.seed import TASK
-
-    with connection.cursor() as cursor:
-        key = f"recompute {study.pk} {TASK}"
-        cursor.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [key])
-
-
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("--items", type=int, required=True)
@@ -129,9 +122,11 @@ def _main() -> None:
     import django
 
     django.setup()
+    from django.db import connection
+
     from annotation.accounts.models import User
     from annotation.studies.models import Study
-    from benchmarks.seed import seed
+    from benchmarks.seed import TASK, seed
 
     with loosened(FILLED):
         panel = chosen.overlap
@@ -139,7 +134,8 @@ def _main() -> None:
         emails = [person["email"] for person in made["people"]]
         people = User.objects.filter(email__in=emails).order_by("pk").values_list("pk", flat=True)
         study = Study.objects.get(slug=made["slug"])
-        _keep_from_recomputation(study)
+        with connection.cursor() as cursor:
+            cursor.execute(LOCK, [TASK])
         judge(study.pk, list(people), chosen.items_judged)
     json.dump(made, sys.stdout)
 
