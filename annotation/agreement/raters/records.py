@@ -6,7 +6,9 @@ The rules of the signs are in ``flags`` and ``position``. They remove nothing.
 import hashlib
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +34,7 @@ from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role, Study, TaskDefinition
 
 Purpose = Batch.Purpose
+Result = TypeVar("Result")
 # The newest judgments of a study that the pages read.
 CAP = 50_000
 # From so many judgments on they are read once in so many seconds, and when there are others.
@@ -115,7 +118,7 @@ def raters(study: Study, also: User | None = None) -> list[Rater]:
     they were taken out. People who withdrew are left out.
     """
     people = _people(study)
-    votes = _votes(study, also) if also else _votes_as_of_now(study)
+    votes = _votes(study, also) if also else _as_of_now(study, "votes", lambda: _votes(study, None))
     code_of = {user: code for code, user in enumerate(votes.users.tolist())}
     _agreement(votes, people, code_of)
     _pace(votes, people, code_of)
@@ -152,19 +155,19 @@ def _people(study: Study) -> dict[int, Rater]:
     }
 
 
-def _votes_as_of_now(study: Study) -> Votes:
-    """``_votes``; those of a large study are kept until an item changes or somebody leaves."""
+def _as_of_now(study: Study, name: str, compute: Callable[[], Result]) -> Result:
+    """What ``compute`` gives; of a large study kept until an item changes or somebody leaves."""
     sums = {"votes": Sum(F("done") * F("items")), "changes": Sum("changes")}
     counted = VoteCount.objects.filter(batch__study=study).aggregate(**sums)
     if (counted["votes"] or 0) < KEPT_FROM:
-        return _votes(study, None)
+        return compute()
     state = repr((counted["changes"], reading.withdrawn_from(study)))
-    key = f"rater-votes-{study.pk}-{hashlib.sha256(state.encode()).hexdigest()}"
-    votes: Votes | None = cache.get(key)
-    if votes is None:
-        votes = _votes(study, None)
-        cache.set(key, votes, KEPT_SECONDS)
-    return votes
+    key = f"rater-{name}-{study.pk}-{hashlib.sha256(state.encode()).hexdigest()}"
+    result: Result | None = cache.get(key)
+    if result is None:
+        result = compute()
+        cache.set(key, result, KEPT_SECONDS)
+    return result
 
 
 def _votes(study: Study, also: User | None) -> Votes:
@@ -347,24 +350,31 @@ def _checks(study: Study, people: dict) -> None:
 
 
 def _counts(study: Study, people: dict) -> None:
-    # A slot that was judged has one newest judgment. Checks are few: they are taken off.
-    judged = Slot.objects.filter(study=study, status__in=(Slot.Status.DONE, Slot.Status.VOID))
-    checks = list(study.batches.exclude(purpose=Purpose.WORK).values_list("pk", flat=True))
     flagged = Judgment.objects.exclude(flags=[]).filter(
         slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
     )
-    for name, rows, sign in (
-        ("judgments", judged, 1),
-        ("judgments", judged.filter(item__batch__in=checks), -1),
-        ("flagged", flagged, 1),
-    ):
-        for user, n in rows.values_list("annotator").annotate(n=Count("pk")).order_by():
-            if user in people:
-                setattr(people[user], name, getattr(people[user], name) + sign * n)
     skipped = Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED)
-    for row in skipped.values("annotator").annotate(n=Count("pk")).order_by():
-        if row["annotator"] in people:
-            people[row["annotator"]].skips = row["n"]
+    for name, counts in (
+        ("judgments", _as_of_now(study, "counts", lambda: _judged(study))),
+        ("flagged", _by_annotator(flagged)),
+        ("skips", _by_annotator(skipped)),
+    ):
+        for user in counts.keys() & people.keys():
+            setattr(people[user], name, counts[user])
+
+
+def _judged(study: Study) -> Counter:
+    """{annotator's id: judgments of work, those that were taken out among them}."""
+    # A slot that was judged has one newest judgment. Checks are few: they are taken off.
+    judged = Slot.objects.filter(study=study, status__in=(Slot.Status.DONE, Slot.Status.VOID))
+    checks = list(study.batches.exclude(purpose=Purpose.WORK).values_list("pk", flat=True))
+    counts = _by_annotator(judged)
+    counts.subtract(_by_annotator(judged.filter(item__batch__in=checks)))
+    return counts
+
+
+def _by_annotator(rows: QuerySet) -> Counter:
+    return Counter(dict(rows.order_by().values_list("annotator").annotate(n=Count("pk"))))
 
 
 def _signs(rater: Rater) -> list[Sign]:
