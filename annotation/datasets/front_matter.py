@@ -14,9 +14,17 @@ from annotation.datasets.writers import Table
 DTYPES = {
     "text": "string",
     "integer": "int64",
+    "integer or none": "int64",
     "number": "float64",
     "boolean": "bool",
     "json": "json",
+}
+# All else is a text in CSV. The library opens it by pandas, whose integers cannot be missing.
+CSV_DTYPES = {
+    "integer": "int64",
+    "integer or none": "float64",
+    "number": "float64",
+    "boolean": "bool",
 }
 LISTS = {"texts": "string", "integers": "int64", "numbers": "float64"}
 
@@ -44,8 +52,9 @@ def _configs(tables: list[Table]) -> dict:
             entry = {"config_name": table.config, "data_files": []}
             # Without a name the library opens the first table.
             configs[table.config] = entry if configs else entry | {"default": True}
-            if table.format == "jsonl":
-                columns = [_feature(name, kind) for name, kind in table.columns.items()]
+            if table.format in FEATURES:
+                feature = FEATURES[table.format]
+                columns = [feature(name, kind) for name, kind in table.columns.items()]
                 features.append({"config_name": table.config, "features": columns})
         files = {"split": table.split, "path": table.path}
         cast(list, configs[table.config]["data_files"]).append(files)
@@ -58,3 +67,11 @@ def _feature(name: str, kind: str | list) -> dict:
     if kind in LISTS:
         return {"name": name, "list": LISTS[kind]}
     return {"name": name, "dtype": DTYPES[kind]}
+
+
+def _csv_feature(name: str, kind: str | list) -> dict:
+    return {"name": name, "dtype": CSV_DTYPES.get(str(kind), "string")}
+
+
+# Of formats that name no types: a column could begin with thousands of rows that look like another.
+FEATURES = {"jsonl": _feature, "csv": _csv_feature}

@@ -23,6 +23,7 @@ SPECIAL = re.compile(r'[",\r\n]')
 ARROW = {
     "text": pa.string(),
     "integer": pa.int64(),
+    "integer or none": pa.int64(),
     "number": pa.float64(),
     "boolean": pa.bool_(),
     "texts": pa.list_(pa.string()),

@@ -239,6 +239,16 @@ def test_the_stages_of_personalbench_in_shards_are_read_as_one(release_of, monke
         training.labelled_rows(folder, "attributes", ("text", "user"))
 
 
+def test_csv_shards_whose_columns_look_different_are_opened_as_one(
+    release_of, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
+    folder = folders.folder_of(release_of("long", "csv", shard_rows=6))
+    rows, whole, _splits = load(folder, tmp_path)
+    tables = {"judgments": 20, "items": 7, "candidates": 3, "personas": 1, "attributes": 2}
+    assert rows == whole == tables | {"soft_labels": 5}
+
+
 def test_attributes_of_a_release_can_be_imported_again(mix, release_of, tmp_path):
     release = release_of("long")
     folder = everykind.write(tmp_path / "again", slug="again")
