@@ -1,6 +1,8 @@
 """Reads the votes of a release by column."""
 
+import io
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -96,6 +98,22 @@ class Task:
         return about | {"config": self.config}
 
 
+class _Reader(io.RawIOBase):
+    """An open file from its beginning on; several of them read one file at different places."""
+
+    def __init__(self, file: int) -> None:
+        self._file, self._at = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = os.pread(self._file, len(buffer), self._at)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
 class _Spool:
     """Votes of one kind in a temporary file, in the order of their items: read as often as needed.
 
@@ -103,15 +121,13 @@ class _Spool:
     """
 
     def __init__(self, tables: Iterable[pa.Table]) -> None:
-        # Open, and so on the disk, for as long as the spool is.
-        self._file = tempfile.NamedTemporaryFile(prefix="attune-votes-")  # noqa: SIM115
+        # Without a name: nothing stays on the disk where the process is killed.
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the spool
         options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with (
-            pa.OSFile(self._file.name, "wb") as sink,
-            pa.ipc.new_stream(sink, _SCHEMA, options=options) as writer,
-        ):
+        with pa.ipc.new_stream(self._file, _SCHEMA, options=options) as writer:
             for table in tables:
                 writer.write_table(table)
+        self._file.flush()
         self.rewind()
 
     def rewind(self) -> None:
@@ -121,8 +137,8 @@ class _Spool:
     def _read(self, names: Iterable[str] = _SCHEMA.names) -> Iterator[pa.RecordBatch]:
         fields = [_SCHEMA.get_field_index(name) for name in names]
         options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-        with pa.OSFile(self._file.name) as source:
-            yield from pa.ipc.open_stream(source, options=options)
+        source = pa.PythonFile(_Reader(self._file.fileno()), "r")
+        yield from pa.ipc.open_stream(source, options=options)
 
     def parts(self, *names: str) -> Iterator[pa.RecordBatch]:
         """Those columns of all votes, some votes at a time."""

@@ -5,7 +5,6 @@ The row is the job; the file is deleted when it has ended.
 
 import os
 import shutil
-import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
@@ -16,6 +15,7 @@ from django.db import transaction
 from annotation.accounts.models import User
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.scratch import scratch_folder
 from annotation.datasets.models import ReleaseImport
 from annotation.datasets.release_import import import_release
 from annotation.judging.imports.bundles import check_slug
@@ -99,9 +99,9 @@ def due() -> list:
 
 def _import(job: ReleaseImport) -> tuple[Study, dict]:
     path = sharing.fetch(path_of(job))
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder, transaction.atomic():
+    with scratch_folder() as folder, transaction.atomic():
         new = not Study.objects.filter(slug=job.slug).exists()
-        report = import_release(unpack(path, Path(folder)), job.slug, by=job.by)
+        report = import_release(unpack(path, folder), job.slug, by=job.by)
         study = Study.objects.get(slug=job.slug)
         if new and job.by:
             Membership.objects.create(study=study, user=job.by, role=Role.ADMINISTRATOR)

@@ -9,7 +9,6 @@ import csv
 import gzip
 import io
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from python_calamine import CalamineError, CalamineWorkbook
 
 from annotation.core import records
 from annotation.core.errors import DomainError
+from annotation.core.scratch import scratch_folder
 
 SAMPLE = 65_536
 PARQUET_ROWS = 1_000
@@ -70,9 +70,9 @@ def opened(path: Path) -> Iterator[Table]:
 
     What a zip or gzip holds is unpacked into a temporary folder for the time of the block.
     """
-    with tempfile.TemporaryDirectory(prefix="attune-import-") as scratch:
+    with scratch_folder() as scratch:
         try:
-            yield _open(Path(path), Path(scratch))
+            yield _open(Path(path), scratch)
         except records.RecordsError as error:
             raise TableError(_("Line %(n)d: %(words)s.") % _parts(error)) from error
 

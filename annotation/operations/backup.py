@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -28,6 +27,7 @@ from annotation import __version__
 from annotation.core import installation, sharing
 from annotation.core.errors import DomainError
 from annotation.core.models import Heartbeat
+from annotation.core.scratch import scratch_folder
 from annotation.histories import erase
 from annotation.operations import postgres_tools, withdrawals
 
@@ -45,7 +45,7 @@ def backup(target: Path, recipient: str = "") -> dict:
     ``recipient`` is an age public key: then the file can be read with its private key alone.
     Raises DomainError with a sentence where a part cannot be read or written.
     """
-    with _workspace(target.parent) as work, _reported():
+    with _reported(), scratch_folder(target.parent) as work:
         manifest = _dump(work)
         members = list(_members(work))
         manifest["files"] = {name: _digest(path) for name, path in members}
@@ -69,7 +69,7 @@ def restore(source: Path, identity: Path | None = None) -> dict:
     Nothing is changed before the file was checked whole. Raises DomainError for a damaged file, one
     of a newer version, or an encrypted one without its key.
     """
-    with _workspace(settings.DATA) as work, _reported():
+    with _reported(), scratch_folder() as work:
         packed = _decrypted(source, work, identity)
         content = work / "content"
         manifest = _unpack(packed, content)
@@ -85,16 +85,6 @@ def restore(source: Path, identity: Path | None = None) -> dict:
     installation.establish(anew=True)
     replayed = {"erasures": erase.replay(), "withdrawals": withdrawals.replay()}
     return _summary(manifest) | {"replayed": replayed}
-
-
-@contextmanager
-def _workspace(parent: Path) -> Iterator[Path]:
-    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=parent, prefix=".backup-"))
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The drill: back up, lose everything, put it back, and find the same; without who left since."""
 
 import json
+import os
 import stat
 import tarfile
 from datetime import timedelta
@@ -13,8 +14,10 @@ from annotation.accounts import consent
 from annotation.core.models import Heartbeat
 from annotation.judging.annotator import leaving
 from annotation.operations import backup
+from annotation.operations.tasks import back_up
 from annotation.studies.models import Study
 from tests.conftest import Cast
+from tests.processes import die, killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -106,7 +109,27 @@ def test_a_damaged_backup_is_refused_and_changes_nothing(data, study, tmp_path, 
     with pytest.raises(CommandError, match="damaged"):
         call_command("restore", str(file))
     assert Study.objects.get().title == "Here"
-    assert not list(data.glob(".backup-*"))
+    assert list((data / "scratch").iterdir()) == []
+
+
+def test_the_dump_of_a_killed_backup_is_deleted_ten_minutes_later(data, study, settings):
+    settings.BACKUP_FOLDER = data / "backups"
+
+    def die_after_the_dump():
+        dump = backup._dump
+
+        def dump_and_die(work):
+            dump(work)
+            os.utime(work, (0, 0))
+            die()
+
+        backup._dump = dump_and_die
+        backup.backup(settings.BACKUP_FOLDER / "attune-1.backup")
+
+    killed(die_after_the_dump)
+    assert [path.name for path in settings.BACKUP_FOLDER.glob("*/*")] == [backup.DUMP]
+    back_up()
+    assert list(settings.BACKUP_FOLDER.iterdir()) == []
 
 
 def test_an_encrypted_backup_opens_with_its_key_alone(data, study, tmp_path):
