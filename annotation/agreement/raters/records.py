@@ -110,6 +110,32 @@ class Votes:
     pace: np.ndarray
 
 
+class _Cache:
+    """What is computed from all votes of a large study, until an item changes or somebody leaves.
+
+    Of a small one it is computed each time.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        sums = {"votes": Sum(F("done") * F("items")), "changes": Sum("changes")}
+        counted = VoteCount.objects.filter(batch__study=study).aggregate(**sums)
+        self.used = (counted["votes"] or 0) >= KEPT_FROM
+        state = repr((counted["changes"], reading.withdrawn_from(study))) if self.used else ""
+        self.state = hashlib.sha256(state.encode()).hexdigest()
+
+    def get(self, name: str, compute: Callable[[Study], Result]) -> Result:
+        """What ``compute`` gives."""
+        if not self.used:
+            return compute(self.study)
+        key = f"rater-{name}-{self.study.pk}-{self.state}"
+        result: Result | None = cache.get(key)
+        if result is None:
+            result = compute(self.study)
+            cache.set(key, result, KEPT_SECONDS)
+        return result
+
+
 def raters(study: Study, also: User | None = None) -> list[Rater]:
     """Everybody who annotates the study or did, or whose votes were imported; first those with
     signs.
@@ -117,15 +143,16 @@ def raters(study: Study, also: User | None = None) -> list[Rater]:
     Computed from the newest CAP judgments that stand; those of ``also`` are looked at although
     they were taken out. People who withdrew are left out.
     """
-    people = _people(study)
-    votes = _votes(study, also) if also else _as_of_now(study, "votes", lambda: _votes(study, None))
+    cached = _Cache(study)
+    people = _people(cached)
+    votes = _votes(study, also) if also else cached.get("votes", _votes)
     code_of = {user: code for code, user in enumerate(votes.users.tolist())}
     _agreement(votes, people, code_of)
     _pace(votes, people, code_of)
     _sides(votes, people, code_of)
     _vectors(study, people)
     _checks(study, people)
-    _counts(study, people)
+    _counts(cached, people)
     for rater in people.values():
         rater.signs = _signs(rater)
     return sorted(
@@ -135,42 +162,33 @@ def raters(study: Study, also: User | None = None) -> list[Rater]:
 
 def person(study: Study, pk: int) -> User | None:
     """The account of somebody who annotates the study or did; None for others and who withdrew."""
-    return _users(study).filter(pk=pk).first()
+    return _users(_Cache(study)).filter(pk=pk).first()
 
 
-def _users(study: Study) -> QuerySet[User]:
+def _users(cached: _Cache) -> QuerySet[User]:
+    study = cached.study
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     # Whose votes were imported has neither.
-    imported = Judgment.objects.filter(slot__study=study, imported=True)
-    of |= Q(pk__in=imported.values("annotator"))
+    of |= Q(pk__in=cached.get("imported", _imported))
     return User.objects.filter(of).exclude(pk__in=reading.withdrawn_from(study)).distinct()
 
 
-def _people(study: Study) -> dict[int, Rater]:
-    people = _users(study)
-    desks = {desk.annotator_id: desk for desk in Desk.objects.filter(study=study)}
+def _imported(study: Study) -> list[int]:
+    """Ids of the people whose votes were imported."""
+    imported = Judgment.objects.filter(slot__study=study, imported=True)
+    return list(imported.order_by().values_list("annotator", flat=True).distinct())
+
+
+def _people(cached: _Cache) -> dict[int, Rater]:
+    people = _users(cached)
+    desks = {desk.annotator_id: desk for desk in Desk.objects.filter(study=cached.study)}
     return {
         user.pk: Rater(user, reading.worker_name(user.pk, user.worker), desks.get(user.pk, Desk()))
         for user in people
     }
 
 
-def _as_of_now(study: Study, name: str, compute: Callable[[], Result]) -> Result:
-    """What ``compute`` gives; of a large study kept until an item changes or somebody leaves."""
-    sums = {"votes": Sum(F("done") * F("items")), "changes": Sum("changes")}
-    counted = VoteCount.objects.filter(batch__study=study).aggregate(**sums)
-    if (counted["votes"] or 0) < KEPT_FROM:
-        return compute()
-    state = repr((counted["changes"], reading.withdrawn_from(study)))
-    key = f"rater-{name}-{study.pk}-{hashlib.sha256(state.encode()).hexdigest()}"
-    result: Result | None = cache.get(key)
-    if result is None:
-        result = compute()
-        cache.set(key, result, KEPT_SECONDS)
-    return result
-
-
-def _votes(study: Study, also: User | None) -> Votes:
+def _votes(study: Study, also: User | None = None) -> Votes:
     counted = reading.judgments(study)
     if also:
         newest = Judgment.objects.filter(slot__study=study, replaced_by=None, annotator=also)
@@ -349,14 +367,11 @@ def _checks(study: Study, people: dict) -> None:
                 people[user].training = (right[user], total[user])
 
 
-def _counts(study: Study, people: dict) -> None:
-    flagged = Judgment.objects.exclude(flags=[]).filter(
-        slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
-    )
-    skipped = Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED)
+def _counts(cached: _Cache, people: dict) -> None:
+    skipped = Handback.objects.filter(item__study=cached.study, cause=Handback.Cause.SKIPPED)
     for name, counts in (
-        ("judgments", _as_of_now(study, "counts", lambda: _judged(study))),
-        ("flagged", _by_annotator(flagged)),
+        ("judgments", cached.get("judged", _judged)),
+        ("flagged", cached.get("flagged", _flagged)),
         ("skips", _by_annotator(skipped)),
     ):
         for user in counts.keys() & people.keys():
@@ -371,6 +386,14 @@ def _judged(study: Study) -> Counter:
     counts = _by_annotator(judged)
     counts.subtract(_by_annotator(judged.filter(item__batch__in=checks)))
     return counts
+
+
+def _flagged(study: Study) -> Counter:
+    """{annotator's id: judgments of work that report something about an answer}."""
+    flagged = Judgment.objects.exclude(flags=[]).filter(
+        slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
+    )
+    return _by_annotator(flagged)
 
 
 def _by_annotator(rows: QuerySet) -> Counter:
