@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
-from annotation.core import logs, unavailable, views
+from annotation.core import logs, unavailable, uploads, views
 from annotation.core.errors import DomainError
 
 Answer = Callable[[HttpRequest], HttpResponseBase]
@@ -51,8 +51,9 @@ class Refusals:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if isinstance(error, DomainError):
-            return views.refused(request, error)
+        refusal = error if isinstance(error, DomainError) else uploads.full_disk(error)
+        if refusal:
+            return views.refused(request, refusal)
         if isinstance(error, unavailable.ALL):
             return views.unavailable_part(request, error)
         return None

@@ -39,6 +39,11 @@ class WrongOffset(Conflict):
         self.offset = offset
 
 
+def full_disk(error: BaseException | None) -> DomainError | None:
+    """The refusal for an error that a full disk raised; None for any other."""
+    return no_room() if isinstance(error, OSError) and error.errno in FULL else None
+
+
 @dataclass(frozen=True)
 class Uploads:
     """The folder ``name`` of the data folder, for files of up to settings' ``limit`` bytes."""
@@ -79,8 +84,8 @@ class Uploads:
         except FileNotFoundError as error:
             raise DomainError(lost(), code="file_lost", status=410) from error
         except OSError as error:
-            if error.errno in FULL:
-                raise no_room() from error
+            if refusal := full_disk(error):
+                raise refusal from error
             raise
 
     def append(self, row: Any, offset: int, data: bytes, complete: str) -> None:

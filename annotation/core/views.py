@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from annotation.core import logs, unavailable
+from annotation.core import logs, unavailable, uploads
 from annotation.core.errors import DomainError
 
 
@@ -103,9 +103,10 @@ def wrong_method(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     return _answer(request, 405, _("Nothing to see here"), sentence, headers)
 
 
-def refused(request: HttpRequest, refusal: DomainError) -> HttpResponse:
+def refused(request: HttpRequest, refusal: DomainError, static: bool = False) -> HttpResponse:
     """The page of a refusal that the view left to us."""
-    return _answer(request, refusal.status, _("That is not possible"), refusal.sentence)
+    title = _("That is not possible")
+    return _answer(request, refusal.status, title, refusal.sentence, static=static)
 
 
 def unavailable_part(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -120,13 +121,16 @@ def unavailable_part(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 while database or broker are away, 500 with the request's id for a fault of ours.
+    """503 while database or broker are away, 507 while the disk is full.
 
-    The page is static: whatever broke must not break it too.
+    500 with the request's id for a fault of ours. The page is static: whatever broke must not
+    break it too.
     """
     error = sys.exc_info()[1]
     if isinstance(error, unavailable.ALL):
         return unavailable_part(request, error)
+    if refusal := uploads.full_disk(error):
+        return refused(request, refusal, static=True)
     title, sentence = _("Something broke on our side"), _("It was logged. Nothing was stored.")
     return _answer(request, 500, title, sentence, static=True)
 

@@ -46,14 +46,22 @@ def request(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
         job = ReleaseImport.objects.create(slug=slug, by=by)
         path = path_of(job)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with path.open("wb") as target:
-            for piece in file.chunks(PIECE):
-                target.write(piece)
-            os.fsync(target.fileno())
+        try:
+            _write(path, file)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
         if sharing.put(path):
             path.unlink()
         audit.record(by, "release.upload", job, slug=slug)
     return job
+
+
+def _write(path: Path, file: UploadedFile) -> None:
+    with path.open("wb") as target:
+        for piece in file.chunks(PIECE):
+            target.write(piece)
+        os.fsync(target.fileno())
 
 
 def _manages(user: User, study: Study) -> bool:
@@ -83,15 +91,21 @@ def run(pk: int) -> None:
             lease.check()
             ended = jobs.end(job, "done", study=study, report=report)
     if ended:
-        path_of(job).unlink(missing_ok=True)
-        sharing.remove(path_of(job))
+        _delete(job)
+
+
+def _delete(job: ReleaseImport) -> None:
+    """Delete the uploaded file."""
+    path_of(job).unlink(missing_ok=True)
+    sharing.remove(path_of(job))
 
 
 def due() -> list:
     """Uploads that nobody imports; those that had every attempt are closed in words."""
-    jobs.exhausted(ReleaseImport.objects.all()).update(
-        status="failed", error="The import was not finished in any attempt; see the worker's log."
-    )
+    words = "The import was not finished in any attempt; see the worker's log."
+    for job in jobs.exhausted(ReleaseImport.objects.all()):
+        ReleaseImport.objects.filter(pk=job.pk).update(status="failed", error=words)
+        _delete(job)
     return list(
         jobs.startable(ReleaseImport.objects.all()).order_by("pk").values_list("pk", flat=True)
     )

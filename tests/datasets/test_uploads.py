@@ -1,14 +1,18 @@
 """A zipped release, sent by page or API, becomes a study of whoever sent it."""
 
+import errno
 import io
 import json
+import os
 import zipfile
 
 import pytest
+from django.core.files import uploadhandler
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from annotation.accounts.models import ApiToken
+from annotation.core import jobs
 from annotation.datasets import tasks, uploads
 from annotation.datasets.models import ReleaseImport
 from annotation.judging.models import Item
@@ -92,3 +96,42 @@ def test_a_study_of_others_and_a_wrong_address_are_refused(cast, tea, _data, log
         assert (answer.status_code, words in answer.content.decode()) == (400, True)
     assert browser.post(reverse("release-import"), {"slug": "x"}).status_code == 400
     assert not ReleaseImport.objects.exists()
+
+
+def test_a_full_disk_is_a_sentence_on_the_page_and_in_the_api_and_leaves_nothing(
+    cast, tea, _data, login, client, monkeypatch
+):
+    carol = cast.person("Carol")
+    browser, key = login(carol), {"authorization": f"Bearer {ApiToken.issue(carol)[1]}"}
+
+    def full(*_arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    page = browser.post(reverse("release-import"), {"file": packed(GOOD), "slug": "brought"})
+    assert (page.status_code, "disk is full" in page.content.decode()) == (507, True)
+    fields = {"file": packed(GOOD), "slug": "brought"}
+    problem = client.post("/api/v1/release-imports/", fields, headers=key)
+    assert (problem.status_code, problem.json()["code"]) == (507, "disk_full")
+    assert not ReleaseImport.objects.exists()
+    assert list((_data / "release-imports").iterdir()) == []
+
+
+def test_a_full_disk_is_a_sentence_where_the_request_is_read_too(cast, tea, login, monkeypatch):
+    def full(*_arguments, **_named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    browser = login(cast.person("Carol"))
+    browser.raise_request_exception = False
+    monkeypatch.setattr(uploadhandler.MemoryFileUploadHandler, "new_file", full)
+    page = browser.post(reverse("release-import"), {"file": packed(GOOD), "slug": "brought"})
+    assert (page.status_code, "disk is full" in page.content.decode()) == (507, True)
+
+
+def test_an_upload_that_had_every_attempt_is_closed_and_its_file_deleted(cast, tea, _data):
+    job = uploads.request(packed(GOOD), "brought", cast.person("Carol"))
+    ReleaseImport.objects.update(attempts=jobs.TRIES)
+    assert uploads.due() == []
+    job.refresh_from_db()
+    assert (job.status, job.error.startswith("The import was not finished")) == ("failed", True)
+    assert not uploads.path_of(job).exists()
