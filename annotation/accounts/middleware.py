@@ -16,7 +16,8 @@ def persons_language(
     def middleware(request: HttpRequest) -> HttpResponse:
         # Without a session nobody is logged in: programs and probes ask the database nothing here.
         # Health checks run while the database does not answer.
-        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.path != "/health/live":
+        probe = request.path.startswith("/health/")
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and not probe:
             chosen = getattr(request.user, "language", "")
             if chosen in dict(settings.LANGUAGES):
                 translation.activate(chosen)

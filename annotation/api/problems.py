@@ -1,5 +1,7 @@
 """Every error of the API as ``application/problem+json`` (RFC 9457)."""
 
+from http import HTTPStatus
+
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions
@@ -53,8 +55,8 @@ def problem(
 
     ``members`` are further ones of the document (RFC 9457, section 3.2).
     """
-    body = {"type": "about:blank", "title": code, "status": status, "code": code, "detail": detail}
-    body |= {"request": logs.request_id.get(), **(members or {})}
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    body |= {"code": code, "detail": detail, "request": logs.request_id.get(), **(members or {})}
     response = Response(body, status=status, headers=headers)
     if status == 503:
         response._has_been_logged = True  # in one line already: unavailable.note

@@ -1,6 +1,8 @@
 """Health for machines, and sentences for people when something is refused."""
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from http import HTTPStatus
 
 import redis
@@ -11,20 +13,36 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.csrf import csrf_exempt
 
 from annotation.core import logs, unavailable, uploads
 from annotation.core.errors import DomainError
 
 
-@login_not_required
-@require_safe
+def _for_probes(view: Callable[[HttpRequest], JsonResponse]) -> Callable:
+    """A page of health: open, and to every method it answers in JSON.
+
+    Neither page changes anything, so that a probe which posts needs no form token to be told 405.
+    """
+
+    @login_not_required
+    @csrf_exempt
+    @wraps(view)
+    def answer(request: HttpRequest) -> JsonResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request)
+        words = {"status": "method not allowed"}
+        return JsonResponse(words, status=405, headers={"Allow": "GET, HEAD"})
+
+    return answer
+
+
+@_for_probes
 def live(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "alive"})
 
 
-@login_not_required
-@require_safe
+@_for_probes
 def ready(request: HttpRequest) -> JsonResponse:
     """200 when database, migrations and broker serve; else 503 naming the part, nothing more."""
     parts = {"database": _database(), "migrations": _migrations(), "broker": _broker()}
@@ -59,6 +77,16 @@ def _broker() -> bool:
         return False
 
 
+def problem(
+    status: int, code: str, detail: str, headers: dict[str, str] | None = None
+) -> JsonResponse:
+    """A problem document (RFC 9457) of what was refused before a call of the API was reached."""
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    body |= {"code": code, "detail": detail, "request": logs.request_id.get()}
+    kind = "application/problem+json"
+    return JsonResponse(body, status=status, headers=headers, content_type=kind)
+
+
 def _answer(
     request: HttpRequest,
     status: int,
@@ -68,12 +96,8 @@ def _answer(
     static: bool = False,
 ) -> HttpResponse:
     if request.path.startswith("/api/"):
-        problem = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
-        problem["code"] = HTTPStatus(status).phrase.lower().replace(" ", "_")
-        problem["request"] = logs.request_id.get()
-        return JsonResponse(
-            problem, status=status, headers=headers, content_type="application/problem+json"
-        )
+        code = HTTPStatus(status).phrase.lower().replace(" ", "_")
+        return problem(status, code, sentence, headers)
     context = {"title": title, "sentence": sentence, "request_id": logs.request_id.get()}
     if static:  # without the request: no session, no user, no database
         page = render_to_string("core/error_static.html", context)

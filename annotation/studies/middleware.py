@@ -3,12 +3,13 @@ from collections.abc import Callable
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
+from annotation.core.views import problem
 from annotation.studies.models import Membership, Role
 
 # Addresses needed to set up a second factor, or to log out.
@@ -41,7 +42,8 @@ class SecondFactor:
             return None
         page = f"{reverse('mfa_activate_totp')}?required=1"
         if request.path.startswith("/api/"):
-            return _problem()
+            sentence = _("Set up a second factor first")
+            return problem(403, "second_factor", sentence)
         if request.headers.get("HX-Request"):
             return HttpResponse(headers={"HX-Redirect": page})
         return redirect(page)
@@ -55,9 +57,3 @@ def _lacks_factor(user: User | AnonymousUser) -> bool:
     )
     factors = Authenticator.objects.filter(user=user, type__in=("totp", "webauthn"))
     return staff and not factors.exists()
-
-
-def _problem() -> JsonResponse:
-    title = _("Set up a second factor first")
-    problem = {"type": "about:blank", "title": title, "status": 403, "detail": title}
-    return JsonResponse(problem, status=403, content_type="application/problem+json")
