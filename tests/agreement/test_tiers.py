@@ -316,8 +316,14 @@ def test_names_of_answers_as_labels_need_the_number_of_options():
 def test_more_labels_than_options_on_one_task_are_refused_with_the_vote():
     with pytest.raises(VotesError, match="vote 2: the label 'c' is one more than the 2 options"):
         judge(make_votes({"t": {"u": "a", "v": "b", "w": "c"}}), 2)
-    with pytest.raises(VotesError, match="only one label"):
-        judge(make_votes({"t": {"u": "a", "v": "a"}}))
+
+
+def test_one_label_alone_is_full_agreement_between_two_options():
+    votes = make_votes({f"t{i}": {f"w{j}": "a" for j in range(9)} for i in range(3)})
+    report = tiers_report(votes)
+    assert report == tiers_report(votes, 2)
+    assert [item["tier"] for item in report["items"]] == ["medium"] * 3
+    assert report["tiers"]["medium"]["symmetric_kappa"]["value"] == 1
 
 
 def test_the_effect_of_another_rule():

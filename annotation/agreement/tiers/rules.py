@@ -197,6 +197,14 @@ def used_rows(votes: Votes, panel: int | np.ndarray) -> np.ndarray:
     return order[np.arange(len(order)) - start < most[task]]
 
 
+def options_seen(votes: Votes) -> int:
+    """The number of labels seen, at least two: a vote is a choice between options.
+
+    Votes for one label alone agree wholly, and an item's kappa is then 1 for every number.
+    """
+    return max(len(votes.labels), 2)
+
+
 def judge(
     votes: Votes,
     options: int | None = None,
@@ -209,13 +217,9 @@ def judge(
 
     ``options`` K defaults to the number of labels seen; ``collecting`` names the tasks that still
     wait for votes, ``topped`` those that were topped up. Raises VotesError with the line of a vote
-    for one label more than there are options, and where there is only one option.
+    for one label more than there are options.
     """
-    options = options or len(votes.labels)
-    if options < 2:
-        raise VotesError(
-            f"{votes.where(0)}: only one label was voted for: say how many options there are"
-        )
+    options = options or options_seen(votes)
     items = _judged_by(rule.panel, votes, options, rule, collecting)
     counts = np.bincount(votes.task, minlength=len(items))
     longer = [
@@ -406,7 +410,7 @@ def tiers_report(
 
     ``collecting`` names the tasks that still wait for votes, ``topped`` those that were topped up.
     """
-    options = options or len(votes.labels)
+    options = options or options_seen(votes)
     items = judge(votes, options, rule, collecting=collecting, topped=topped)
     pool = pool_kappa(votes, options, rule)
     report = report_of(items, votes.labels, options, rule, pool)
