@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from annotation.core import characters
+from annotation.core import characters, records
 from annotation.core.errors import DomainError
 
 ENDINGS = ("parquet", "jsonl", "csv")
-JSON_LINES = ("jsonl",)
+# Of tables whose rows hold more than texts, which CSV does not: JSON lines where both are there.
+WITH_STRUCTURE = ("jsonl", "parquet")
 # Ours number the files of a table from 00000.
 SHARD = r"-\d{5,}"
 # A row group or line that is larger is no row of a release.
@@ -75,6 +76,17 @@ def rows(folder: Path, name: str, faults: Faults) -> Iterator[tuple[str, int, di
                     faults.add(shown, number, reason)
         except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
             faults.add(shown, None, f"the file cannot be read: {type(error).__name__}")
+
+
+def whole_rows(path: Path, name: str, refusal: type[DomainError]) -> Iterator[tuple[int, dict]]:
+    """(number from 1, row) of a file of WITH_STRUCTURE, whose first fault is a ``refusal``."""
+    if path.suffix != ".parquet":
+        yield from records.objects(path, name, refusal)
+        return
+    try:
+        yield from enumerate(_parquet(path), start=1)
+    except (OSError, pa.ArrowException) as error:
+        raise refusal(f"{name} cannot be read as Parquet.") from error
 
 
 def text_of(row: dict, *names: str) -> str:

@@ -13,13 +13,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
-from annotation.core import records
 from annotation.core.errors import DomainError
+from annotation.datasets.release_files import whole_rows
 from annotation.evaluation.asking import Question
 from annotation.evaluation.pairs import digest_of, release_of
 from annotation.evaluation.prompts import answered
@@ -87,7 +85,7 @@ def read(folder: Path) -> Judged:
         raise JudgedError(f"{folder} holds no meta_test: it is no BESPOKE release.")
     for name, paths in files.items():
         for path in paths:
-            for number, row in enumerate(_rows(path), 1):
+            for number, row in whole_rows(path, f"{name}/{path.name}", JudgedError):
                 try:
                     _take(queries, name, row)
                 except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -102,18 +100,6 @@ def read(folder: Path) -> Judged:
 def _files(folder: Path, name: str) -> list[Path]:
     inside = folder / name
     return sorted([*inside.glob("*.parquet"), *inside.glob("*.jsonl")])
-
-
-def _rows(path: Path) -> Iterator[dict]:
-    name = f"{path.parent.name}/{path.name}"
-    try:
-        if path.suffix == ".parquet":
-            yield from pq.read_table(path).to_pylist()
-            return
-        for _line, row in records.objects(path, name, JudgedError):
-            yield row
-    except (OSError, pa.ArrowInvalid) as error:
-        raise JudgedError(f"{name} cannot be read.") from error
 
 
 def _why(error: Exception) -> str:

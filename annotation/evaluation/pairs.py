@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotation.core import records
 from annotation.core.errors import DomainError
-from annotation.datasets.release_files import JSON_LINES, parts
+from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 
 # The public copy of the benchmark spells the folder of the specific half otherwise.
 HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
@@ -102,10 +101,11 @@ def read(folder: Path) -> Benchmark:
 
 
 def _read_alone(folder: Path) -> Benchmark:
-    paths = parts(folder, ALONE_TABLE, JSON_LINES)
+    paths = parts(folder, ALONE_TABLE, WITH_STRUCTURE)
     if not paths:
         raise BenchmarkError(
-            f"{folder} has no data/specific, data/general or {ALONE_TABLE}.jsonl: no pairs to ask."
+            f"{folder} has no data/specific, data/general or {ALONE_TABLE} as JSON lines or "
+            "Parquet: no pairs to ask."
         )
     pairs: list[Pair] = []
     personas: dict[str, dict] = {}
@@ -114,11 +114,22 @@ def _read_alone(folder: Path) -> Benchmark:
         tier = str(row.get("tier")) if row.get("tier") in (*TIERS, *RULES) else "imported"
         pair = _pair(names | row, "specific", tier, len(pairs), name, line)
         pairs.append(pair)
-        if isinstance(row.get("persona"), dict):
-            personas[pair.user_id] = row["persona"]
+        persona = _profile(row.get("persona"))
+        if isinstance(persona, dict):
+            personas[pair.user_id] = persona
     if not pairs:
         raise BenchmarkError(f"{folder} holds no pair.")
     return Benchmark(pairs, personas, {}, digest_of(paths), release_of(folder))
+
+
+def _profile(value: object) -> object:
+    """The profile in a cell, which Parquet holds as JSON text; other texts as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def sample(pairs: list[Pair], limit: int | None) -> list[Pair]:
@@ -134,13 +145,13 @@ def _files(folder: Path) -> list[tuple[tuple[str, str], Path]]:
     files = []
     for half, tier in CELLS:
         names = (f"data/{name}/{tier}" for name in reversed(HALVES[half]))
-        by_name = (parts(folder, name, JSON_LINES) for name in names)
+        by_name = (parts(folder, name, WITH_STRUCTURE) for name in names)
         files += [((half, tier), path) for path in next(filter(None, by_name), ())]
     return files
 
 
 def _rows(path: Path, folder: Path) -> Iterator[tuple[int, dict]]:
-    return records.objects(path, str(path.relative_to(folder)), BenchmarkError)
+    return whole_rows(path, str(path.relative_to(folder)), BenchmarkError)
 
 
 def _pair(row: dict, half: str, tier: str, place: int, name: str, line: int) -> Pair:

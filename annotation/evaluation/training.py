@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from annotation.agreement.statistics.bootstrap import resampled_weights
-from annotation.core import learned, records
+from annotation.core import learned
 from annotation.core.learned import ModelError, Texts
-from annotation.datasets.release_files import JSON_LINES, parts
+from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.evaluation import metrics
 from annotation.evaluation.bm25 import Corpus
 from annotation.evaluation.choices import of_scores, retrieved
@@ -328,13 +328,13 @@ def _card(
 
 def labelled_rows(folder: Path, table: str, texts: tuple) -> tuple[list[dict], str]:
     """Rows of a table of a `personalbench` release that have ``texts``, and its files' digest."""
-    paths = parts(Path(folder), table, JSON_LINES)
+    paths = parts(Path(folder), table, WITH_STRUCTURE)
     if not paths:
-        missing = f"{Path(folder) / table}.jsonl: no such file"
+        missing = f"{Path(folder) / table} is there neither as JSON lines nor as Parquet"
         raise ModelError(f"{missing}; a release in the layout personalbench is needed.")
     rows, digest = [], hashlib.sha256()
     for path in paths:
-        for line, row in records.objects(path, path.name, ModelError):
+        for line, row in whole_rows(path, path.name, ModelError):
             for key in texts:
                 if not isinstance(row.get(key), str):
                     raise ModelError(f"{path.name}, line {line}: “{key}” is missing or no text.")

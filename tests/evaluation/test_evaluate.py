@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from annotation.evaluation import asking
+from annotation.evaluation import asking, pairs
 from annotation.evaluation.models import Reply, Run
 from benchmarks.scripted_endpoint import GARBAGE, NO_CREDIT, ScriptedEndpoint, prompt_of
 from tests.evaluation.conftest import make_release, scripted, write_lines
@@ -71,6 +73,21 @@ def test_pairs_of_one_file_are_asked_with_the_personas_in_their_rows(capsys, tmp
     assert values["majority"] == values["imported"] == 100
     assert (values["medium"], result["n"]) == (0, 3)
     assert all("tea 1" in text for text in map(prompt_of, server.requests))
+
+
+def test_pairs_in_parquet_are_those_of_the_same_release_in_json_lines(tmp_path):
+    folder = alone(tmp_path / "dpo", {"Name": "Ann", "Preference": {"tea": ["green", "black"]}})
+    lines = pairs.read(folder)
+    rows = [json.loads(line) for line in (folder / "pairs.jsonl").read_text().splitlines()]
+    (folder / "pairs.jsonl").unlink()
+    # As our releases hold a profile in Parquet.
+    cells = [row | {"persona": json.dumps(row["persona"])} for row in rows]
+    pq.write_table(pa.Table.from_pylist(cells), folder / "pairs.parquet")
+    parquet = pairs.read(folder)
+    assert (parquet.pairs, parquet.personas) == (lines.pairs, lines.personas)
+    (folder / "pairs.parquet").write_bytes(b"")
+    with pytest.raises(pairs.BenchmarkError, match=r"pairs\.parquet cannot be read as Parquet"):
+        pairs.read(folder)
 
 
 def test_pairs_of_nobody_are_asked_without_a_persona_only(capsys, tmp_path, server):

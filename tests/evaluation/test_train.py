@@ -5,6 +5,8 @@ import json
 import random
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -230,6 +232,17 @@ def test_a_release_of_another_layout_is_named(tmp_path):
     )
     with pytest.raises(CommandError, match="both labels"):
         train("matcher", tmp_path, tmp_path / "m")
+
+
+def test_a_release_in_parquet_trains_as_one_in_json_lines(tmp_path):
+    lines, parquet = make_bench(tmp_path / "lines"), tmp_path / "parquet"
+    parquet.mkdir()
+    for table in ("attributes", "relevance"):
+        rows = [json.loads(line) for line in (lines / f"{table}.jsonl").open()]
+        pq.write_table(pa.Table.from_pylist(rows), parquet / f"{table}.parquet")
+    for kind in ("verifier", "matcher"):
+        results = [train(kind, folder, tmp_path / "m") for folder in (lines, parquet)]
+        assert results[0] == results[1]
 
 
 def test_the_table_of_interventions_stands_beside_people(tmp_path):
