@@ -66,8 +66,13 @@ def _slug(w) -> dict:
 
 
 def page(allow, *, args=_slug, **kwargs) -> Row:
-    """A page; lower-case keywords are fields of the row, upper-case ones statuses."""
+    """A page; lower-case keywords are fields of the row, upper-case ones statuses.
+
+    ``SAFE`` is that of GET and of HEAD.
+    """
     methods = {name: kwargs.pop(name) for name in METHODS if name in kwargs}
+    if "SAFE" in kwargs:
+        methods |= dict.fromkeys(("GET", "HEAD"), kwargs.pop("SAFE"))
     return Row(allow, methods, args=args, **kwargs)
 
 
@@ -80,8 +85,7 @@ def api_rows(row) -> Row:
     """A list of a study to which ``row(world)`` can be added."""
     return api(
         READERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=201,
         data=lambda w: {"rows": [row(w)]},
         but={("POST", "researcher"): 403},
@@ -113,9 +117,9 @@ def _none(w) -> dict:
 
 def _operators(*, args=_none, **kwargs) -> Row:
     """A page of the site's administrators."""
-    methods = [name for name in METHODS if name in kwargs]
-    strangers = {(method, role): 403 for method in methods for role in STRANGERS}
-    return page({"site"}, args=args, but=strangers, **kwargs)
+    row = page({"site"}, args=args, **kwargs)
+    row.but = {(method, role): 403 for method in row.methods for role in STRANGERS}
+    return row
 
 
 def _thing(**names) -> dict:
@@ -130,10 +134,7 @@ def _thing(**names) -> dict:
             values[key] = value
         return {"slug": w.tea.slug, **values}
 
-    return {
-        "args": lambda w: of(w.mine, w),
-        "foreign": lambda w: [of(w.other, w)],
-    }
+    return {"args": lambda w: of(w.mine, w), "foreign": lambda w: [of(w.other, w)]}
 
 
 def _word(**words) -> dict:
@@ -291,16 +292,12 @@ def _marked(w) -> dict:
 
 TABLE = {
     # --- Health: for machines, without a login -------------------------------------------------
-    "live": page(set(), args=_none, public=True, GET=200, HEAD=200),
-    "ready": page(set(), args=_none, public=True, GET=200, HEAD=200),
+    "live": page(set(), args=_none, public=True, SAFE=200),
+    "ready": page(set(), args=_none, public=True, SAFE=200),
     # --- One's own -----------------------------------------------------------------------------
-    "home": page(LOGGED_IN, args=_none, GET=200, HEAD=200),
+    "home": page(LOGGED_IN, args=_none, SAFE=200),
     "tokens": page(
-        LOGGED_IN,
-        args=_none,
-        GET=200,
-        POST=200,
-        data=lambda w: {"days": 9, "scopes": ["read"]},
+        LOGGED_IN, args=_none, GET=200, POST=200, data=lambda w: {"days": 9, "scopes": ["read"]}
     ),
     "reading": page(
         LOGGED_IN,
@@ -317,7 +314,7 @@ TABLE = {
         {"ann"}, args=lambda w: {"pk": w.tokens["ann"][0].pk}, refused=404, POST=302
     ),
     # --- One's own history -----------------------------------------------------------------------
-    "history": page(LOGGED_IN, args=_none, GET=200, HEAD=200),
+    "history": page(LOGGED_IN, args=_none, SAFE=200),
     "history-decide": page(
         {"ann"},
         args=_none,
@@ -325,15 +322,15 @@ TABLE = {
         POST=302,
         data=lambda w: {"session": w.mine.history.session.pk, "action": "keep"},
     ),
-    "history-undecided": page(LOGGED_IN, args=_none, GET=302, HEAD=302),
+    "history-undecided": page(LOGGED_IN, args=_none, SAFE=302),
     "history-uploads": page(
-        LOGGED_IN, args=_none, GET=200, HEAD=200, POST=302, data=lambda w: {"file": _file({})}
+        LOGGED_IN, args=_none, SAFE=200, POST=302, data=lambda w: {"file": _file({})}
     ),
     "history-upload": page(
         {"ann"}, **_history("upload"), POST=302, data=lambda w: {"action": "erase", "sure": "1"}
     ),
     # That its owner has opened it is noted.
-    "history-session": page({"ann"}, **_history("session"), GET=200, HEAD=200, restless=True),
+    "history-session": page({"ann"}, **_history("session"), SAFE=200, restless=True),
     "history-mark": page({"ann"}, **_history("session"), POST=302, data=_marked),
     "history-strike": page({"ann"}, **_history("session"), POST=302, data=lambda w: {"text": "n@"}),
     "history-late": page(
@@ -346,7 +343,7 @@ TABLE = {
         but={("POST", role): 404 for role in LOGGED_IN - {"ann"}},
     ),
     "history-privacy": page(
-        LOGGED_IN, args=_none, GET=200, HEAD=200, POST=302, data=lambda w: {"word": "Rosa"}
+        LOGGED_IN, args=_none, SAFE=200, POST=302, data=lambda w: {"word": "Rosa"}
     ),
     "history-word": page({"ann"}, **_history("word"), POST=302),
     "history-kind": page(
@@ -355,8 +352,7 @@ TABLE = {
     "history-consent": page(
         LOGGED_IN,
         args=_none,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"study": w.tea.pk, "purpose": "show_to_judges", "allow": "1"},
         # Only a member knows of the study; the site's administrator has no history in it.
@@ -405,7 +401,7 @@ TABLE = {
     "mfa_generate_recovery_codes": account(AWAY, AWAY),
     "mfa_download_recovery_codes": account(AWAY, NONE),
     # Nobody is setting one up.
-    "totp-picture": page(set(), args=_none, refused=404, GET=200, HEAD=200),
+    "totp-picture": page(set(), args=_none, refused=404, SAFE=200),
     # --- Studies -------------------------------------------------------------------------------
     "study-new": page(
         {"curator", "administrator", "site", "outsider"},
@@ -427,10 +423,7 @@ TABLE = {
     ),
     "status": page(ADMINISTRATORS, POST=302, data=lambda w: {"status": "closed"}),
     "consent": page(
-        MEMBERS,
-        GET=200,
-        POST=302,
-        data=lambda w: {"text": w.tea.consent_text.pk, "agree": "1"},
+        MEMBERS, GET=200, POST=302, data=lambda w: {"text": w.tea.consent_text.pk, "agree": "1"}
     ),
     "people": page(ADMINISTRATORS, GET=200, POST=200, data=lambda w: {"role": "annotator"}),
     "member": page(
@@ -489,7 +482,7 @@ TABLE = {
         public=True,
         but={(method, role): 400 for method in ("GET", "POST") for role in ROLES},
     ),
-    "returned": page(LOGGED_IN, args=_none, public=True, GET=200, HEAD=200),
+    "returned": page(LOGGED_IN, args=_none, public=True, SAFE=200),
     "return": page(
         {"fresh"},
         GET=200,
@@ -519,7 +512,7 @@ TABLE = {
         # Somebody else's slot.
         but={("POST", "fresh"): 404},
     ),
-    "guideline": page(MEMBERS, GET=200, HEAD=200),
+    "guideline": page(MEMBERS, SAFE=200),
     "mine": page(
         ANNOTATORS,
         GET=200,
@@ -528,7 +521,7 @@ TABLE = {
         # Finn has judged nothing.
         but={("POST", "fresh"): 404},
     ),
-    "mine-download": page(ANNOTATORS, GET=200, HEAD=200),
+    "mine-download": page(ANNOTATORS, SAFE=200),
     "leave": page(ANNOTATORS, GET=200, POST=302, data=lambda w: {"choice": "withdraw"}),
     "tasks": page(MANAGERS, GET=200, POST=302, data=_task),
     "remove": page(
@@ -563,16 +556,14 @@ TABLE = {
         {"ann"},
         args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},
         foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
     ),
     "judge-sources": page(
         {"ann"},
         args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},
         foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         # An annotator too, of other slots.
         but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
     ),
@@ -589,8 +580,7 @@ TABLE = {
         {"ann"},
         args=lambda w: {"slug": w.tea.slug, "slot": w.trained.pk},
         foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         # An annotator too, of other slots.
         but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
     ),
@@ -615,7 +605,7 @@ TABLE = {
         data=lambda w: {"label": "2", "explanation": "So."},
     ),
     "check-retire": page(MANAGERS, **_of_item("trained"), POST=302),
-    "adjudicate": page(MANAGERS, GET=200, HEAD=200),
+    "adjudicate": page(MANAGERS, SAFE=200),
     "adjudicate-item": page(
         MANAGERS,
         **_of_item("judged"),
@@ -623,81 +613,66 @@ TABLE = {
         POST=302,
         data=lambda w: {"label": "2", "reason": "So."},
     ),
-    "raters": page(READERS, GET=200, HEAD=200),
-    "rater": page(READERS, **_rater(), GET=200, HEAD=200),
+    "raters": page(READERS, SAFE=200),
+    "rater": page(READERS, **_rater(), SAFE=200),
     "rater-pause": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"sentence": "Wait."}),
     "rater-resume": page(MANAGERS, **_rater(), POST=302, inert={"POST"}),
     "rater-exclude": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"reason": "A bot."}),
     "rater-requalify": page(MANAGERS, **_rater(), POST=302),
     "rater-bonus": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"text": "5 euros"}),
-    "study": page(READERS, GET=200, HEAD=200),
-    "overview": page(READERS, GET=200, HEAD=200),
-    "planner": page(READERS, GET=200, HEAD=200),
+    "study": page(READERS, SAFE=200),
+    "overview": page(READERS, SAFE=200),
+    "planner": page(READERS, SAFE=200),
     # Without a task it shows the form again.
-    "gap": page(
-        READERS,
-        GET=200,
-        HEAD=200,
-        POST=200,
-        inert={"POST"},
-        but={("POST", "researcher"): 403},
-    ),
+    "gap": page(READERS, SAFE=200, POST=200, inert={"POST"}, but={("POST", "researcher"): 403}),
     # Nobody has judged such a task there.
-    "gap-json": page(READERS, GET=200, HEAD=200),
+    "gap-json": page(READERS, SAFE=200),
     "gap-file": page(
         READERS,
         args=lambda w: {**_slug(w), "task": "none", "ending": "csv"},
         foreign=lambda w: [{**_slug(w), "task": "other", "ending": "csv"}],
-        GET=404,
-        HEAD=404,
+        SAFE=404,
     ),
     "gap-units": page(
         READERS,
         args=lambda w: {**_slug(w), "task": "none"},
         foreign=lambda w: [{**_slug(w), "task": "other"}],
-        GET=404,
-        HEAD=404,
+        SAFE=404,
     ),
     "comments": page(
         MANAGERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"slot": str(w.judged.pk), "text": "Thank you."},
     ),
     "rater-again": page(MANAGERS, **_thing(run="rated.public_id"), POST=302),
-    "audit": page(READERS, GET=200, HEAD=200),
+    "audit": page(READERS, SAFE=200),
     "audit-open": page(MANAGERS, POST=302, inert={"POST"}),
-    "ratings": page(READERS, **_results(), GET=200, HEAD=200),
-    "results": page(READERS, **_results(), GET=200, HEAD=200),
-    "figure": page(READERS, **_figure(), GET=200, HEAD=200),
-    "rule-preview": page(READERS, **_results(), GET=200, HEAD=200),
+    "ratings": page(READERS, **_results(), SAFE=200),
+    "results": page(READERS, **_results(), SAFE=200),
+    "figure": page(READERS, **_figure(), SAFE=200),
+    "rule-preview": page(READERS, **_results(), SAFE=200),
     "top-up": page(MANAGERS, **_results(), POST=302, inert={"POST"}),
     "stop-early": page(MANAGERS, **_results(), POST=302, data=lambda w: {"below": "hard"}),
-    "result-item": page(READERS, **_result_item(), GET=200, HEAD=200),
+    "result-item": page(READERS, **_result_item(), SAFE=200),
     # --- Personas and queries ------------------------------------------------------------------
     "personas": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(PERSONA)}),
-    "attributes": page(
-        MANAGERS,
-        POST=302,
-        data=lambda w: {"attributes-file": _file(ATTRIBUTE)},
-    ),
+    "attributes": page(MANAGERS, POST=302, data=lambda w: {"attributes-file": _file(ATTRIBUTE)}),
     "persona-add": page(
         MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "p9", "name": "Noa"}
     ),
     "persona": page(
         MANAGERS, **_thing(pk="persona.pk"), GET=200, POST=302, data=lambda w: {"name": "Noa"}
     ),
-    "persona-board": page(MANAGERS, GET=200, HEAD=200),
+    "persona-board": page(MANAGERS, SAFE=200),
     "persona-pair": page(MANAGERS, POST=302, inert={"POST"}),
     "persona-figure": page(
         MANAGERS,
         args=lambda w: {**_slug(w), "name": "gender", "ending": "csv"},
         foreign=lambda w: [{**_slug(w), "name": "nonsense", "ending": "csv"}],
-        GET=200,
-        HEAD=200,
+        SAFE=200,
     ),
-    "persona-split": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "persona-split": page(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
     "persona-drop": page(
         MANAGERS, **_thing(pk="persona.pk"), POST=302, data=lambda w: {"reason": "stereotyped"}
     ),
@@ -709,7 +684,7 @@ TABLE = {
     "queries": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
     "query-add": page(MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}),
     "query": page(MANAGERS, **_thing(pk="query.pk"), GET=200, POST=302, data=lambda w: WORDS),
-    "owner-steps": page(ANNOTATORS, GET=200, HEAD=200, but=_fresh("GET", "HEAD")),
+    "owner-steps": page(ANNOTATORS, SAFE=200, but=_fresh("GET", "HEAD")),
     "own-queries": page(ANNOTATORS, GET=200, POST=302, but=_fresh("GET", "POST")),
     "own-query": page(
         ANNOTATORS,
@@ -721,7 +696,7 @@ TABLE = {
     ),
     # Nothing has answered it: it needs no new version.
     "own-query-change": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")),
-    "own-query-sessions": page(ANNOTATORS, **_own(), GET=200, HEAD=200, but=_fresh("GET", "HEAD")),
+    "own-query-sessions": page(ANNOTATORS, **_own(), SAFE=200, but=_fresh("GET", "HEAD")),
     "gold": page(
         ANNOTATORS,
         **_own(),
@@ -749,8 +724,7 @@ TABLE = {
     "release-import": page(
         MANAGERS | {"outsider"},
         args=_none,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"slug": "brought", "file": SimpleUploadedFile("r.zip", b"PK")},
         # There is nothing to hide: whoever runs no study may not make one.
@@ -759,12 +733,12 @@ TABLE = {
     "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
     "candidates-cancel": page(MANAGERS, POST=302, inert={"POST"}),
     "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
-    "generation": page(MANAGERS, GET=200, HEAD=200),
+    "generation": page(MANAGERS, SAFE=200),
     # Nobody is in the pool, and nothing was extracted: a POST has nothing to take.
-    "conversations": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "conversations": page(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
     "conversations-histories": page(MANAGERS, POST=302),
-    "clusters": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
-    "verifier": page(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "clusters": page(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
+    "verifier": page(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
     "generation-rules": page(
         MANAGERS,
         GET=200,
@@ -772,13 +746,7 @@ TABLE = {
         data=lambda w: {"reviewers": "2", "similarity": "0.9", "length_tolerance": "0.1"},
     ),
     # A name that is no step's is unknown; a form without texts is shown again.
-    "step": page(
-        MANAGERS,
-        **_word(name="general"),
-        GET=200,
-        POST=400,
-        inert={"POST"},
-    ),
+    "step": page(MANAGERS, **_word(name="general"), GET=200, POST=400, inert={"POST"}),
     "run-stop": page(MANAGERS, **_thing(pk="run.pk"), POST=302),
     "prompt": page(
         MANAGERS,
@@ -787,44 +755,31 @@ TABLE = {
         POST=302,
         data=lambda w: {"system": "Judge.", "user": "{question}"},
     ),
-    "review": page(
-        MANAGERS,
-        **_word(kind="answer"),
-        GET=200,
-        HEAD=200,
-    ),
+    "review": page(MANAGERS, **_word(kind="answer"), SAFE=200),
     # Without a chosen row there is nothing to decide.
-    "review-decide": page(
-        MANAGERS,
-        **_word(kind="answer"),
-        POST=302,
-        inert={"POST"},
-    ),
+    "review-decide": page(MANAGERS, **_word(kind="answer"), POST=302, inert={"POST"}),
     "imports": page(
         MANAGERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"file": SimpleUploadedFile("mine.csv", b"prompt\nWhy?\n")},
     ),
     "import": page(
         MANAGERS,
         **_thing(pk="data_import.pk"),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"action": "cancel"},
     ),
-    "import-faults": page(MANAGERS, **_thing(pk="data_import.pk"), GET=200, HEAD=200),
-    "releases": page(READERS, GET=200, HEAD=200, POST=302, data=lambda w: {"layout": "long"}),
+    "import-faults": page(MANAGERS, **_thing(pk="data_import.pk"), SAFE=200),
+    "releases": page(READERS, SAFE=200, POST=302, data=lambda w: {"layout": "long"}),
     "release-delete": page(
-        MANAGERS, **_thing(version="release.version"), GET=200, HEAD=200, POST=302, inert={"POST"}
+        MANAGERS, **_thing(version="release.version"), SAFE=200, POST=302, inert={"POST"}
     ),
-    "release_download": page(READERS, **_thing(version="release.version"), GET=200, HEAD=200),
+    "release_download": page(READERS, **_thing(version="release.version"), SAFE=200),
     "webhooks": page(
         MANAGERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"url": "https://example.org/hook", "events": ["item.complete"]},
     ),
@@ -834,9 +789,9 @@ TABLE = {
     "webhook-message": page(MANAGERS, **_thing(pk="delivery.pk"), POST=302),
     # --- Operations ---------------------------------------------------------------------------
     # A page that everybody may know of: 403 for whoever does not run the server.
-    "operations": _operators(GET=200, HEAD=200),
-    "operations-accounts": _operators(GET=200, HEAD=200),
-    "operations-audit": _operators(GET=200, HEAD=200),
+    "operations": _operators(SAFE=200),
+    "operations-accounts": _operators(SAFE=200),
+    "operations-audit": _operators(SAFE=200),
     "operations-mail": _operators(POST=302, inert={"POST"}),
     "operations-job": _operators(
         args=lambda w: {"kind": "datasets.release", "pk": w.mine.release.pk},
@@ -851,12 +806,11 @@ TABLE = {
         data=lambda w: {"act": "tokens", "sure": "1"},
     ),
     # No key is set here.
-    "metrics": page(set(), args=_none, public=True, GET=404, HEAD=404),
+    "metrics": page(set(), args=_none, public=True, SAFE=404),
     "models": page(
         READERS,
         **_thing(version="release.version"),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"endpoint": "none", "setting": "none", "confirmed": "1"},
         but={("POST", "researcher"): 403},
@@ -876,19 +830,17 @@ TABLE = {
         foreign=lambda w: [
             {"slug": w.tea.slug, "version": 999, "name": "standings", "ending": "csv"}
         ],
-        GET=200,
-        HEAD=200,
+        SAFE=200,
     ),
     # --- API -----------------------------------------------------------------------------------
     # A zip as a form, which tests/datasets sends; a body of JSON is refused before all else.
     "api-release-imports": api(LOGGED_IN, args=_none, POST=415, inert={"POST"}),
-    "api-release-import": api(set(), args=lambda w: {"pk": UPLOAD}, GET=404, HEAD=404, refused=404),
-    "api-root": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
+    "api-release-import": api(set(), args=lambda w: {"pk": UPLOAD}, SAFE=404, refused=404),
+    "api-root": api(LOGGED_IN, args=_none, SAFE=200),
     "api-studies": api(
         LOGGED_IN,
         args=_none,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=201,
         data=lambda w: {"slug": "newly-made", "title": "Newly made"},
         # Who curates another study may make one, too.
@@ -915,22 +867,20 @@ TABLE = {
     ),
     "api-tasks": api(
         READERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=201,
         data=lambda w: {"name": "nine", "kind": "relevance"},
         but={("POST", "researcher"): 403},
     ),
     "api-members": api(
         ADMINISTRATORS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         PUT=200,
         data=lambda w: {"email": w.mine.member.user.email, "role": "curator"},
         changes={"PUT"},
     ),
     "api-invitations": api(
-        ADMINISTRATORS, GET=200, HEAD=200, POST=201, data=lambda w: {"role": "annotator"}
+        ADMINISTRATORS, SAFE=200, POST=201, data=lambda w: {"role": "annotator"}
     ),
     "api-invitation": api(
         ADMINISTRATORS, **_thing(pk="invitation.pk"), DELETE=204, changes={"DELETE"}
@@ -943,45 +893,37 @@ TABLE = {
     ),
     "api-batches": api(
         READERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=201,
         data=lambda w: {"task": w.mine.batch.task.name},
         but={("POST", "researcher"): 403},
     ),
     "api-generation": api(
         MANAGERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=200,
         data=lambda w: {"step": "persona", "options": {"count": 1}, "dry_run": True},
         inert={"POST"},
     ),
     "api-run": api(
-        MANAGERS,
-        **_thing(run="run.pk"),
-        GET=200,
-        HEAD=200,
-        POST=200,
-        data=lambda w: {"do": "cancel"},
+        MANAGERS, **_thing(run="run.pk"), SAFE=200, POST=200, data=lambda w: {"do": "cancel"}
     ),
-    "api-conversations": api(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "api-conversations": api(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
     "api-conversations-histories": api(MANAGERS, POST=200),
     # A file of documents is a form's, not JSON.
     "api-documents": api(
-        MANAGERS, GET=200, HEAD=200, POST=415, DELETE=200, inert={"POST"}, changes={"DELETE"}
+        MANAGERS, SAFE=200, POST=415, DELETE=200, inert={"POST"}, changes={"DELETE"}
     ),
-    "api-attributes-make": api(MANAGERS, GET=200, HEAD=200, POST=400, inert={"POST"}),
+    "api-attributes-make": api(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
     # A model's file is a form's, not JSON.
-    "api-attributes-verify": api(MANAGERS, GET=200, HEAD=200, POST=415, inert={"POST"}),
+    "api-attributes-verify": api(MANAGERS, SAFE=200, POST=415, inert={"POST"}),
     "api-persona-reviews": api(
         MANAGERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=200,
         data=lambda w: {"ids": [_external(w, "persona")], "reason": "stereotyped"},
     ),
-    "api-persona-board": api(MANAGERS, GET=200, HEAD=200),
+    "api-persona-board": api(MANAGERS, SAFE=200),
     # There is one persona: no pair to decide on, and no decision to take back.
     "api-persona-pairs": api(
         MANAGERS,
@@ -990,31 +932,22 @@ TABLE = {
         data=lambda w: {"personas": [_external(w, "persona")] * 2, "drop": None},
         inert={"POST", "DELETE"},
     ),
-    "api-persona-split": api(
-        MANAGERS, GET=200, HEAD=200, POST=200, data=lambda w: {"benchmark": 1}
-    ),
+    "api-persona-split": api(MANAGERS, SAFE=200, POST=200, data=lambda w: {"benchmark": 1}),
     "api-early-stop": api(
         MANAGERS,
         args=lambda w: {**_slug(w), "task": w.mine.batch.task.name},
         foreign=lambda w: [{**_slug(w), "task": "nonsense"}],
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         PUT=200,
         data=lambda w: {"below": "hard"},
         changes={"PUT"},
     ),
     "api-checks": api(
-        MANAGERS,
-        GET=200,
-        HEAD=200,
-        PUT=200,
-        data=lambda w: {"retest_number": 3},
-        changes={"PUT"},
+        MANAGERS, SAFE=200, PUT=200, data=lambda w: {"retest_number": 3}, changes={"PUT"}
     ),
     "api-review": api(
         MANAGERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=200,
         data=lambda w: {"kind": "answer", "ids": [str(w.mine.candidate.pk)], "accepts": True},
         inert={"POST"},
@@ -1028,8 +961,7 @@ TABLE = {
     ),
     "api-generation-rules": api(
         MANAGERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         PUT=200,
         data=lambda w: {"rules": {"reviewers": 2}, "budget": {"cost": "5"}},
         changes={"PUT"},
@@ -1037,8 +969,7 @@ TABLE = {
     "api-batch-close": api(MANAGERS, **_thing(batch="batch.pk"), POST=204),
     "api-study": api(
         MEMBERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         PATCH=200,
         DELETE=200,
         data=lambda w: {"title": "Another"},
@@ -1052,8 +983,7 @@ TABLE = {
     "api-claim": api(ANNOTATORS, POST=200, but={("POST", "fresh"): 403}),
     "api-own-queries": api(
         ANNOTATORS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=201,
         data=lambda w: {"text": "What now?"},
         but=_fresh("GET", "HEAD", "POST"),
@@ -1061,8 +991,7 @@ TABLE = {
     "api-own-query": api(
         ANNOTATORS,
         **_own(),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         PUT=200,
         data=lambda w: {"text": "Another question?", "guide": {"want": "Much."}},
         but=_fresh("GET", "HEAD", "PUT"),
@@ -1071,13 +1000,12 @@ TABLE = {
     "api-own-gold": api(
         ANNOTATORS,
         **_own(),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=200,
         data=lambda w: {"text": "The best answer."},
         but=_fresh("GET", "HEAD", "POST"),
     ),
-    "api-judgments": api(READERS, GET=200, HEAD=200),
+    "api-judgments": api(READERS, SAFE=200),
     "api-judgment": api(
         {"ann"},
         args=_slot,
@@ -1095,21 +1023,19 @@ TABLE = {
         refused=404,
         POST=204,
     ),
-    "api-releases": api(READERS, GET=200, HEAD=200, POST=202, data=lambda w: {"layout": "long"}),
+    "api-releases": api(READERS, SAFE=200, POST=202, data=lambda w: {"layout": "long"}),
     "api-release-status": api(
         READERS,
         **_release(),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         # Somebody has fetched it.
         DELETE=409,
         but={("DELETE", "researcher"): 403},
     ),
-    "api-release-download": api(READERS, **_release(), GET=200, HEAD=200),
+    "api-release-download": api(READERS, **_release(), SAFE=200),
     "api-model-raters": api(
         READERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=202,
         but={("POST", "researcher"): 403},
         data=lambda w: {"task": "best", "endpoint": "none"},
@@ -1117,8 +1043,7 @@ TABLE = {
     "api-evaluations": api(
         READERS,
         **_release(),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=202,
         but={("POST", "researcher"): 403},
         data=lambda w: {"endpoint": "none", "setting": "none"},
@@ -1127,14 +1052,12 @@ TABLE = {
         READERS,
         args=lambda w: {"pk": w.mine.evaluated.public_id},
         foreign=lambda w: [{"pk": w.other.evaluated.public_id}],
-        GET=200,
-        HEAD=200,
+        SAFE=200,
     ),
     "api-own-claims": api(
         ANNOTATORS,
         **_own(),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         # Without a gold response there is nothing to split.
         POST=400,
         inert={"POST"},
@@ -1143,26 +1066,23 @@ TABLE = {
     "api-own-rubric": api(
         ANNOTATORS,
         **_own(),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=201,
         data=lambda w: {"text": "Short and calm."},
         but=_fresh("GET", "HEAD", "POST"),
     ),
-    "api-prompts": api(MANAGERS, GET=200, HEAD=200),
+    "api-prompts": api(MANAGERS, SAFE=200),
     "api-prompt": api(
         MANAGERS,
         **_word(name="plain"),
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         PUT=200,
         data=lambda w: {"system": "Answer.", "user": "{question}"},
         changes={"PUT"},
     ),
     "api-retrieval": api(
         MANAGERS,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         PUT=200,
         data=lambda w: {"sources": ["history"], "strategies": ["search"]},
         changes={"PUT"},
@@ -1170,8 +1090,7 @@ TABLE = {
     "api-sessions": api(
         LOGGED_IN,
         args=_none,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=200,
         data=lambda w: {"state": "kept", "ids": [str(w.mine.history.session.pk)]},
         # Another's session is not changed, and is not told apart from one that is not there.
@@ -1180,8 +1099,7 @@ TABLE = {
     "api-history-uses": api(
         LOGGED_IN,
         args=_none,
-        GET=200,
-        HEAD=200,
+        SAFE=200,
         POST=200,
         data=lambda w: {"study": w.tea.slug, "purpose": "show_to_judges", "allowed": True},
         # Only a member knows of the study, and only one who agreed to it allows something.
@@ -1190,20 +1108,14 @@ TABLE = {
     "api-histories": api(LOGGED_IN, args=_none, POST=202, data=lambda w: {"size": 5}),
     # A piece is bytes, not JSON.
     "api-imports": api(
-        MANAGERS, GET=200, HEAD=200, POST=202, data=lambda w: {"name": "mine.csv", "size": 9}
+        MANAGERS, SAFE=200, POST=202, data=lambda w: {"name": "mine.csv", "size": 9}
     ),
     "api-import": api(
-        MANAGERS,
-        **_thing(pk="data_import.pk"),
-        GET=200,
-        HEAD=200,
-        PATCH=415,
-        DELETE=204,
-        changes={"DELETE"},
+        MANAGERS, **_thing(pk="data_import.pk"), SAFE=200, PATCH=415, DELETE=204, changes={"DELETE"}
     ),
     "api-import-start": api(MANAGERS, **_thing(pk="data_import.pk"), POST=202, data=_none),
-    "api-history": api({"ann"}, **_history("upload"), GET=200, HEAD=200, PATCH=415),
-    "api-schema": api(LOGGED_IN, args=_none, GET=200, HEAD=200),
+    "api-history": api({"ann"}, **_history("upload"), SAFE=200, PATCH=415),
+    "api-schema": api(LOGGED_IN, args=_none, SAFE=200),
     # A page for people: to the login, not 401.
-    "api-docs": page(LOGGED_IN, args=_none, GET=200, HEAD=200),
+    "api-docs": page(LOGGED_IN, args=_none, SAFE=200),
 }
