@@ -5,6 +5,7 @@ import random
 from collections import deque
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -74,7 +75,7 @@ def reap() -> None:
     """Park the rows whose workers stopped without a word as often as a row is tried."""
     for table in TABLES:
         lost = jobs.exhausted(table.all())
-        for name in list(lost.order_by().values_list("endpoint", flat=True).distinct()):
+        for name in _endpoints_of(lost):
             lost.filter(endpoint=name).update(
                 status=FAILED,
                 error_code="worker_lost",
@@ -86,10 +87,8 @@ def reap() -> None:
 def due(study: Study | None = None) -> list[UUID]:
     """Ids of rows that may start now, oldest first, at most the free places of each endpoint."""
     places, ids = {}, []
-    for table in TABLES:
-        rows = jobs.startable(table.all())
-        rows = rows.filter(study=study) if study else rows
-        for name in list(rows.order_by().values_list("endpoint", flat=True).distinct()):
+    for rows in _startable(study):
+        for name in _endpoints_of(rows):
             free = places.setdefault(name, _places(name))
             some = rows.filter(endpoint=name).order_by("created_at", "pk")
             some = some.values_list("pk", flat=True)[:free]
@@ -116,11 +115,13 @@ def _places(name: str) -> int:
     return max(0, server.concurrency - running)
 
 
-def claim(pk: UUID | str, table: models.Manager = Candidate.every) -> Generated | None:
+def claim(pk: UUID | str) -> Generated | None:
     """Take the row ``pk`` for one attempt, where it may start and its endpoint has a place."""
-    row = _with_related(table).filter(pk=pk).exclude(endpoint="").first()
-    taken = claim_some(row.endpoint, deque([row]), 1) if row else []
-    return taken[0] if taken else None
+    for table in TABLES:
+        row = _with_related(table).filter(pk=pk).exclude(endpoint="").first()
+        if row:
+            return next(iter(claim_some(row.endpoint, deque([row]), 1)), None)
+    return None
 
 
 def claim_some(name: str, rows: deque[Generated], most: int) -> list[Generated]:
@@ -146,28 +147,32 @@ def _as_taken(row: Generated, attempts: int) -> Generated:
     return row
 
 
-def _with_related(table: models.Manager) -> QuerySet:
-    return table.select_related(*RELATED[table.model])
+def _with_related(rows: models.Manager | QuerySet) -> QuerySet:
+    return rows.select_related(*RELATED[rows.model])
 
 
 def upcoming(name: str, most: int, study: Study | None = None) -> list[Generated]:
     """Rows of the endpoint ``name`` that may start, of one table, the oldest ``most``."""
-    for table in TABLES:
-        rows = jobs.startable(_with_related(table)).filter(endpoint=name)
-        rows = rows.filter(study=study) if study else rows
-        if some := list(rows.order_by("created_at", "pk")[:most]):
+    for rows in _startable(study):
+        oldest = _with_related(rows).filter(endpoint=name).order_by("created_at", "pk")
+        if some := list(oldest[:most]):
             return some
     return []
 
 
 def names_due(study: Study | None = None) -> list[str]:
     """The endpoints that rows wait for."""
-    names = {}
-    for table in TABLES:
-        rows = jobs.startable(table.all())
-        rows = rows.filter(study=study) if study else rows
-        names |= dict.fromkeys(rows.order_by().values_list("endpoint", flat=True).distinct())
-    return list(names)
+    return list(dict.fromkeys(name for rows in _startable(study) for name in _endpoints_of(rows)))
+
+
+def _startable(study: Study | None) -> list[QuerySet]:
+    """The rows that may start, a query set a table."""
+    rows = [jobs.startable(table.all()) for table in TABLES]
+    return [some.filter(study=study) for some in rows] if study else rows
+
+
+def _endpoints_of(rows: QuerySet) -> list[str]:
+    return list(rows.order_by().values_list("endpoint", flat=True).distinct())
 
 
 def stopped(rows: QuerySet) -> QuerySet:
@@ -209,6 +214,12 @@ def put_off(row: Generated, failure: CallFailed) -> None:
     log.info("%s %s: attempt %s: %s", type(row).__name__, row.pk, row.attempts, failure.code)
 
 
-def lease_kept(row: Generated) -> AbstractContextManager:
+def renewed(row: Generated) -> AbstractContextManager:
     """Renew the lease while the block runs, no longer than two calls can take."""
     return jobs.renewed(row, longest=LONGEST_LEASE)
+
+
+def store_parameter(row: Generated, name: str, value: Any) -> None:
+    """Store what an attempt drew or was answered, for its later attempts too."""
+    row.parameters[name] = value
+    jobs.held(row).update(parameters=row.parameters)

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, cast
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
@@ -15,7 +14,6 @@ from annotation.candidates import (
     calls,
     clean,
     endpoints,
-    results,
     retrieve,
     spending,
     wording,
@@ -37,7 +35,7 @@ from annotation.candidates.strategies import (
     keeps_length,
     strategy_of,
 )
-from annotation.core import audit, jobs
+from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
 from annotation.queries.models import Query
@@ -346,23 +344,6 @@ def _insert(
 # --- Writing ----------------------------------------------------------------------------------
 
 
-def write_one(candidate_id: UUID | str) -> Candidate | None:
-    """Write the answer of one row, if it is due and nobody else has it.
-
-    May be called any number of times and may die at any point: one attempt at most stores
-    something. Returns the row as it was claimed, None where it was not to be had.
-    """
-    candidate = cast(Candidate | None, calls.claim(candidate_id))
-    if candidate is None:
-        return None
-    try:
-        with calls.lease_kept(candidate):
-            results.store([write(candidate)])
-    except CallFailed as failure:
-        calls.put_off(candidate, failure)
-    return candidate
-
-
 def write(candidate: Candidate) -> Written:
     """Ask a model for the answer of a row that was claimed; nothing of it is stored yet.
 
@@ -444,8 +425,7 @@ def _written_for(candidate: Candidate, strategy: Strategy) -> PersonaVersion | N
         if not there:
             raise CallFailed("no_source")
         drawn = there[candidate.parameters["seed"] % len(there)]
-        candidate.parameters["written_for"] = drawn
-        jobs.held(candidate).update(parameters=candidate.parameters)
+        calls.store_parameter(candidate, "written_for", drawn)
     return others.get(pk=drawn)
 
 
@@ -462,8 +442,7 @@ def _note_shown(candidate: Candidate, sessions: Iterable[str]) -> None:
     """Keep which sessions the model is shown: what is erased later leaves the answer's row, too."""
     shown = candidate.parameters.get("sessions", [])
     if added := set(sessions) - set(shown):
-        candidate.parameters["sessions"] = sorted({*shown, *added})
-        jobs.held(candidate).update(parameters=candidate.parameters)
+        calls.store_parameter(candidate, "sessions", sorted({*shown, *added}))
 
 
 def _statements(candidate: Candidate) -> tuple[str, ...]:
@@ -479,8 +458,7 @@ def _sources(candidate: Candidate) -> tuple:
     if sources is None:
         sources = retrieve.sources(candidate.query, candidate.endpoint)
         _note_shown(candidate, (source.id for source in sources if source.kind == "history"))
-        candidate.parameters["sources"] = [asdict(source) for source in sources]
-        jobs.held(candidate).update(parameters=candidate.parameters)
+        calls.store_parameter(candidate, "sources", [asdict(source) for source in sources])
         return tuple(sources)
     return tuple(Source(**source) for source in sources)
 
@@ -497,8 +475,7 @@ def _asked(candidate: Candidate, server: Endpoint, name: str, prompt: Prompt) ->
             "model": answer.model,
             "request_id": answer.request_id,
         }
-        candidate.parameters[name] = stored
-        jobs.held(candidate).update(parameters=candidate.parameters)
+        calls.store_parameter(candidate, name, stored)
     return stored["text"]
 
 

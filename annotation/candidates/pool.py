@@ -43,8 +43,21 @@ WRITE: dict[type[Generated], Callable] = {Candidate: generate.write, Proposal: p
 
 
 def write_one(pk: UUID | str) -> Generated | None:
-    """Write the answer or the proposal ``pk``; the row, or None where it was not to be had."""
-    return generate.write_one(pk) or proposals.write_one(pk)
+    """Write the answer or the proposal ``pk``, if it is due and nobody else has it.
+
+    May be called any number of times and may die at any point: one attempt at most stores
+    something. Returns the row as it was claimed, None where it was not to be had.
+    """
+    row = calls.claim(pk)
+    if row is None:
+        return None
+    try:
+        with calls.renewed(row):
+            written = WRITE[type(row)](row)
+            results.store([written] if written else [])
+    except CallFailed as failure:
+        calls.put_off(row, failure)
+    return row
 
 
 def write_next(study: Study) -> bool:

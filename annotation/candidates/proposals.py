@@ -5,8 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import islice
-from typing import Any, cast
-from uuid import UUID
+from typing import Any
 
 import numpy as np
 from django.db import transaction
@@ -116,22 +115,6 @@ def request(
     return run
 
 
-def write_one(pk: UUID | str) -> Proposal | None:
-    """Let a model write one proposal, if it is due and nobody else has it.
-
-    May be called any number of times and may die at any point, as ``generate.write_one``.
-    """
-    proposal = cast(Proposal | None, calls.claim(pk, Proposal.objects))
-    if proposal is None:
-        return None
-    try:
-        with calls.lease_kept(proposal):
-            write(proposal)
-    except CallFailed as failure:
-        calls.put_off(proposal, failure)
-    return proposal
-
-
 def write(proposal: Proposal) -> None:
     """Ask a model for a proposal that was claimed, and store it. Raises CallFailed."""
     server = endpoints.configured(proposal.endpoint)
@@ -169,9 +152,7 @@ def _asked(proposal: Proposal, server: Endpoint, name: str, prompt: Prompt, sche
             "model": answer.model,
             "request_id": answer.request_id,
         }
-        proposal.parameters[name] = asked
-        proposal.model, proposal.template = answer.model, prompt.template
-        jobs.held(proposal).update(parameters=proposal.parameters)
+        calls.store_parameter(proposal, name, asked)
     return asked["value"]
 
 

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from annotation.candidates import erase, generate, retrieve
+from annotation.candidates import erase, generate, pool, retrieve
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.candidates.strategies import STRATEGIES, Source
@@ -57,7 +57,7 @@ def test_consent_withdrawn_after_the_request_stops_the_answer(cast, bespoke, fak
     ask(bespoke, ann)
     (row,) = generate.request(bespoke, endpoint="fake", strategies=["search-raw"])
     consent.withdraw(ann, bespoke, SEND, "fake")
-    generate.write_one(row.pk)
+    pool.write_one(row.pk)
     row.refresh_from_db()
     assert (row.status, row.error_code) == ("failed", "no_consent")
     assert fake.requests == []
@@ -82,8 +82,8 @@ def test_an_endpoints_own_search_is_switched_on_and_its_sources_are_kept(cast, b
     with ScriptedEndpoint(lambda *_: "The night train.", sources=links) as searching:
         settings.ENDPOINTS = [searching.config(web_search={"web_search_options": {}})]
         (row, alone) = generate.request(bespoke, strategies=["search-endpoint", "A3"])
-        generate.write_one(row.pk)
-        generate.write_one(alone.pk)
+        pool.write_one(row.pk)
+        pool.write_one(alone.pk)
     row.refresh_from_db()
     alone.refresh_from_db()
     stored = [(one["kind"], one["title"], one["url"]) for one in row.parameters["sources"]]

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from annotation.candidates import generate
+from annotation.candidates import generate, pool
 from annotation.candidates.models import Candidate, GenerationRules, Proposal
 from tests.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 from tests.browser import axe
@@ -88,7 +88,7 @@ def test_answers_to_owners_are_planned_and_reviewed(page, bespoke, cast, let_in)
     assert not Candidate.objects.exists()
     fits(page)
     for row in generate.request(bespoke):
-        generate.write_one(row.pk)
+        pool.write_one(row.pk)
     page.goto(f"{REVIEW}answer/")
     rows = page.locator("[data-row]")
     expect(rows).to_have_count(3)

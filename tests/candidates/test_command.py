@@ -57,7 +57,7 @@ def test_with_wait_and_a_worker_the_answers_are_left_to_it(asked, tea, fake, mon
 
     def work(seconds):
         for candidate_id in calls.due():
-            generate.write_one(candidate_id)
+            pool.write_one(candidate_id)
 
     monkeypatch.setattr(command.time, "sleep", work)
     status, out, err = run("tea", "--wait")

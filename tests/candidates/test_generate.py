@@ -37,7 +37,7 @@ def one(study, strategy="A3"):
 
 
 def written(candidate):
-    generate.write_one(candidate.pk)
+    pool.write_one(candidate.pk)
     candidate.refresh_from_db()
     return candidate
 
@@ -274,7 +274,7 @@ def test_a_server_error_is_tried_again_later_and_parked_after_three(asked, tea, 
         assert (candidate.status, candidate.attempts) == ("requested", attempt)
         longest = timedelta(seconds=calls.BACKOFF_SECONDS * 2**attempt)
         assert before <= candidate.next_try_at - longest <= timezone.now()
-        assert generate.write_one(candidate.pk) is None  # not before its time
+        assert pool.write_one(candidate.pk) is None  # not before its time
     written(overdue(candidate))
     assert (candidate.status, candidate.error_code) == ("failed", "server_error")
     assert candidate.error == "“fake” reported an error of its own."
@@ -289,7 +289,7 @@ def test_a_final_cause_is_not_tried_again_until_somebody_asks(asked, tea, cast, 
     fake.replies = [Reply(status=status, body=b"{}"), Reply("Walk.")]
     candidate = written(one(tea))
     assert (candidate.status, candidate.attempts, len(fake.requests)) == ("failed", 1, 1)
-    assert generate.write_one(candidate.pk) is None
+    assert pool.write_one(candidate.pk) is None
     assert generate.retry(tea, by=cast.person("Carol")) == 1
     assert written(candidate).status == "done"
     assert (candidate.error, candidate.attempts) == ("", 2)
@@ -302,7 +302,7 @@ def test_retry_after_is_the_least_pause_and_holds_the_endpoint(asked, tea, fake)
     written(first)
     assert first.error_code == "rate_limit"
     assert first.next_try_at - timezone.now() > timedelta(seconds=2 * calls.LONGEST_BACKOFF)
-    assert generate.write_one(second.pk) is None
+    assert pool.write_one(second.pk) is None
     assert calls.due() == []
     assert len(fake.requests) == 1
     overdue(first)
@@ -321,7 +321,7 @@ def test_three_answers_in_trouble_rest_the_endpoint(asked, tea, cast, fake, monk
     *failing, last = generate.request(tea, endpoint="fake")
     for candidate in failing:
         written(candidate)
-    assert generate.write_one(last.pk) is None
+    assert pool.write_one(last.pk) is None
     assert len(fake.requests) == 3
     overdue(failing[0])
     assert calls.due() == [failing[0].pk, last.pk]

@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.candidates import calls, proposals
+from annotation.candidates import calls, pool, proposals
 from annotation.candidates.models import Budget, Candidate, GenerationRules, Proposal, Run
 from annotation.personas.models import Persona
 from tests.candidates.test_proposals import (  # noqa: F401 - fixtures
@@ -139,7 +139,7 @@ def test_budget_and_rules_are_saved_or_refused(carol, tea):
 def test_a_run_is_cancelled_and_resumed_on_the_page(carol, tea, script):  # noqa: F811
     script.values = [person()]
     run = proposals.request(tea, "persona", {"count": 2})
-    proposals.write_one(calls.due()[0])
+    pool.write_one(calls.due()[0])
     carol.post(f"{PAGE}runs/{run.pk}/", {"do": "cancel"})
     assert Proposal.objects.filter(status="cancelled").count() == 1
     carol.post(f"{PAGE}runs/{run.pk}/", {"do": "resume"})

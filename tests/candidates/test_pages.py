@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.candidates import calls, generate
+from annotation.candidates import calls, generate, pool
 from annotation.candidates.models import Candidate
 from annotation.core.models import Heartbeat
 from tests.candidates.conftest import Reply
@@ -54,7 +54,7 @@ def test_a_curator_starts_and_sees_how_far_it_is(carol, fake):
 
 def test_a_plan_of_answers_and_rewrites_says_what_they_take_and_asks_for_nothing(carol, tea, fake):
     (source,) = generate.request(tea, strategies=["A1"])
-    generate.write_one(source.pk)
+    pool.write_one(source.pk)
     data = {"endpoint": "fake", "strategies": ["A3", "improve"], "do": "plan"}
     page = carol.post(PAGE, data).content.decode()
     assert "<dt>Calls</dt><dd>2</dd>" in page
@@ -76,7 +76,7 @@ def test_the_live_part_is_a_fragment_that_ends_by_itself(carol, tea, fake):
     assert "<html" not in part.content.decode()
     assert 'hx-trigger="every 2s"' in part.content.decode()
     assert "HX-Refresh" not in part.headers
-    generate.write_one(candidate.pk)
+    pool.write_one(candidate.pk)
     part = carol.get(PAGE, headers=HTMX)
     assert "hx-trigger" not in part.content.decode()
     assert part.headers["HX-Refresh"] == "true"
@@ -85,7 +85,7 @@ def test_the_live_part_is_a_fragment_that_ends_by_itself(carol, tea, fake):
 def test_failures_are_named_and_tried_again(carol, tea, fake):
     fake.replies = [Reply(status=402, body=b"BODY-CANARY")]
     (candidate,) = generate.request(tea, strategies=["A3"])
-    generate.write_one(candidate.pk)
+    pool.write_one(candidate.pk)
     page = carol.get(PAGE).content.decode()
     assert "The account at “fake” has no credit or quota left." in page
     assert "BODY-CANARY" not in page
@@ -97,7 +97,7 @@ def test_failures_are_named_and_tried_again(carol, tea, fake):
 def test_answers_are_rendered_by_the_one_renderer(carol, tea, fake):
     fake.replies = [Reply("Take **one** <script>alert(1)</script>")]
     (candidate,) = generate.request(tea, strategies=["A3"])
-    generate.write_one(candidate.pk)
+    pool.write_one(candidate.pk)
     page = carol.get(PAGE).content.decode()
     assert "<strong>one</strong> &lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "A3 · fake · fake-7b-2026" in " ".join(page.split())
@@ -144,7 +144,7 @@ def test_one_answer_and_three_cost_the_same_queries(carol, tea, asked, fake):
 
     def write(strategy):
         (candidate,) = generate.request(tea, strategies=[strategy])
-        generate.write_one(candidate.pk)
+        pool.write_one(candidate.pk)
 
     write("A3")
     one = queries()

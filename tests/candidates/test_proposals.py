@@ -98,7 +98,7 @@ def write_all():
         if not ids:
             return
         for pk in ids:
-            proposals.write_one(pk)
+            pool.write_one(pk)
 
 
 def expand(tea, count=1, **options):
@@ -334,7 +334,7 @@ def test_a_general_pool_is_filtered_matched_and_validated(tea, mina, cast, model
 def test_a_run_is_cancelled_and_resumed(tea, mina, model, script):
     script.values = [person()]
     run = proposals.request(tea, "persona", {"count": 3})
-    proposals.write_one(calls.due()[0])
+    pool.write_one(calls.due()[0])
     assert proposals.cancel(run) == 2
     write_all()
     assert (proposals.progress(run)["done"], proposals.progress(run)["cancelled"]) == (1, 2)
@@ -349,7 +349,7 @@ def test_failures_are_named_by_cause_and_tried_again(tea, mina, model, script):
     for code in ("unparsable", "schema"):
         (pk,) = calls.due() or Proposal.objects.values_list("pk", flat=True)
         Proposal.objects.update(next_try_at=None)
-        proposals.write_one(pk)
+        pool.write_one(pk)
         (failure,) = proposals.progress(run)["failures"]
         assert (failure["error_code"], failure["count"]) == (code, 1)
     Proposal.objects.update(next_try_at=None)
