@@ -20,15 +20,25 @@ def study_of(slug: str) -> Study:
     return study
 
 
-class ImportCommand(RefusingCommand, ABC):
+class StudyCommand(RefusingCommand):
+    """STUDY --json: ``handle`` gets the Study of this slug as ``study``."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def execute(self, *args: Any, study: str, **options: Any) -> str | None:
+        return super().execute(*args, study=study_of(study), **options)
+
+
+class ImportCommand(StudyCommand, ABC):
     """STUDY FILE: stores a file's rows, prints the counts and the rows that were rejected."""
 
     rows: str
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        super().add_arguments(parser)
         parser.add_argument("file", metavar="FILE", help=f"the {self.rows}")
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     @abstractmethod
     def store(self, study: Study, file: str) -> dict[str, Any]:
@@ -38,9 +48,9 @@ class ImportCommand(RefusingCommand, ABC):
     def summary(self, result: dict[str, Any]) -> str:
         """The counts in one line."""
 
-    def handle(self, *args: Any, study: str, file: str, **options: Any) -> None:
+    def handle(self, *args: Any, study: Study, file: str, **options: Any) -> None:
         """Store what fits, print the counts and what was rejected."""
-        result = self.store(study_of(study), file)
+        result = self.store(study, file)
         if options["json"]:
             self.stdout.write(json.dumps(result))
             return

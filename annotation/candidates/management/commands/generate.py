@@ -10,15 +10,14 @@ from django.db import transaction
 from tqdm import tqdm
 
 from annotation.candidates import generate, pool, proposals, spending
-from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
-from annotation.studies.commands import study_of
+from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
 POLL_SECONDS = 0.5
 
 
-class Command(RefusingCommand):
+class Command(StudyCommand):
     help = (
         "Ask a model for one answer to each query with each strategy. Background workers write "
         "them; with --wait the command ends when all are written or failed, and writes them itself "
@@ -26,7 +25,7 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        super().add_arguments(parser)
         parser.add_argument(
             "--endpoint", default="", metavar="NAME", help="default: the first one configured"
         )
@@ -42,27 +41,25 @@ class Command(RefusingCommand):
             "--dry-run", action="store_true", help="say what it would take; ask for nothing"
         )
         parser.add_argument("--wait", action="store_true", help="until all are written or failed")
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, study: str, wait: bool, **options: Any) -> None:
+    def handle(self, *, study: Study, wait: bool, **options: Any) -> None:
         """Request, wait, report. Exit 1 with sentences where something failed."""
-        target = study_of(study)
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit is a number from 1 on.", returncode=2)
         if options["dry_run"]:
-            self._plan(target, options)
+            self._plan(study, options)
             return
-        rows = _ask(target, options)
+        rows = _ask(study, options)
         if wait:
-            self._wait(target)
-        self._warn(target)
-        counts = generate.progress(target)
+            self._wait(study)
+        self._warn(study)
+        counts = generate.progress(study)
         self.stdout.write(_as_json(counts) if options["json"] else _as_words(counts))
         if rows and not options["json"]:
             actual = proposals.progress(rows[0].run)["actual"]
             self.stdout.write(spending.compared(rows[0].run.planned, actual))
         if wait and counts["failed"]:
-            raise CommandError("\n".join(_failures(target)))
+            raise CommandError("\n".join(_failures(study)))
 
     def _plan(self, study: Study, options: dict) -> None:
         with transaction.atomic():

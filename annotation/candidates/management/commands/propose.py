@@ -14,23 +14,22 @@ from annotation.accounts.models import User
 from annotation.candidates import endpoints, pool, proposals, review, spending
 from annotation.candidates.forms import FIELDS, StepForm
 from annotation.candidates.models import Run
-from annotation.core.commands import RefusingCommand
 from annotation.core.heartbeat import worker_alive
 from annotation.core.rows import chunks
-from annotation.studies.commands import study_of
+from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
 POLL_SECONDS = 0.5
 
 
-class Command(RefusingCommand):
+class Command(StudyCommand):
     help = (
         "Ask a model for proposals of one step: " + ", ".join(FIELDS) + ". They wait in the review "
         "queue; with --accept whatever no check flagged is accepted in somebody's name."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        super().add_arguments(parser)
         parser.add_argument("step", metavar="STEP", choices=list(FIELDS), help=", ".join(FIELDS))
         parser.add_argument("--endpoint", default="", metavar="NAME", help="default: the first")
         parser.add_argument(
@@ -41,24 +40,22 @@ class Command(RefusingCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what it would take")
         parser.add_argument("--wait", action="store_true", help="until all are written or failed")
         parser.add_argument("--accept", metavar="EMAIL", help="waits, then accepts the unflagged")
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, study: str, step: str, **options: Any) -> None:
+    def handle(self, *, study: Study, step: str, **options: Any) -> None:
         """Plan or request, wait, accept, report. Exit 1 with sentences where something failed."""
-        there = study_of(study)
         reviewer = _person(options["accept"]) if options["accept"] else None
         server = endpoints.get(options["endpoint"])
         wanted = _options(step, server.name, options)
         if options["dry_run"]:
-            self._tell(proposals.plan(there, step, wanted, endpoint=server.name).as_json(), options)
+            self._tell(proposals.plan(study, step, wanted, endpoint=server.name).as_json(), options)
             return
         run = proposals.request(
-            there, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer
+            study, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer
         )
         if options["wait"] or reviewer:
-            self._wait(there, run)
+            self._wait(study, run)
         counts = proposals.progress(run)
-        accepted = _accept(there, run, reviewer) if reviewer else 0
+        accepted = _accept(study, run, reviewer) if reviewer else 0
         actual = counts["actual"]
         shown = {key: counts[key] for key in ("total", "done", "failed")}
         shown |= {"tokens": actual["tokens"], "cost": actual["cost"], "accepted": accepted}

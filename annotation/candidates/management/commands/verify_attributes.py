@@ -8,18 +8,18 @@ from django.core.management.base import CommandParser
 
 from annotation.candidates import verifier
 from annotation.core import learned
-from annotation.core.commands import RefusingCommand
-from annotation.studies.commands import study_of
+from annotation.studies.commands import StudyCommand
+from annotation.studies.models import Study
 
 
-class Command(RefusingCommand):
+class Command(StudyCommand):
     help = (
         "Verify statements that were extracted from conversations with a model that "
         "`train verifier` wrote. Statements that were verified before keep their verdict."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        super().add_arguments(parser)
         parser.add_argument("--verifier", type=Path, required=True, metavar="FILE")
         parser.add_argument(
             "--refine",
@@ -27,9 +27,8 @@ class Command(RefusingCommand):
             help="leave what it finds problematic for the step verify, which asks a model",
         )
 
-    def handle(self, *args: Any, study: str, refine: bool, **options: Any) -> None:
+    def handle(self, *args: Any, study: Study, refine: bool, **options: Any) -> None:
         """Verify, print the counts as JSON; exit 1 with a sentence where nothing can be done."""
-        there = study_of(study)
         model, card = learned.load(options["verifier"], "verifier")
-        counts = verifier.verify(there, model, card, refine=refine)
+        counts = verifier.verify(study, model, card, refine=refine)
         self.stdout.write(json.dumps(counts))

@@ -9,12 +9,12 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.agreement.forms import FractionField
-from annotation.core.commands import RefusingCommand
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze, withdrawals
 from annotation.datasets.check import read_manifest
 from annotation.datasets.choices import PAIR_RULES
 from annotation.datasets.models import Release
+from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
 CHOICES = ("hard_fill", "easy_share", "rule", "min_votes", "min_margin", "shots", "shard_rows")
@@ -28,11 +28,11 @@ def share(text: str) -> Fraction:
         raise argparse.ArgumentTypeError("write a number such as 1/5 or 0.2") from error
 
 
-class Command(RefusingCommand):
+class Command(StudyCommand):
     help = "Freeze a study as its next release and write it to a folder."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        super().add_arguments(parser)
         parser.add_argument(
             "--layout", choices=["bespoke", "personafeedback", "personalbench", "long", "dpo"]
         )
@@ -79,13 +79,11 @@ class Command(RefusingCommand):
             help="rows after which a table goes on in another file (default: one file)",
         )
         parser.add_argument("--licence", default="", help="stands on the dataset card")
-        parser.add_argument("--json", action="store_true", help="print the manifest")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: Any, study: Study, **options: Any) -> None:
         if not options["layout"] and not options["again"]:
             raise CommandError("Say which --layout the release has.", returncode=2)
         try:
-            study = _study(options["study"])
             out = options["out"].resolve()
             manifest = (
                 _again(study, out, options) if options["again"] else _new(study, out, options)
@@ -96,13 +94,6 @@ class Command(RefusingCommand):
         self.stdout.write(
             json.dumps(manifest, ensure_ascii=False) if options["json"] else _short(manifest)
         )
-
-
-def _study(slug: str) -> Study:
-    study = Study.objects.select_related("consent_text").filter(slug=slug).first()
-    if study is None:
-        raise DomainError(f"There is no study “{slug[:60]}”.")
-    return study
 
 
 def _new(study: Study, out: Path, options: dict) -> dict:

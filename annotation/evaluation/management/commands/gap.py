@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from annotation.evaluation import report
-from annotation.studies.commands import study_of
+from annotation.studies.commands import StudyCommand
+from annotation.studies.models import Study
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = "Print how people and models judge the same items of a study, as one JSON document."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of the study")
-        parser.add_argument("--json", action="store_true", help="as it is without it, too")
+        super().add_arguments(parser)
 
-    def handle(self, *, study: str, **options: Any) -> None:
+    def handle(self, *, study: Study, **options: Any) -> None:
         """Print the stages. Exit 1 where there is no such study."""
-        self.stdout.write(report.as_json(study_of(study)))
+        self.stdout.write(report.as_json(study))

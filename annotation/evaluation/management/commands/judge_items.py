@@ -6,22 +6,22 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.candidates import endpoints
-from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
 from annotation.evaluation import rating, runs
 from annotation.evaluation.models import Run
-from annotation.studies.commands import study_of
+from annotation.studies.commands import StudyCommand
+from annotation.studies.models import Study
 
 
-class Command(RefusingCommand):
+class Command(StudyCommand):
     help = (
         "Ask a model about the items of a task, with the texts that people see, twice with the "
         "answers in reverse where there are several. Its verdicts stand beside people's judgments."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        super().add_arguments(parser)
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
         parser.add_argument("--endpoint", metavar="NAME", required=True)
         parser.add_argument(
@@ -32,12 +32,11 @@ class Command(RefusingCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="print what it would take; ask nothing"
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(
         self,
         *,
-        study: str,
+        study: Study,
         task: str,
         endpoint: str,
         name: str,
@@ -47,9 +46,8 @@ class Command(RefusingCommand):
         **options: Any,
     ) -> None:
         """Run to the end, and print the counts. Exit 1 with a sentence where it stopped."""
-        target = study_of(study)
         try:
-            wanted = rating.wanted(target, task, endpoint, name=name, limit=limit, resume=resume)
+            wanted = rating.wanted(study, task, endpoint, name=name, limit=limit, resume=resume)
             self.stderr.write(rating.words(wanted))
             if dry_run:
                 self.stdout.write(json.dumps(wanted.expected))

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.core.commands import RefusingCommand
 from annotation.judging.batches.open import ORDERS, open_batches, tasks_of
 from annotation.judging.batches.summary import Summary, summary_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Slot
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
-from annotation.studies.commands import study_of
+from annotation.studies.commands import StudyCommand
+from annotation.studies.models import Study
 
 FILTERS = {
     "query": "only this query (its id; may be repeated)",
@@ -24,11 +24,11 @@ FILTERS = {
 }
 
 
-class Command(RefusingCommand):
+class Command(StudyCommand):
     help = "Plan items for the queries that have none in the task yet, and open their slots."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        super().add_arguments(parser)
         parser.add_argument("--task", metavar="NAME", required=True, help="name of the task")
         parser.add_argument(
             "--also",
@@ -66,12 +66,10 @@ class Command(RefusingCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="print what would be opened, and open nothing"
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, study: str, task: str, also: list[str], **options: Any) -> None:
+    def handle(self, *args: Any, study: Study, task: str, also: list[str], **options: Any) -> None:
         """Open, and print how many items and slots are new."""
-        target = study_of(study)
-        tasks = tasks_of(target, [task, *also])
+        tasks = tasks_of(study, [task, *also])
         scope = Scope(
             queries=tuple(options["query"]),
             personas=tuple(options["persona"]),
@@ -84,14 +82,14 @@ class Command(RefusingCommand):
         )
         wanted = {"order": options["order"], "overlap": options["overlap"], "scope": scope}
         if options["dry_run"]:
-            self._dry_run(summary_of(target, tasks, **wanted), options["json"])
+            self._dry_run(summary_of(study, tasks, **wanted), options["json"])
             return
-        batches = open_batches(target, tasks, **wanted)
+        batches = open_batches(study, tasks, **wanted)
         slots = Slot.objects.filter(item__batch__in=batches).count()
         opened = {"items": sum(batch.size for batch in batches), "slots": slots}
         words = f"{opened['items']:,} items and {opened['slots']:,} slots are open"
         self.stdout.write(json.dumps(opened) if options["json"] else words)
-        lacking = [kind_of(entry.kind).lacking(target, entry, scope) for entry in tasks]
+        lacking = [kind_of(entry.kind).lacking(study, entry, scope) for entry in tasks]
         for entry in filter(None, lacking):
             self.stderr.write(entry.sentence)
         if not batches and not any(lacking):

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.core.commands import RefusingCommand
 from annotation.personas import conversations
-from annotation.studies.commands import study_of
+from annotation.studies.commands import StudyCommand
+from annotation.studies.models import Study
 
 
-class Command(RefusingCommand):
+class Command(StudyCommand):
     help = (
         "Print how many people and conversations of a study's pool each filter leaves, as one JSON "
         "document; with --take make personas of the people who are left."
@@ -18,7 +18,7 @@ class Command(RefusingCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         default = conversations.Filters()
-        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        super().add_arguments(parser)
         parser.add_argument("--language", default="", help="as the collection names it: English")
         parser.add_argument("--conversations", type=int, default=default.conversations, metavar="N")
         parser.add_argument("--turns", type=int, default=default.turns, metavar="N")
@@ -28,18 +28,16 @@ class Command(RefusingCommand):
             "--histories", action="store_true", help="first add what members of the study allow"
         )
         parser.add_argument("--take", action="store_true", help="make personas")
-        parser.add_argument("--json", action="store_true", help="as it is without it, too")
 
-    def handle(self, *, study: str, histories: bool, take: bool, **options: Any) -> None:
+    def handle(self, *, study: Study, histories: bool, take: bool, **options: Any) -> None:
         """Print the counts. Exit 1 where there is no such study, or nobody to take."""
-        target = study_of(study)
         names = ("language", "conversations", "turns", "scripted", "people")
         filters = conversations.Filters(**{name: options[name] for name in names})
-        added = conversations.add_histories(target) if histories else 0
-        taken = conversations.take(target, filters) if take else {}
+        added = conversations.add_histories(study) if histories else 0
+        taken = conversations.take(study, filters) if take else {}
         rows = [
             {"filter": words, "people": people, "conversations": count}
-            for words, people, count in conversations.funnel(target, filters)
+            for words, people, count in conversations.funnel(study, filters)
         ]
-        shown = {"study": study, "added": added, "funnel": rows, "taken": taken}
+        shown = {"study": study.slug, "added": added, "funnel": rows, "taken": taken}
         self.stdout.write(json.dumps(shown, ensure_ascii=False))

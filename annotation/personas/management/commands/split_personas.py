@@ -3,17 +3,17 @@
 import json
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from annotation.core.commands import RefusingCommand
 from annotation.personas import splitting
+from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
 # Values of a dimension that are printed.
 SHOWN = 10
 
 
-class Command(RefusingCommand):
+class Command(StudyCommand):
     help = (
         "Draw N of the kept personas for the benchmark, so that no value crowds it, and put all "
         "others on the training side. "
@@ -21,21 +21,17 @@ class Command(RefusingCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of a study")
+        super().add_arguments(parser)
         parser.add_argument("--benchmark", type=int, required=True, metavar="N")
         parser.add_argument("--seed", type=int, default=1, help="of the draw (default 1)")
         parser.add_argument(
             "--dry-run", action="store_true", help="print who would be where, by dimension"
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, study: str, benchmark: int, seed: int, **options: Any) -> None:
+    def handle(self, *args: Any, study: Study, benchmark: int, seed: int, **options: Any) -> None:
         """Draw, divide, print the counts; exit 1 where there are too few personas."""
-        there = Study.objects.filter(slug=study).first()
-        if there is None:
-            raise CommandError(f"There is no study “{study}”.")
         if options["dry_run"]:
-            proposal = splitting.propose(there, benchmark, seed)
+            proposal = splitting.propose(study, benchmark, seed)
             counts: dict[str, Any] = {
                 "benchmark": len(proposal.benchmark),
                 "training": len(proposal.training),
@@ -45,7 +41,7 @@ class Command(RefusingCommand):
                 },
             }
         else:
-            counts = dict(splitting.make(there, benchmark, seed))
+            counts = dict(splitting.make(study, benchmark, seed))
         if options["json"]:
             self.stdout.write(json.dumps(counts, ensure_ascii=False))
         else:

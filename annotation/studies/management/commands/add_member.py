@@ -7,25 +7,25 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.validators import validate_email
 from django.db import transaction
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.studies.commands import study_of
+from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Membership, Role, Study
 
 
-class Command(BaseCommand):
+class Command(StudyCommand):
     help = (
         "Give accounts a role in a study; an account is made where there is none. A second call "
         "changes nothing. Without a password, the person sets one through “Forgot your password?”."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("study", metavar="STUDY", help="slug of the study")
+        super().add_arguments(parser)
         parser.add_argument(
             "email", metavar="EMAIL", nargs="+", help="address of an account; several may be given"
         )
@@ -38,22 +38,20 @@ class Command(BaseCommand):
             action="store_true",
             help="record that the person has agreed to the study's consent text (on paper, say)",
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, study: str, email: str, role: str, **options: Any) -> None:
+    def handle(self, *args: Any, study: Study, email: str, role: str, **options: Any) -> None:
         """Make or find each account, and set its role; all of them or none."""
-        target = study_of(study)
         password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
         users = []
         with transaction.atomic():
             for address in email if isinstance(email, list) else [email]:
                 user = _account(address.strip().lower(), password)
-                _join(target, user, role)
-                if options["consented"] and target.consent_text:
-                    consent.grant(user, target.consent_text)
+                _join(study, user, role)
+                if options["consented"] and study.consent_text:
+                    consent.grant(user, study.consent_text)
                 users.append(user)
-        members = [{"user": user.email, "study": target.slug, "role": role} for user in users]
-        words = "\n".join(f"{user.email} is {role} of {target.slug}" for user in users)
+        members = [{"user": user.email, "study": study.slug, "role": role} for user in users]
+        words = "\n".join(f"{user.email} is {role} of {study.slug}" for user in users)
         document = members[0] if len(members) == 1 else {"members": members}
         self.stdout.write(json.dumps(document) if options["json"] else words)
 
