@@ -1,22 +1,18 @@
 """Votes made up for these tests, and where the reference data may lie."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from annotation.agreement.votes.table import votes_from_columns
-
-SHARED = Path(os.environ.get("ATTUNE_SHARED") or Path(__file__).parents[3] / "shared")
+from tests.corpora import DATA
 
 
 @pytest.fixture
 def shared():
     """The folder of reference data sets, which is no part of a checkout."""
-    if not (SHARED / "data").is_dir():
+    if not DATA.is_dir():
         pytest.skip("the reference data sets are not here: set ATTUNE_SHARED to their folder")
-    return SHARED / "data"
+    return DATA
 
 
 def make_counts(items, votes, options, *, seed=0, missing=0.0):

@@ -1,7 +1,6 @@
 import csv
 from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,9 +12,10 @@ from annotation.agreement.tiers import early_stop
 from annotation.agreement.tiers.rules import DEFAULT, TierRule, may_stop, tier_of
 from annotation.core.errors import DomainError
 from annotation.judging.models import Slot
+from tests import corpora
 from tests.agreement.test_topup import say  # noqa: F401 - a fixture
 
-DICES = Path("/work/shared/data/dices-990/judgments.csv")
+DICES = corpora.DATA / "dices-990" / "judgments.csv"
 BELOW = {name: replace(DEFAULT, stop_below=name) for name in ("hard", "borderline")}
 
 

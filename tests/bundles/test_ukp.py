@@ -1,6 +1,5 @@
 """Real votes: an excerpt in the repository, and the whole corpus where it is at hand."""
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -13,10 +12,10 @@ from annotation.judging.imports import bundles, vote_rows
 from annotation.judging.models import Item, Selection
 from annotation.studies.models import Study
 from benchmarks import convert_ukp, replay_votes
+from tests.corpora import DATA
 
 EXCERPT = Path(__file__).parents[1] / "data" / "ukp-convarg"
-SHARED = Path(os.environ.get("ATTUNE_SHARED") or Path(__file__).parents[3] / "shared")
-WHOLE = SHARED / "data" / "ukp-convarg"
+WHOLE = DATA / "ukp-convarg"
 
 
 def exported(study):

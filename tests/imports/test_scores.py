@@ -3,7 +3,6 @@
 import csv
 import json
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -13,9 +12,10 @@ from annotation.agreement.models import AgreementResult
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Score
 from annotation.studies.models import Study, TaskDefinition
+from tests import corpora
 from tests.imports.test_command import bring, counts  # noqa: F401 - a fixture
 
-DICES = Path("/work/shared/data/dices-990")
+DICES = corpora.DATA / "dices-990"
 pytestmark = pytest.mark.django_db
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from annotation.histories.records import Conversation, Search, Visit
+from tests.corpora import DATA
 
 from .samples import records
 
 EXCERPTS = Path(__file__).parents[2] / "data" / "histories"
-SHARED = Path("/work/shared/data")
 
 
 def counted(path: Path) -> tuple[dict, int]:
@@ -35,7 +35,7 @@ def test_the_excerpts_are_read(name, kinds, messages):
     assert counted(EXCERPTS / name) == (kinds, messages)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the larger samples are not on this machine")
+@pytest.mark.skipif(not DATA.exists(), reason="the larger samples are not on this machine")
 @pytest.mark.parametrize(
     ("name", "kinds", "messages"),
     [
@@ -51,4 +51,4 @@ def test_the_excerpts_are_read(name, kinds, messages):
     ],
 )
 def test_the_larger_samples_are_read(name, kinds, messages):
-    assert counted(SHARED / name) == (kinds, messages)
+    assert counted(DATA / name) == (kinds, messages)
