@@ -28,7 +28,7 @@ from annotation.judging.imports.bundles import check_slug
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.imported import ReleasedAnswer
-from annotation.judging.models import Item, ItemOption
+from annotation.judging.models import Item, ItemOption, Judgment, Score
 from annotation.judging.work.submit import read_seconds
 from annotation.queries import gold
 from annotation.studies.models import Study, TaskDefinition
@@ -118,7 +118,12 @@ def _digest(folder: Path) -> str:
 def _bespoke(folder: Path, slug: str, by: User | None) -> dict:
     counts = import_bespoke(folder, slug, by=by)
     study = Study.objects.get(slug=slug)
-    return _report("bespoke", study, counts["rejected"]) | counts | {"votes": counts["judgments"]}
+    totals = {
+        "votes": Judgment.objects.filter(slot__study=study).count(),
+        "scores": Score.objects.filter(feedback__slot__study=study).count(),
+        "workers": counts["users"],
+    }
+    return _report("bespoke", study, counts["rejected"]) | counts | totals
 
 
 def _report(layout: str, study: Study, rejected: list) -> dict:

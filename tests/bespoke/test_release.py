@@ -11,6 +11,7 @@ from annotation.datasets import choices, freeze
 from annotation.datasets.bespoke_import import import_bespoke
 from annotation.datasets.check import check
 from annotation.datasets.freeze import write
+from annotation.datasets.release_import import import_release
 from annotation.evaluation import bespoke as evaluated
 from annotation.histories import consent
 from annotation.judging.annotator import leaving
@@ -243,6 +244,9 @@ def test_a_release_imported_and_released_again_says_the_same(
         "sessions": 1,
         "rejected": [],
     }
+    report = import_release(first, "more")
+    names = ("items", "votes", "scores", "workers")
+    assert [report[name] for name in names] == [3, 3, 8, 1]
     again = freeze.request(Study.objects.get(slug="again"), "bespoke", "parquet", None)
     second = tmp_path / "again"
     second.mkdir()

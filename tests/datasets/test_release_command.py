@@ -81,7 +81,7 @@ def test_a_release_whose_rows_have_changed_is_not_passed_off_as_the_published_on
     [
         (["--layout", "bespoke"], "this study has none", 1),
         (["--layout", "nothing"], "invalid choice", 1),  # 2 from the shell
-        (["--layout", "dpo", "--format", "csv"], "written as jsonl", 1),
+        (["--layout", "dpo", "--format", "csv"], "written as jsonl", 2),
         (["--again", "7"], "no finished release 7", 1),
         ([], "--layout", 2),
     ],

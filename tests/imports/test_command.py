@@ -3,19 +3,19 @@
 import io
 import json
 import zipfile
-from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
 from annotation.candidates.models import Candidate
+from annotation.imports.management.commands.import_data import pairs_apart
 from annotation.judging.models import Item, Judgment, Slot
 from annotation.personas.models import Memory, Persona
 from annotation.queries.models import Query
 from annotation.studies.models import Study
+from tests.corpora import DATA
 
-SHARED = Path("/work/shared/data")
 pytestmark = pytest.mark.django_db
 ARENA = {
     "question_id": "b1",
@@ -231,6 +231,15 @@ def test_a_value_inside_a_column_that_is_not_read_is_named(bring):
     assert report["unknown_columns"] == ["candidates[].human_score"]
 
 
+def test_one_flag_takes_several_pairs_and_no_file():
+    words = ["f.csv", "--map", "id=item", "label=is_safe", "--study", "tea", "--dry-run"]
+    apart = ["f.csv", "--map", "id=item", "--map", "label=is_safe", "--study", "tea", "--dry-run"]
+    assert pairs_apart(words) == apart == pairs_apart(apart)
+    assert pairs_apart(["--map=id=item", "label=l", "a=b.csv"]) == [
+        *("--map=id=item", "--map", "label=l", "a=b.csv")
+    ]
+
+
 def test_an_unmapped_persona_takes_its_text_and_keeps_its_id(bring):
     rows = [{"persona_id": "p-1", "statements": ["I bake.", "I knit."]}]
     report = bring(rows, "--study", "people", name="mine.jsonl")
@@ -416,7 +425,7 @@ def test_columns_of_unclear_names_bring_the_recipes_that_would_fit(bring):
         bring("item_id,slot,is_safe\n1,2,Yes\n", "--study", "tea")
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not on this machine")
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not on this machine")
 @pytest.mark.parametrize(
     ("file", "args", "expected"),
     [
@@ -429,7 +438,7 @@ def test_columns_of_unclear_names_bring_the_recipes_that_would_fit(bring):
     ],
 )
 def test_real_files_come_in_whole(file, args, expected, capsys):
-    call_command("import_data", str(SHARED / file), *args, "--json")
+    call_command("import_data", str(DATA / file), *args, "--json")
     report = json.loads(capsys.readouterr().out)
     assert (counts(report), report["rejected"]) == (expected, [])
 

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.agreement.forms import FractionField
 from annotation.core.errors import DomainError
-from annotation.datasets import folders, freeze, withdrawals
+from annotation.datasets import folders, freeze, layouts, withdrawals
 from annotation.datasets.check import read_manifest
 from annotation.datasets.choices import PAIR_RULES
 from annotation.datasets.models import Release
@@ -83,6 +83,8 @@ class Command(StudyCommand):
     def handle(self, *args: Any, study: Study, **options: Any) -> None:
         if not options["layout"] and not options["again"]:
             raise CommandError("Say which --layout the release has.", returncode=2)
+        if options["layout"]:
+            _check_format(options["layout"], options["format"])
         try:
             out = options["out"].resolve()
             manifest = (
@@ -94,6 +96,14 @@ class Command(StudyCommand):
         self.stdout.write(
             json.dumps(manifest, ensure_ascii=False) if options["json"] else _short(manifest)
         )
+
+
+def _check_format(layout: str, wanted: str) -> None:
+    """Usage, as an unknown format is: no study could be released so."""
+    try:
+        layouts.format_of(layout, wanted)
+    except DomainError as error:
+        raise CommandError(error.sentence, returncode=2) from error
 
 
 def _new(study: Study, out: Path, options: dict) -> dict:

@@ -24,6 +24,10 @@ class Command(RefusingCommand):
         "are listed; the rest is stored."
     )
 
+    def run_from_argv(self, argv: list[str]) -> None:
+        """As always, with ``--map`` before each pair where it stands before the first alone."""
+        super().run_from_argv([*argv[:2], *pairs_apart(argv[2:])])
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE")
         parser.add_argument("--study", metavar="SLUG", default="", help="made where missing")
@@ -34,7 +38,7 @@ class Command(RefusingCommand):
             metavar="TARGET=COLUMN",
             action="append",
             default=[],
-            help="several times; a column may be a place in it: answers[1].text. Targets: "
+            help="one or more; a column may be a place in it: answers[1].text. Targets: "
             + ", ".join(TARGETS),
         )
         parser.add_argument("--task", metavar="NAME", default="", help="of the items and votes")
@@ -108,12 +112,25 @@ class Command(RefusingCommand):
             self.stderr.write(f"… and {rejected - SHOWN:,} more: --json lists all of them")
 
 
+def pairs_apart(words: list[str]) -> list[str]:
+    """``--map a=1 b=2`` as ``--map a=1 --map b=2``: argparse would take a FILE after them along."""
+    apart: list[str] = []
+    mapping = False
+    for word in words:
+        pair = word.partition("=")[0] in TARGETS and "=" in word
+        if pair and mapping and apart[-1] != "--map":
+            apart.append("--map")
+        mapping = word == "--map" or word.startswith("--map=") or (pair and mapping)
+        apart.append(word)
+    return apart
+
+
 def _columns(pairs: list[str]) -> dict[str, list[str]]:
     """{target: [columns]} of ``TARGET=COLUMN`` arguments."""
     columns: dict[str, list[str]] = {}
     for pair in pairs:
         target, sign, column = pair.partition("=")
         if not sign:
-            raise CommandError(f"--map takes TARGET=COLUMN, not “{pair}”.")
+            raise CommandError(f"--map takes TARGET=COLUMN, not “{pair}”.", returncode=2)
         columns.setdefault(target.strip(), []).append(column.strip())
     return columns
