@@ -17,8 +17,11 @@ from annotation.core.errors import Conflict
 
 
 def search(words: str) -> QuerySet[User]:
-    """Accounts whose address, name or worker id holds ``words``, newest first."""
-    rows = User.objects.order_by("-pk")
+    """Accounts whose address, name or worker id holds ``words``.
+
+    The newest first, after all others those of imported votes, which nobody can log in to.
+    """
+    rows = User.objects.alias(without_address=Q(email=None)).order_by("without_address", "-pk")
     if words:
         rows = rows.filter(
             Q(email__icontains=words) | Q(name__icontains=words) | Q(worker__icontains=words)

@@ -8,12 +8,12 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.accounts.models import ApiToken
+from annotation.accounts.models import ApiToken, User
 from annotation.agreement.models import AgreementResult
 from annotation.candidates.models import DocumentFile
 from annotation.core import audit, tasks
 from annotation.core.models import AuditEvent, Heartbeat
-from annotation.operations import examine, queues
+from annotation.operations import examine, people, queues
 
 ACCOUNTS = "/operations/accounts/"
 
@@ -196,6 +196,13 @@ def test_accounts_are_searched_with_as_many_queries_for_many_as_for_one(
 
 
 # --- The trail -------------------------------------------------------------------------------
+
+
+def test_accounts_that_votes_were_imported_for_come_last_and_the_newest_first(cast, tea, ada):
+    imported = User.objects.create(worker="crowd:W1", is_active=False)
+    doe = User.objects.create(email="doe@example.org")
+    shown = list(people.search(""))
+    assert (shown[0], shown[-1]) == (doe, imported)
 
 
 def test_the_trail_is_narrowed_down_and_exported(tea, cast, ada):
