@@ -6,7 +6,6 @@ and they take turns. `python -m benchmarks.bulk_api 5` makes 5 calls a list inst
 """
 
 import json
-import os
 import statistics
 import sys
 import time
@@ -17,7 +16,7 @@ from psycopg.types.json import Jsonb
 
 from benchmarks import stack
 from benchmarks.clients import Connection
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 
 ROWS, CALLS = 100, 20
 STUDY, EMAIL = "bulk", "bulk@example.org"
@@ -110,10 +109,7 @@ def _inserted_again(connection: psycopg.Connection, last: dict) -> float:
 
 def _child() -> dict:
     """Make the study, its task and a curator; the curator's token."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
-    import django
-
-    django.setup()
+    setup_django()
     from annotation.accounts.models import ApiToken, User
     from annotation.judging.kinds import kind_of
     from annotation.studies.models import Membership, Study, TaskDefinition

@@ -5,7 +5,6 @@ another slot; both are in the time of both.
 """
 
 import itertools
-import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 
 from benchmarks import stack
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 
 OVERLAP = 9
 FINISH = "UPDATE judging_slot SET status = 'done', lease_expires_at = NULL WHERE id = %s"
@@ -27,11 +26,7 @@ def main(connections=16, items=5_000, rounds=4, claims=25) -> dict[str, dict]:
     with stack.running() as run:
         words = ("--items", items, "--overlap", OVERLAP, "--people", 2 * connections)
         run.run("benchmarks.seed", *words, "--length", 300)
-        os.environ |= {"DATABASE_URL": run.database_url, "ATTUNE_DATA": str(run.data)}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
-        import django
-
-        django.setup()
+        setup_django(DATABASE_URL=run.database_url, ATTUNE_DATA=str(run.data))
         crowds = _crowds(run.database_url, connections)
         # Threads that last: each keeps one connection through all rounds.
         pools = [ThreadPoolExecutor(connections) for _ in crowds]

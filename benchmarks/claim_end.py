@@ -6,13 +6,12 @@ machine does counts little; `first` is the claim that notices that nothing is le
 """
 
 import argparse
-import os
 import statistics
 import time
 from pathlib import Path
 
 from benchmarks import stack
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 
 OVERLAP = 5
 JUDGED = """
@@ -31,11 +30,7 @@ def main(items: int = 200_000, claims: int = 50) -> dict[str, dict]:
     with stack.running() as run:
         words = ("--items", items, "--overlap", OVERLAP, "--people", 1, "--length", 100)
         run.run("benchmarks.seed", *words, "--queries", max(items // 10, 1))
-        os.environ |= {"DATABASE_URL": run.database_url, "ATTUNE_DATA": str(run.data)}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
-        import django
-
-        django.setup()
+        setup_django(DATABASE_URL=run.database_url, ATTUNE_DATA=str(run.data))
         first, ours = _claims(claims, JUDGED, AT_THE_END)
         open_slots = items * (OVERLAP - 1)
         _first, floor = _claims(claims, CLOSED, "UPDATE judging_desk SET exhausted_at = NULL")

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from benchmarks import stack
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 
 LATENCY = 0.3
 ANSWER = "word " * 150
@@ -25,15 +25,11 @@ def main(pairs=400, concurrency=16) -> dict[str, dict]:
     """Evaluate a model on a made-up release and print what of the concurrency was used."""
     with stack.running() as run, tempfile.TemporaryDirectory() as folder, _server() as address:
         server = {"name": "scripted", "base_url": address, "model": "scripted-1"}
-        os.environ |= {
-            "DATABASE_URL": run.database_url,
-            "ATTUNE_DATA": str(run.data),
-            "ATTUNE_ENDPOINTS": json.dumps([server | {"concurrency": concurrency}]),
-        }
-        os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
-        import django
-
-        django.setup()
+        setup_django(
+            DATABASE_URL=run.database_url,
+            ATTUNE_DATA=str(run.data),
+            ATTUNE_ENDPOINTS=json.dumps([server | {"concurrency": concurrency}]),
+        )
         _write(Path(folder), pairs)
         _evaluate(folder, limit=concurrency)  # what is loaded once
         begin = time.perf_counter()

@@ -16,7 +16,6 @@ cores take from each other.
 
 import contextlib
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -31,7 +30,7 @@ import psycopg
 
 from benchmarks import stack
 from benchmarks.clients import Browser
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 from benchmarks.generation import round_of
 
 SIZES, OVERLAP, PEOPLE = (10_000, 100_000), 9, 60
@@ -204,10 +203,7 @@ class _WithoutPandas:
 
 def _requested(format: str):
     """The study's release, frozen."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
-    import django
-
-    django.setup()
+    setup_django()
     from annotation.datasets import freeze
     from annotation.studies.models import Study
 

@@ -1,6 +1,15 @@
-"""How a measurement is told: one line on stdout and one entry of bench.json."""
+"""What all measurements share: Django in this process, and how a figure is printed and stored."""
 
 import importlib
+import os
+
+
+def setup_django(**environment: str) -> None:
+    """Set Django up here with ``environment``, and with the settings of the parts of ``stack``."""
+    os.environ |= {"DJANGO_SETTINGS_MODULE": "benchmarks.settings", **environment}
+    import django
+
+    django.setup()
 
 
 def figure(name: str, ours: float, floor: float, unit: str, **more: float) -> dict[str, dict]:

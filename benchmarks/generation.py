@@ -15,7 +15,6 @@ import contextlib
 import http.client
 import itertools
 import json
-import os
 import statistics
 import threading
 import time
@@ -25,7 +24,7 @@ from urllib.parse import urlsplit
 
 from benchmarks import evaluate, stack
 from benchmarks.clients import Browser, seconds_of
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 from benchmarks.judge_loop import judge
 
 LATENCY = 0.5
@@ -40,15 +39,11 @@ def main(answers=256, concurrency=32) -> dict[str, dict]:
         server = {"name": "scripted", "base_url": address, "model": "scripted-1"}
         servers = json.dumps([server | {"concurrency": concurrency}])
         run = parts.enter_context(stack.running(ATTUNE_ENDPOINTS=servers))
-        os.environ |= {
-            "DATABASE_URL": run.database_url,
-            "ATTUNE_DATA": str(run.data),
-            "ATTUNE_ENDPOINTS": servers,
-        }
-        os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
-        import django
-
-        django.setup()
+        setup_django(
+            DATABASE_URL=run.database_url,
+            ATTUNE_DATA=str(run.data),
+            ATTUNE_ENDPOINTS=servers,
+        )
         with _stopped(run):
             _ask("warm", concurrency)
             _work()

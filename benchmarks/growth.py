@@ -8,9 +8,10 @@ and indexes of the tables with a row for each judgment are dropped before and ma
 import argparse
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Iterator
+
+from benchmarks.figures import setup_django
 
 # Keeps a worker from `recompute` as long as the connection lasts: it would read half of a study,
 # without indexes.
@@ -118,10 +119,7 @@ def _main() -> None:
     parser.add_argument("--items-judged", type=int, required=True)
     parser.add_argument("--queries", type=int, default=0, help="0: one an item")
     chosen = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
-    import django
-
-    django.setup()
+    setup_django()
     from django.db import connection
 
     from annotation.accounts.models import User

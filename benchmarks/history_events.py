@@ -5,12 +5,11 @@ worst case of de-duplication: `growth` is what twice as many rows cost, which a 
 row with each would make 4.
 """
 
-import os
 import time
 from datetime import UTC, datetime
 
 from benchmarks import stack
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
 ROWS = 100_000
@@ -19,11 +18,7 @@ ROWS = 100_000
 def main(rows: int = ROWS) -> dict[str, dict]:
     """Store `rows` searches of each sort, half as many before, and the same rows again."""
     with stack.running() as run:
-        os.environ |= {"DATABASE_URL": run.database_url, "ATTUNE_DATA": str(run.data)}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
-        import django
-
-        django.setup()
+        setup_django(DATABASE_URL=run.database_url, ATTUNE_DATA=str(run.data))
         return _figures("equal", rows) | _figures("different", rows)
 
 

@@ -4,7 +4,6 @@ The floor runs the very SQL, with the same values, through psycopg: what is ours
 the query, the building of the values and of the hits, and the snippets.
 """
 
-import os
 import random
 import statistics
 import time
@@ -13,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from benchmarks import stack
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 
 TURNS = 10
 WORDS = (
@@ -29,11 +28,7 @@ KOREAN = ("조용한", "아침", "강가", "시장", "빵", "창문", "정원", 
 def main(messages=100_000, queries=200) -> dict[str, dict]:
     """Fill one history, then alternate our search and the bare statement; p95 in milliseconds."""
     with stack.running() as run:
-        os.environ |= {"DATABASE_URL": run.database_url, "ATTUNE_DATA": str(run.data)}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
-        import django
-
-        django.setup()
+        setup_django(DATABASE_URL=run.database_url, ATTUNE_DATA=str(run.data))
         owner = _fill(messages)
         asked = _queries(queries)
         return _measure(run.database_url, owner, asked)

@@ -8,7 +8,6 @@ indexes. Ours runs in a process of its own, which tells its peak memory.
 
 import csv
 import json
-import os
 import random
 import resource
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 import psycopg
 
 from benchmarks import stack
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 
 ITEMS = 200_000
 WORDS = ("the", "a", "tea", "green", "of", "and", "to", "in", "water", "how", "much", "what", "is",
@@ -62,10 +61,7 @@ def _generate(path: Path, items: int) -> None:
 
 def _child(path: str) -> dict:
     """Import the file into a new study."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
-    import django
-
-    django.setup()
+    setup_django()
     from annotation.imports import bring, tables
     from annotation.studies.models import Study
 

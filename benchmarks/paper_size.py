@@ -12,7 +12,6 @@ import concurrent.futures
 import csv
 import json
 import multiprocessing
-import os
 import re
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from pathlib import Path
 
 from annotation.queries.scenarios import TAXONOMY
 from benchmarks import stack
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 from benchmarks.seed import texts_of_length
 
 # Table 2: pairs of each half and tier.
@@ -214,11 +213,7 @@ def _scenarios(number: int) -> list[str]:
 
 def _measure(database_url: str, data: str) -> dict[str, tuple[int, float, float]]:
     """{name of a page: (statements, milliseconds, those of its empty self)}."""
-    os.environ |= {"DATABASE_URL": database_url, "ATTUNE_DATA": data}
-    os.environ |= {"DJANGO_SETTINGS_MODULE": "benchmarks.settings", "ATTUNE_ENDPOINTS": "[]"}
-    import django
-
-    django.setup()
+    setup_django(DATABASE_URL=database_url, ATTUNE_DATA=data, ATTUNE_ENDPOINTS="[]")
     from django.test import Client
 
     from annotation.accounts.models import User

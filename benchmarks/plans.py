@@ -10,13 +10,12 @@ import argparse
 import concurrent.futures
 import json
 import multiprocessing
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from benchmarks import stack
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 
 # Items whose judgments may still be changed: a person judges as many a day in any study.
 TODAY = 3
@@ -153,11 +152,7 @@ def main(small: int = 200, large: int = 2_000) -> dict[str, dict]:
 
 
 def _measure(database_url: str, data: str, items: int) -> list[Read]:
-    os.environ |= {"DATABASE_URL": database_url, "ATTUNE_DATA": data}
-    os.environ |= {"DJANGO_SETTINGS_MODULE": "benchmarks.settings", "ATTUNE_ENDPOINTS": "[]"}
-    import django
-
-    django.setup()
+    setup_django(DATABASE_URL=database_url, ATTUNE_DATA=data, ATTUNE_ENDPOINTS="[]")
     study, person = study_of(items)
     return hot_path(study, person) + results_path(study)
 

@@ -12,14 +12,13 @@ import concurrent.futures
 import itertools
 import json
 import multiprocessing
-import os
 import time
 from datetime import timedelta
 
 from benchmarks import stack
 from benchmarks.claim_end import server_seconds
 from benchmarks.clients import Browser, seconds_of
-from benchmarks.figures import figure
+from benchmarks.figures import figure, setup_django
 from benchmarks.growth import LOCK
 from benchmarks.judge_loop import SERVER, judge
 from benchmarks.seed import TASK
@@ -55,11 +54,7 @@ def main(votes: tuple[int, ...] = (10_000, 100_000)) -> dict[str, dict]:
 
 def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
     """{page: (milliseconds of the second fetch, its slowest statement's)} of one installation."""
-    os.environ |= {"DATABASE_URL": database_url, "ATTUNE_DATA": data}
-    os.environ |= {"DJANGO_SETTINGS_MODULE": "benchmarks.settings", "ATTUNE_ENDPOINTS": "[]"}
-    import django
-
-    django.setup()
+    setup_django(DATABASE_URL=database_url, ATTUNE_DATA=data, ATTUNE_ENDPOINTS="[]")
     from django.db import connection
     from django.test import Client
     from django.utils import timezone

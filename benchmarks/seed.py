@@ -8,10 +8,11 @@ import argparse
 import itertools
 import json
 import math
-import os
 import random
 import secrets
 import sys
+
+from benchmarks.figures import setup_django
 
 SLUG = "bench"
 TASK = "better"
@@ -208,10 +209,7 @@ def _main() -> None:
     parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--length", type=int, default=2_100)
     arguments = vars(parser.parse_args())
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
-    import django
-
-    django.setup()
+    setup_django()
     json.dump(seed(arguments.pop("items"), **arguments), sys.stdout)
 
 

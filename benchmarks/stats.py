@@ -30,6 +30,7 @@ from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.statistics.kappas import count_votes, patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
+from benchmarks.figures import setup_django
 
 from . import oracles
 
@@ -282,10 +283,7 @@ def bench_command():
 
 def main():
     """Run all jobs; {name: {"ours", "floor", "ratio", "target", "met"}}, times in seconds."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
-    import django
-
-    django.setup()
+    setup_django()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for bench in (
