@@ -1,29 +1,12 @@
 """What a curator does in the browser, done by a program: rows in bulk, tasks, batches, scopes."""
 
-import json
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.accounts.models import ApiToken
 from annotation.judging.models import Batch, Slot
 from annotation.studies.models import Study
-
-
-class Caller:
-    """A program with somebody's token."""
-
-    def __init__(self, client, user, **limits):
-        self.client = client
-        _, self.key = ApiToken.issue(user, 1, **limits)
-
-    def __call__(self, method, path, body=None, **headers):
-        headers = {"Authorization": f"Bearer {self.key}", **headers}
-        data = json.dumps(body or {})
-        return self.client.generic(
-            method, f"/api/v1/{path}", data, "application/json", headers=headers
-        )
+from tests.api.caller import Caller
 
 
 @pytest.fixture

@@ -1,26 +1,10 @@
 """The API's side of judging: claim, submit once, hand back."""
 
-import json
-
 import pytest
 
 from annotation.accounts.models import ApiToken
 from annotation.judging.models import Selection, Slot
-
-
-class Caller:
-    """A program with somebody's token."""
-
-    def __init__(self, client, user):
-        self.client = client
-        _, self.key = ApiToken.issue(user, 1)
-
-    def __call__(self, method, path, body=None, **headers):
-        headers = {"Authorization": f"Bearer {self.key}", **headers}
-        data = body if isinstance(body, str) else json.dumps(body or {})
-        return self.client.generic(
-            method, f"/api/v1/{path}", data, "application/json", headers=headers
-        )
+from tests.api.caller import Caller
 
 
 @pytest.fixture

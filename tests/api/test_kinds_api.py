@@ -8,7 +8,7 @@ from annotation.judging.work.submit import revise
 from annotation.queries.models import GoldResponse
 from annotation.studies.models import TaskDefinition
 from tests import everykind
-from tests.api.test_judging_api import Caller
+from tests.api.caller import Caller
 
 
 @pytest.fixture

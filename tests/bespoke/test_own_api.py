@@ -8,7 +8,7 @@ from annotation.histories import consent
 from annotation.histories.models import HistoryConsent, Session
 from annotation.judging.gold import claims
 from annotation.queries.models import GoldResponse, Query
-from tests.api.test_judging_api import Caller
+from tests.api.caller import Caller
 from tests.candidates.conftest import Reply
 
 QUERIES = "studies/tea/own-queries/"
