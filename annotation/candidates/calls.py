@@ -55,24 +55,24 @@ COUNT = """
     FROM rows"""
 
 
-def ring() -> int:
-    """Call workers to as many due rows as each endpoint has free places; how many were called.
+def notify_due() -> int:
+    """Notify workers of as many due rows as each endpoint has free places; of how many.
 
     Rows whose lease has run out come back first, or are parked after TRIES attempts. A row may be
-    called twice: the second worker finds it taken. A broker that is away loses nothing, because the
-    beat rings again.
+    notified of twice: the second worker finds it taken. A broker that is away loses nothing: the
+    periodic task notifies again.
     """
     reap()
-    calls = 0
+    count = 0
     for candidate_id in due():
         if not jobs.notify(app.signature("annotation.candidates.tasks.write"), candidate_id):
             break
-        calls += 1
-    return calls
+        count += 1
+    return count
 
 
 def reap() -> None:
-    """Park the rows whose workers stopped without a word as often as a row is tried."""
+    """Mark as failed the rows whose workers ended without a result at each of their tries."""
     for table in TABLES:
         lost = jobs.exhausted(table.all())
         for name in _endpoints_of(lost):
@@ -186,7 +186,7 @@ def stopped(rows: QuerySet) -> QuerySet:
 
 def again(rows: QuerySet) -> int:
     """Ask once more for ``rows``; the patience for their endpoint begins anew. How many."""
-    transaction.on_commit(ring)
+    transaction.on_commit(notify_due)
     rows.update(asked_at=Now())
     return jobs.again(rows)
 

@@ -33,7 +33,7 @@ def request(study: Study, file: UploadedFile, by: User) -> DocumentFile:
     return row
 
 
-def ring() -> None:
+def notify_due() -> None:
     """Notify workers of files that nobody reads; close those that were tried too often."""
     rows = DocumentFile.objects.all()
     for row in jobs.exhausted(rows):

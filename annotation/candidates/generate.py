@@ -173,7 +173,7 @@ def request_text(
             return stored
         row.save(force_insert=True)
         audit.record(by, f"{purpose}.request", query, endpoint=server.name)
-        transaction.on_commit(calls.ring)
+        transaction.on_commit(calls.notify_due)
     return row
 
 
@@ -337,7 +337,7 @@ def _insert(
     Candidate.every.bulk_create(new, batch_size=2000)
     if new:
         audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
-        transaction.on_commit(calls.ring)
+        transaction.on_commit(calls.notify_due)
     return new
 
 

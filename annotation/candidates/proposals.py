@@ -111,7 +111,7 @@ def request(
         batch_size=CHUNK,
     )
     audit.record(by, "generation.request", run, step=name, proposals=len(rows))
-    transaction.on_commit(calls.ring)
+    transaction.on_commit(calls.notify_due)
     return run
 
 

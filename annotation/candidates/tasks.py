@@ -8,14 +8,14 @@ def write(candidate_id: str) -> None:
     """Write one answer or proposal, and with a pool what else is due; then notify of the rest."""
     if pool.write_one(candidate_id):
         pool.work()
-        calls.ring()
+        calls.notify_due()
 
 
 @app.task
 def ring() -> None:
-    """Every 20 s: rows that are due and nobody rang for, and those whose worker died."""
-    calls.ring()
-    document_files.ring()
+    """Every 20 s: rows and files of documents that are due, also those whose worker died."""
+    calls.notify_due()
+    document_files.notify_due()
 
 
 @app.task(soft_time_limit=3_000, time_limit=3_060)

@@ -193,7 +193,7 @@ def build(release_id: int, *, started: bool = False) -> dict | None:
     """Write and publish a requested release; its manifest, or None where there is nothing to do.
 
     ``started``: the caller holds the lease already. A refusal is stored in the row and raised as
-    DomainError. A killed process leaves the row leased: after the lease ``ring`` offers it again.
+    DomainError. A killed process leaves the row leased: after the lease another may take it.
     """
     if not started and not jobs.take(Release.objects.all(), release_id):
         return None

@@ -20,7 +20,7 @@ def build(release_id: int) -> None:
 
 @app.task(name="annotation.datasets.tasks.ring")
 def ring() -> None:
-    """Ring for every release that nobody is building; called by beat."""
+    """Notify workers of every release that nobody builds; called by beat."""
     for release_id in freeze.due():
         soon(release_id)
 

@@ -61,11 +61,11 @@ def pairs(votes: Votes, least: int = SHARED) -> Rows:
     return _with_least(name, item[earlier], code[earlier], code[later], least)
 
 
-def against_people(votes: Votes, model: np.ndarray, least: int = SHARED) -> Rows:
-    """A model's labels (items,), -1 for none, with those of each annotator who shares ``least``."""
+def against_people(votes: Votes, model: np.ndarray) -> Rows:
+    """A model's labels (items,), -1 for none, with those of each annotator who shares SHARED."""
     there = model[votes.item] >= 0
     item, code = votes.item[there], votes.code[there]
-    return _with_least(votes.worker[there], item, model[item], code, least)
+    return _with_least(votes.worker[there], item, model[item], code, SHARED)
 
 
 def against_majority(votes: Votes, model: np.ndarray) -> Rows:

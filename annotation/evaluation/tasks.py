@@ -13,7 +13,7 @@ TURN_SECONDS = 300
 
 @app.task(name="annotation.evaluation.tasks.work")
 def work(run_id: int) -> None:
-    """One turn of a run; then somebody is called to the next."""
+    """One turn of a run; then a worker is notified of the next."""
     try:
         run = runs.carry_on(run_id, TURN_SECONDS)
     except (DomainError, jobs.TakenOver) as stopped:

@@ -65,7 +65,7 @@ def history(request: UserRequest) -> HttpResponse:
             passages=Count("pk"), sessions=Count("session", distinct=True)
         ),
         "timeline": browse.timeline(owner),
-        "kept": _filters(request.GET),
+        "filters": _filters(request.GET),
         "back": _encoded(_filters(request.GET)),
     }
     return render(request, "histories/history.html", context)
@@ -149,7 +149,7 @@ def _ask_before_keeping(request: UserRequest, which: QuerySet[Session]) -> HttpR
         "hidden": [(forms.KIND_NAMES[kind], count) for kind, count in summary.hidden],
         "all": bool(request.POST.get("all")),
         "sessions": [] if request.POST.get("all") else which,
-        "kept": _filters(request.POST),
+        "filters": _filters(request.POST),
         "back": _encoded(_filters(request.POST)),
         "figures": redaction.figures(),
     }
@@ -175,7 +175,7 @@ def _erase(request: UserRequest, which: QuerySet[Session], sure: bool) -> HttpRe
             "count": which.count(),
             "sessions": which[:PAGE],
             "all": bool(request.POST.get("all")),
-            "kept": _filters(request.POST),
+            "filters": _filters(request.POST),
             "back": _encoded(_filters(request.POST)),
         }
         return render(request, "histories/sure.html", context)
@@ -316,7 +316,7 @@ def session(request: UserRequest, pk: UUID) -> HttpResponse:
         "late": 0 if others else chosen.marks.filter(is_late=True).count(),
         "form": forms.StrikeForm(),
         # The list that the person came from, as it was filtered.
-        "kept": filters,
+        "filters": filters,
         "back": _encoded(filters),
     }
     return render(request, "histories/session.html", context)
@@ -471,7 +471,7 @@ def consents(request: UserRequest) -> HttpResponse:
         return redirect("history-consent")
     context = {
         "choices": consent.choices(request.user),
-        "kept": browse.sessions(request.user).count(),
+        "retained": browse.sessions(request.user).count(),
         "form": forms.ForgetForm(),
         "erasing": erase.pending(request.user),
     }

@@ -40,7 +40,7 @@ def queries(request: UserRequest, slug: str) -> HttpResponse:
     context = {
         "study": study,
         "queries": owner_queries.of(study, request.user),
-        "kept": browse.sessions(request.user, study).count(),
+        "retained": browse.sessions(request.user, study).count(),
     }
     return render(request, "queries/own.html", context)
 
@@ -122,7 +122,7 @@ def _page(
         "query": row,
         "frozen": author.frozen(row),
         "refusal": refusal,
-        "said": {name: texts.get(name, "") for name in TEXTS},
+        "typed": {name: texts.get(name, "") for name in TEXTS},
         "parts": [
             (part, title, texts.get(part, "")) for part, title in owner_queries.PARTS.items()
         ],

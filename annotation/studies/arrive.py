@@ -63,7 +63,7 @@ def join(request: HttpRequest, code: str = "") -> HttpResponse:
             return ratelimit.respond_429(request)
         if form.is_valid() and _note_code(request, form):
             return redirect("join-study")
-    context = {"form": form, "given": code}
+    context = {"form": form, "code": code}
     return render(request, "studies/join.html", context, status=400 if form.errors else 200)
 
 

@@ -68,7 +68,7 @@ def test_a_file_whose_worker_dies_each_time_is_closed_in_words(tea, carol):
     DocumentFile.objects.update(
         attempts=jobs.TRIES, status="running", lease_expires_at="2020-01-01T00:00Z"
     )
-    document_files.ring()
+    document_files.notify_due()
     row = DocumentFile.objects.get()
     assert (row.status, row.error) == ("failed", "The worker stopped while it read this file.")
 

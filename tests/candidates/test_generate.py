@@ -510,7 +510,7 @@ def test_rows_are_stored_while_the_broker_is_away(
         generate.request(tea, endpoint="fake")
     assert Candidate.objects.filter(status="requested").count() == 3
     bells.error = None
-    assert calls.ring() == 2
+    assert calls.notify_due() == 2
 
 
 # --- Looking ----------------------------------------------------------------------------------

@@ -15,13 +15,11 @@ PSEUDO = 0.1
 
 @dataclass(frozen=True)
 class DawidSkene:
-    """Posterior of each item's true category (items, K), prior (K,), annotators' ``confusion``
-    (workers, given, true), the log-likelihood reached, and whether the run converged.
+    """Posterior of each item's true category (items, K), the log-likelihood reached, and whether
+    the run converged.
     """
 
     posterior: np.ndarray
-    prior: np.ndarray
-    confusion: np.ndarray
     log_likelihood: float
     iterations: int
     converged: bool
@@ -61,7 +59,7 @@ def dawid_skene(
         posterior, likelihood = _expect(votes, prior, confusion)
         done = likelihood - reached < tolerance * len(item)
         reached = likelihood
-    return DawidSkene(posterior, prior, confusion, float(reached), iteration, bool(done))
+    return DawidSkene(posterior, float(reached), iteration, bool(done))
 
 
 def _matrix(

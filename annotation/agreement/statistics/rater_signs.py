@@ -18,11 +18,7 @@ LEAST_VECTORS = 20
 
 
 def agreement_flags(
-    item: np.ndarray,
-    worker: np.ndarray,
-    category: np.ndarray,
-    shape: tuple[int, int, int],
-    pool_rate: float | None = None,
+    item: np.ndarray, worker: np.ndarray, category: np.ndarray, shape: tuple[int, int, int]
 ) -> dict[str, Any]:
     """Annotators who agree with the majority of the *others* less often than the pool does.
 
@@ -43,8 +39,7 @@ def agreement_flags(
     agreed = clear & (others[row, category] == top)
     votes = np.bincount(np.asarray(worker)[clear], minlength=workers)
     with_most = np.bincount(np.asarray(worker)[agreed], minlength=workers)
-    if pool_rate is None and votes.sum():
-        pool_rate = with_most.sum() / votes.sum()
+    pool_rate = with_most.sum() / votes.sum() if votes.sum() else None
     p = np.ones(workers) if pool_rate is None else scipy.special.bdtr(with_most, votes, pool_rate)
     flagged = (votes >= LEAST_VOTES) & (p < TAIL)
     return {
