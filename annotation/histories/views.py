@@ -1,7 +1,7 @@
 """Pages of a history's owner. Objects of other owners answer 404."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -16,13 +16,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.core.heartbeat import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.histories import (
     browse,
     consent,
     erase,
+    files,
     forms,
     marks,
     receive,
@@ -35,7 +36,6 @@ from annotation.histories import (
 from annotation.histories.models import Mark, Message, NamesWord, Session, Upload
 from annotation.studies.models import Study
 
-T = TypeVar("T")
 PAGE = 50
 UPLOADS = 50
 MESSAGES = 100
@@ -101,11 +101,7 @@ def decide(request: UserRequest) -> HttpResponse:
     count = browse.choose(owner, which, state)
     words = ngettext("%(n)d session changed.", "%(n)d sessions changed.", count)
     messages.success(request, words % {"n": count})
-    if following:
-        back = QueryDict(mutable=True)
-        back["list"] = _encoded(_filters(request.POST))
-        return redirect(f"{reverse('history-session', args=[following.pk])}?{back.urlencode()}")
-    return _back(request)
+    return _in_list(following, request.POST) if following else _back(request)
 
 
 @require_safe
@@ -118,9 +114,13 @@ def undecided(request: UserRequest) -> HttpResponse:
     if first is None:
         messages.success(request, _("Nothing is left to decide here."))
         return redirect("history")
-    back = QueryDict(mutable=True)
-    back["list"] = _encoded(_filters(request.GET))
-    return redirect(f"{reverse('history-session', args=[first.pk])}?{back.urlencode()}")
+    return _in_list(first, request.GET)
+
+
+def _in_list(session: Session, source: QueryDict) -> HttpResponse:
+    """To a session, of the list as it is filtered by ``source``."""
+    place = _encoded([("list", _encoded(_filters(source)))])
+    return redirect(f"{reverse('history-session', args=[session.pk])}?{place}")
 
 
 def _uuid(value: str | None) -> UUID | None:
@@ -179,11 +179,12 @@ def _erase(request: UserRequest, which: QuerySet[Session], sure: bool) -> HttpRe
             "back": _encoded(_filters(request.POST)),
         }
         return render(request, "histories/sure.html", context)
-    _tell_erased(request, _tell(request, erase.sessions, request.user, which))
+    with refusals.as_message(request):
+        _note_erased(request, erase.sessions(request.user, which))
     return _back(request)
 
 
-def _tell_erased(request: UserRequest, count: int | None) -> None:
+def _note_erased(request: UserRequest, count: int) -> None:
     if count:
         words = ngettext("%(n)d session erased.", "%(n)d sessions erased.", count)
         messages.success(request, words % {"n": count})
@@ -207,15 +208,6 @@ def _encoded(filters: list[tuple[str, str]]) -> str:
     query = QueryDict(mutable=True)
     query.update(dict(filters))
     return query.urlencode()
-
-
-def _tell(request: UserRequest, act: Callable[..., T], *arguments: Any) -> T | None:
-    """``act(*arguments)``; where it is refused, None, and a message shows the reason."""
-    try:
-        return act(*arguments)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-        return None
 
 
 # --- Uploads ----------------------------------------------------------------------------------
@@ -249,16 +241,16 @@ def uploads(request: UserRequest) -> HttpResponse:
 
 
 def _receive(request: UserRequest) -> HttpResponse:
-    sent = request.FILES.getlist("file")  # read here, where nothing read it before
+    # Read here, where nothing read it before.
+    sent = cast(list[files.Received], request.FILES.getlist("file"))
     refusal = getattr(request, "upload_refused", None)
     if refusal:
         messages.error(request, refusal.sentence)
     elif not sent:
         messages.error(request, _("Choose a file first."))
     for file in sent:
-        upload = _tell(request, receive.whole, request.user, file)
-        if upload:
-            tasks.soon(upload.pk)
+        with refusals.as_message(request):
+            tasks.soon(receive.whole(request.user, file).pk)
             messages.success(request, _("The file has arrived and is being read."))
     return redirect("history-uploads")
 
@@ -268,16 +260,16 @@ def upload(request: UserRequest, pk: UUID) -> HttpResponse:
     """Cancel a file that is under way, import it once more after an erasure, or erase it."""
     row = get_object_or_404(Upload, owner=request.user, pk=pk)
     action = request.POST.get("action")
-    if action == "cancel":
-        _tell(request, receive.cancel, request.user, row.pk)
-    elif action == "again":
-        if _tell(request, receive.again, request.user, row.pk):
-            tasks.soon(row.pk)
-    elif action == "erase":
-        count = row.sessions.count()
-        if count and not request.POST.get("sure"):
-            return render(request, "histories/sure_file.html", {"upload": row, "count": count})
-        _tell_erased(request, _tell(request, erase.upload, request.user, row))
+    with refusals.as_message(request):
+        if action == "cancel":
+            receive.cancel(request.user, row.pk)
+        elif action == "again":
+            tasks.soon(receive.again(request.user, row.pk).pk)
+        elif action == "erase":
+            count = row.sessions.count()
+            if count and not request.POST.get("sure"):
+                return render(request, "histories/sure_file.html", {"upload": row, "count": count})
+            _note_erased(request, erase.upload(request.user, row))
     return redirect("history-uploads")
 
 
@@ -341,7 +333,8 @@ def mark(request: UserRequest, pk: UUID) -> HttpResponse:
         raise Http404
     data = form.cleaned_data
     row = get_object_or_404(Mark, session=chosen, pk=data["mark"])
-    _tell(request, marks.decide, request.user, row, data["state"], data["everywhere"])
+    with refusals.as_message(request):
+        marks.decide(request.user, row, data["state"], data["everywhere"])
     return _to_session(request, chosen, f"m-{row.message.position}" if row.message else "")
 
 
@@ -352,10 +345,9 @@ def strike(request: UserRequest, pk: UUID) -> HttpResponse:
     form = forms.StrikeForm(request.POST)
     if form.is_valid():
         data = form.cleaned_data
-        count = _tell(request, marks.strike, request.user, chosen, data["text"], data["everywhere"])
-        if count:
-            words = ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count)
-            messages.success(request, words % {"n": count})
+        with refusals.as_message(request):
+            count = marks.strike(request.user, chosen, data["text"], data["everywhere"])
+            messages.success(request, _hidden(count))
     else:
         messages.error(request, " ".join(map(str, form.errors["text"])))
     return _to_session(request, chosen)
@@ -366,9 +358,9 @@ def accept_late(request: UserRequest) -> HttpResponse:
     """Keep hidden what later rules found, in one session or in all."""
     pk = _uuid(request.POST.get("session"))
     chosen = get_object_or_404(Session, owner=request.user, pk=pk) if pk else None
-    count = _tell(request, marks.accept_late, request.user, chosen)
-    if count:
-        messages.success(request, _decided(count, Mark.State.ACCEPTED))
+    with refusals.as_message(request):
+        if count := marks.accept_late(request.user, chosen):
+            messages.success(request, _decided(count, Mark.State.ACCEPTED))
     return _to_session(request, chosen) if chosen else redirect("history")
 
 
@@ -392,10 +384,9 @@ def privacy(request: UserRequest) -> HttpResponse:
     if request.method == "POST":
         form = forms.WordForm(request.POST)
         if form.is_valid():
-            count = _tell(request, marks.add_words, request.user, form.cleaned_data["word"])
-            if count is not None:
-                words = ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count)
-                messages.success(request, words % {"n": count})
+            with refusals.as_message(request):
+                count = marks.add_words(request.user, form.cleaned_data["word"])
+                messages.success(request, _hidden(count))
         else:
             messages.error(request, " ".join(map(str, form.errors["word"])))
         return redirect("history-privacy")
@@ -426,7 +417,8 @@ def privacy(request: UserRequest) -> HttpResponse:
 def word_remove(request: UserRequest, pk: int) -> HttpResponse:
     """Take a word off the list."""
     word = get_object_or_404(NamesWord, owner=request.user, pk=pk)
-    _tell(request, marks.remove_word, request.user, word)
+    with refusals.as_message(request):
+        marks.remove_word(request.user, word)
     return redirect("history-privacy")
 
 
@@ -436,12 +428,16 @@ def kind(request: UserRequest) -> HttpResponse:
     form = forms.KindForm(request.POST)
     if form.is_valid():
         data = form.cleaned_data
-        count = _tell(request, marks.decide_kind, request.user, data["kind"], data["state"])
-        if count is not None:
+        with refusals.as_message(request):
+            count = marks.decide_kind(request.user, data["kind"], data["state"])
             messages.success(request, _decided(count, data["state"]))
     else:
         messages.error(request, _("There is no such kind of personal data."))
     return redirect("history-privacy")
+
+
+def _hidden(count: int) -> str:
+    return ngettext("Hidden in %(n)d place.", "Hidden in %(n)d places.", count) % {"n": count}
 
 
 def _decided(count: int, state: str) -> str:
@@ -467,7 +463,8 @@ def consents(request: UserRequest) -> HttpResponse:
         joined = Study.objects.filter(memberships__user=request.user, memberships__left_at=None)
         study = get_object_or_404(joined, pk=data["study"])
         act = consent.grant if data["allow"] else consent.withdraw
-        _tell(request, act, request.user, study, data["purpose"], data["endpoint"])
+        with refusals.as_message(request):
+            act(request.user, study, data["purpose"], data["endpoint"])
         return redirect("history-consent")
     context = {
         "choices": consent.choices(request.user),
