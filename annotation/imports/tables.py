@@ -8,6 +8,7 @@ import codecs
 import csv
 import gzip
 import io
+import re
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import accumulate
 from pathlib import Path
 from typing import IO
 
@@ -34,10 +36,14 @@ PARQUET_ROWS = 1_000
 UNPACKED_LIMIT = 4 * 2**30
 RATIO_LIMIT, RATIO_FROM = 100, 10 * 2**20
 ENTRIES_LIMIT = 10_000
+# Levels of a JSON file; those of a record are fewer (core.records).
+NESTED_LIMIT = 100
 # A sheet is held in memory whole.
 SHEET_LIMIT = 200 * 2**20
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_WHOLE = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
 
 class TableError(DomainError):
@@ -175,13 +181,15 @@ def _is_lines(path: Path) -> bool:
     """Whether the first line that is not blank is an object of its own, or is broken as one."""
     with path.open("rb") as stream:
         first = second = b""
-        for raw in stream:
+        while raw := stream.readline(records.LINE_LIMIT + 1):
             line = raw.removeprefix(records.BOM).strip()
             if line and not first:
                 first = line
             elif line:
                 second = line
                 break
+    if len(first) > records.LINE_LIMIT:
+        return False
     try:
         records.parse(first)
     except records.BrokenRecordError:
@@ -197,7 +205,7 @@ def _json_lines(path: Path) -> records.Rows:
 def _list_in(path: Path) -> str:
     """The place of the first list of a JSON object: {"data": […]}; "" where it has none."""
     with _broken_json(), path.open("rb") as stream:
-        for prefix, event, _value in ijson.parse(stream):
+        for prefix, event, _value in ijson.parse(_Shallow(stream)):
             if event == "start_array" and "." not in prefix:
                 return f"{prefix}.item"
     return ""
@@ -208,13 +216,39 @@ def _json_list(path: Path, prefix: str) -> records.Rows:
     with _broken_json(), path.open("rb") as stream:
         if stream.read(3) != records.BOM:
             stream.seek(0)
-        for number, value in enumerate(ijson.items(stream, prefix, use_float=True), start=1):
+        values = ijson.items(_Shallow(stream), prefix, use_float=True)
+        for number, value in enumerate(values, start=1):
             try:
                 records.check_json(value)
             except ValueError as error:
                 yield number, f"the record {error}"
                 continue
             yield number, value if isinstance(value, dict) else "not a JSON object"
+
+
+class _Shallow:
+    """A stream of JSON, refused where it is nested deeper than any table is.
+
+    ijson holds the whole path of each open level: 100,000 brackets would take 25 GB of memory.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._depth, self._open = stream, 0, b""
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; TableError where a bracket in them opens a level too many."""
+        data = self._stream.read(size)
+        text = _STRINGS.sub(b"", self._open + data)
+        text, quote, half = text.partition(b'"')
+        # What stands for a string that goes on in the next bytes, maybe after a backslash.
+        self._open = quote and (b'"\\' if _WHOLE.fullmatch(half) is None else quote)
+        opened = text.count(b"[") + text.count(b"{")
+        if self._depth + opened > NESTED_LIMIT:
+            steps = ((byte in b"[{") - (byte in b"]}") for byte in text)
+            if max(accumulate(steps, initial=self._depth)) > NESTED_LIMIT:
+                raise TableError(_("The file is nested too deeply to be a table."))
+        self._depth += opened - text.count(b"]") - text.count(b"}")
+        return data
 
 
 @contextmanager

@@ -94,6 +94,31 @@ def test_every_format_gives_the_same_rows(file, content, expected):
     assert texts(rows) == texts(ROWS)
 
 
+BRACKETS = tables.NESTED_LIMIT * b"["
+LONG = b'[{"prompt": "' + 70_000 * b'[\\"{' + b'"}]'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [1000 * BRACKETS, b'{"data": ' + BRACKETS, b"[" + 70_000 * b"1, " + BRACKETS],
+    ids=["list", "object", "late"],
+)
+def test_brackets_without_end_are_refused_before_they_take_all_memory(file, content):
+    with pytest.raises(tables.TableError, match="nested too deeply"):
+        read(file(content))
+
+
+def test_brackets_in_texts_are_no_levels(file):
+    (row,) = read(file(LONG))[2]
+    assert row == {"prompt": 70_000 * '["{'}
+
+
+def test_an_object_whose_line_has_no_end_is_read_in_pieces(file, monkeypatch):
+    monkeypatch.setattr(tables.records, "LINE_LIMIT", 100)
+    rows = [{"prompt": f"What is {n}?"} for n in range(20)]
+    assert read(file(json.dumps({"data": rows}))) == ("json", [], rows)
+
+
 def test_parquet_gives_nested_values_and_times_as_text(tmp_path):
     when = pa.array([1_700_000_000], pa.timestamp("s"))
     table = pa.table({"turns": [["a", "b"]], "n": [1.0], "when": when})
