@@ -49,13 +49,20 @@ class ImportCommand(StudyCommand, ABC):
         """The counts in one line."""
 
     def handle(self, *args: Any, study: Study, file: str, **options: Any) -> None:
-        """Store what fits, print the counts and what was rejected."""
+        """Store what fits, print the counts and what was rejected; exit 1 where nothing fits."""
         result = self.store(study, file)
-        if options["json"]:
-            self.stdout.write(json.dumps(result))
-            return
-        self.stdout.write(self.summary(result))
         rejected = result.get("rejected", [])
+        if options["json"]:
+            self.stdout.write(json.dumps(result, ensure_ascii=False))
+        else:
+            self.say(file, self.summary(result), rejected)
+        if rejected and not result.get(self.rows):
+            line, reason = rejected[0]["line"], rejected[0]["reason"]
+            raise CommandError(f"{file} brings no {self.rows}. Line {line}: {reason}.")
+
+    def say(self, file: str, summary: str, rejected: list[dict[str, Any]]) -> None:
+        """The counts, and the first rows that were rejected, for people."""
+        self.stdout.write(summary)
         for row in rejected[:SHOWN]:
             self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
         if len(rejected) > SHOWN:

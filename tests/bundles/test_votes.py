@@ -255,6 +255,15 @@ def test_the_command_prints_the_counts_and_the_rejected(walk, tmp_path, capsys):
         call_command("import_votes", "walk", str(tmp_path / "gone.csv"))
 
 
+def test_a_file_of_rejected_votes_alone_is_wrong(walk, tmp_path, capsys):
+    path = tmp_path / "votes.csv"
+    path.write_text("task,worker,label\ni9,w,c1\n")
+    with pytest.raises(CommandError, match=r"brings no votes\. Line 2: the study has no item “i9”"):
+        call_command("import_votes", "walk", str(path), "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert (report["votes"], [row["line"] for row in report["rejected"]]) == (0, [2])
+
+
 def test_votes_of_every_kind_come_in_by_their_labels(tmp_path):
     mix = everykind.study(tmp_path)
     mix.tasks.filter(name="feel").update(config={"criteria": ["Tone"]})

@@ -52,6 +52,9 @@ class Command(RefusingCommand):
 
     def handle(self, *args: Any, file: str, **options: Any) -> None:
         """Store what fits; print the counts and what was rejected."""
+        if options["recipe"] and options["recipe"] not in RECIPES:
+            words = f"There is no recipe “{options['recipe']}”. Known: {', '.join(RECIPES)}."
+            raise CommandError(words, returncode=2)
         try:
             with transaction.atomic():
                 slug, result = self.store(Path(file), options)
