@@ -18,6 +18,7 @@ from annotation.accounts.models import User
 from annotation.judging.models import Batch, Slot
 from annotation.studies.access import MANAGERS
 from annotation.studies.models import Message
+from annotation.studies.texts import localized
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ def mail(batch_id: int) -> int:
     link = settings.BASE_URL + reverse("owner-steps", args=[batch.study.slug])
     for owner in User.objects.filter(pk__in=counts, is_active=True):
         with translation.override(owner.language or settings.LANGUAGE_CODE):
-            subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + batch.study.title
+            subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + localized(batch.study, "title")
             body = f"{_sentence(owner, counts[owner.pk])}\n\n{link}\n"
         try:
             sent += send_mail(" ".join(subject.split()), body, None, [owner.email or ""])
