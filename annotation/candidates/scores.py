@@ -77,16 +77,9 @@ def read(path: Path | str) -> Iterator[tuple[int, dict | str]]:
     The first character tells JSON lines from CSV. Raises ScoresFileError where the file cannot be
     read, is empty or lacks a column.
     """
-    path = Path(path)
-    try:
-        with path.open("rb") as stream:
-            for line, record in records.read(stream, _check_header):
-                yield line, record if isinstance(record, str) else _checked(record)
-    except records.RecordsError as error:
-        raise ScoresFileError(f"{path}, {error.sentence}") from error
-    except OSError as error:
-        words = (error.strerror or "it cannot be read").lower()
-        raise ScoresFileError(f"{path}: {words}") from error
+    check = records.columns(Score.model_fields, REQUIRED)
+    for line, record in records.of_file(path, ScoresFileError, check):
+        yield line, record if isinstance(record, str) else _checked(record)
 
 
 def _number(text: str) -> float | str:
@@ -95,14 +88,6 @@ def _number(text: str) -> float | str:
         return text if "_" in text else float(text)
     except ValueError:
         return text
-
-
-def _check_header(header: list[str]) -> None:
-    for name in Score.model_fields:
-        if header.count(name) > 1:
-            raise ValueError(f"two columns are called {name}")
-        if name in REQUIRED and name not in header:
-            raise ValueError(f"there is no column {name}")
 
 
 def _checked(record: dict) -> dict | str:

@@ -10,7 +10,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -27,6 +27,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 # The line a record begins on, and the record or what is wrong with it.
 Rows = Iterator[tuple[int, dict | str]]
+CheckHeader = Callable[[list[str]], None] | None
 
 
 class RecordsError(DomainError):
@@ -47,7 +48,7 @@ class BrokenRecordError(ValueError):
         self.later = later
 
 
-def read(stream: BinaryIO, check_header: Callable[[list[str]], None] | None = None) -> Rows:
+def read(stream: BinaryIO, check_header: CheckHeader = None) -> Rows:
     """Records of ``stream``, JSON lines or CSV, recognised by the first character.
 
     ``check_header(names)`` may refuse the columns of a CSV with ValueError. Raises RecordsError
@@ -58,6 +59,30 @@ def read(stream: BinaryIO, check_header: Callable[[list[str]], None] | None = No
     if not head:
         raise RecordsError(1, "the file is empty")
     return json_lines(stream) if head[:1] in b"{[" else csv_rows(stream, check_header)
+
+
+def of_file(path: Path | str, refusal: type[DomainError], check_header: CheckHeader = None) -> Rows:
+    """Records of the file at ``path``, as ``read``; ``refusal`` names it where nothing can be."""
+    try:
+        with Path(path).open("rb") as stream:
+            yield from read(stream, check_header)
+    except RecordsError as error:
+        raise refusal(f"{path}, {error.sentence}") from error
+    except OSError as error:
+        raise refusal(f"{path}: {(error.strerror or 'it cannot be read').lower()}") from error
+
+
+def columns(names: Collection[str], required: Collection[str]) -> Callable[[list[str]], None]:
+    """A ``check_header`` for columns of these names: none twice, all ``required`` ones there."""
+
+    def check(header: list[str]) -> None:
+        for name in names:
+            if header.count(name) > 1:
+                raise ValueError(f"two columns are called {name}")
+            if name in required and name not in header:
+                raise ValueError(f"there is no column {name}")
+
+    return check
 
 
 def objects(path: Path, name: str, refusal: type[DomainError]) -> Iterator[tuple[int, dict]]:
@@ -96,7 +121,7 @@ def json_lines(stream: BinaryIO, limit: int = LINE_LIMIT) -> Rows:
 
 def csv_rows(
     stream: BinaryIO,
-    check_header: Callable[[list[str]], None] | None = None,
+    check_header: CheckHeader = None,
     delimiter: str = ",",
     encoding: str = "utf-8-sig",
 ) -> Rows:

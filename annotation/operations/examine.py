@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -72,8 +73,8 @@ def examine() -> list[Check]:
             "extension": _extension,
             "migrations": _migrations,
             "broker": _broker,
-            "worker": _worker,
-            "beat": _beat,
+            "worker": partial(_sign, "worker"),
+            "beat": partial(_sign, "beat"),
             "jobs": _jobs,
             "results": _results,
             "clock": _clock,
@@ -120,14 +121,6 @@ def _migrations() -> tuple[bool, str]:
 def _broker() -> tuple[bool, str]:
     with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=SECONDS) as client:
         return True, f"Redis {client.info('server')['redis_version']}"
-
-
-def _worker() -> tuple[bool, str]:
-    return _sign("worker")
-
-
-def _beat() -> tuple[bool, str]:
-    return _sign("beat")
 
 
 def _sign(name: str) -> tuple[bool, str]:

@@ -40,26 +40,11 @@ def rows(path: Path | str) -> Iterator[tuple[int, Vote | str]]:
 
     Raises VotesFileError where the file cannot be read, is empty or lacks a column.
     """
-    path = Path(path)
-    try:
-        if not path.is_file():
-            raise VotesFileError(f"{path}: there is no such file")
-        with path.open("rb") as raw:
-            for line, record in records.read(raw, _check_header):
-                yield line, record if isinstance(record, str) else _vote(record)
-    except records.RecordsError as error:
-        raise VotesFileError(f"{path}, {error.sentence}") from error
-    except OSError as error:
-        words = (error.strerror or "it cannot be read").lower()
-        raise VotesFileError(f"{path}: {words}") from error
-
-
-def _check_header(header: list[str]) -> None:
-    for name in COLUMNS:
-        if header.count(name) > 1:
-            raise ValueError(f"two columns are called {name}")
-        if name in REQUIRED and name not in header:
-            raise ValueError(f"there is no column {name}")
+    if not Path(path).is_file():
+        raise VotesFileError(f"{path}: there is no such file")
+    check = records.columns(COLUMNS, REQUIRED)
+    for line, record in records.of_file(path, VotesFileError, check):
+        yield line, record if isinstance(record, str) else _vote(record)
 
 
 def _vote(record: dict) -> Vote | str:
