@@ -66,23 +66,21 @@ class Check:
 
 def examine() -> list[Check]:
     """Look at every part; a part that cannot be asked is one that fails, never an exception."""
-    checks = [
-        _guarded(name, look)
-        for name, look in {
-            "database": _database,
-            "extension": _extension,
-            "migrations": _migrations,
-            "broker": _broker,
-            "worker": partial(_sign, "worker"),
-            "beat": partial(_sign, "beat"),
-            "jobs": _jobs,
-            "results": _results,
-            "clock": _clock,
-            "backup": _backup,
-            "mail": _mail,
-            "versions": _versions,
-        }.items()
-    ]
+    looks: dict[str, Callable[[], tuple[bool, str]]] = {
+        "database": _database,
+        "extension": _extension,
+        "migrations": _migrations,
+        "broker": _broker,
+        "worker": partial(_sign, "worker"),
+        "beat": partial(_sign, "beat"),
+        "jobs": _jobs,
+        "results": _results,
+        "clock": _clock,
+        "backup": _backup,
+        "mail": _mail,
+        "versions": _versions,
+    }
+    checks = [_guarded(name, look) for name, look in looks.items()]
     return [*checks, *_disks(), *_endpoints()]
 
 
