@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotation.agreement.statistics.bootstrap import resampled_weights
+from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.core import learned
 from annotation.core.learned import Texts
 from annotation.evaluation import training
@@ -154,24 +154,6 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 
 def _row(stage: str, name: str, metric: str, person: np.ndarray, compute: Callable, n: int) -> dict:
     """A row with its percentile interval over persons; null where it has no value."""
-    people = int(person.max()) + 1
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = compute(np.ones(len(person)))
-        draws = np.array(
-            [
-                compute(weight[person])
-                for block in resampled_weights(np.ones(people, int), RESAMPLES)
-                for weight in block
-            ]
-        )
-    draws = draws[np.isfinite(draws)]
-    low, high = np.quantile(draws, [0.025, 0.975]) if len(draws) > 1 else (None, None)
+    value, low, high = over_groups(compute, person, RESAMPLES)
     head = {"stage": stage, "row": name, "metric": metric, "n": n}
-    if not np.isfinite(value):
-        return head | {"value": None, "low": None, "high": None}
-    interval = (
-        {"low": None, "high": None}
-        if low is None or high is None
-        else {"low": float(low), "high": float(high)}
-    )
-    return head | {"value": float(value)} | interval
+    return head | {"value": value, "low": low, "high": high}

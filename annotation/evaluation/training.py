@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotation.agreement.statistics.bootstrap import resampled_weights
+from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.core import learned
 from annotation.core.learned import ModelError, Texts
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
@@ -200,7 +200,7 @@ def matcher_rows(folder: Path) -> Labelled:
 def _train(kind: str, rows: Labelled, hold_out: float) -> Trained:
     predicted, by_baseline, fold = predictions(rows)
     baselines = {name: learned.f1(values, rows.label) for name, values in by_baseline.items()}
-    result = f1_interval(predicted, rows.label, rows.person)
+    result = over_groups(lambda w: learned.f1(predicted, rows.label, w), rows.person, RESAMPLES)
     seen = _seen(rows.person, hold_out)
     model = learned.fit_logistic(rows.features[seen], rows.label[seen])
     inside = learned.out_of_fold(fold, _fitted(rows))
@@ -259,18 +259,6 @@ def accuracy_of(score: np.ndarray, person: np.ndarray) -> tuple:
     """Accuracy in per cent with its interval by person."""
     interval = metrics.accuracy(score, person)
     return interval.value, interval.low, interval.high
-
-
-def f1_interval(predicted: np.ndarray, label: np.ndarray, person: np.ndarray) -> tuple:
-    """F1 with its percentile interval over persons."""
-    people = int(person.max()) + 1
-    draws = [
-        learned.f1(predicted, label, weight[person])
-        for block in resampled_weights(np.ones(people, int), RESAMPLES)
-        for weight in block
-    ]
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return learned.f1(predicted, label), float(low), float(high)
 
 
 def _pair_baselines(

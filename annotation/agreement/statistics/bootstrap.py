@@ -47,6 +47,25 @@ def resampled(
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
+def over_groups(
+    compute: Callable[[np.ndarray], float], group: np.ndarray, resamples: int
+) -> tuple[float | None, float | None, float | None]:
+    """``compute`` of weights (rows,), with its 95 % percentile interval over groups of rows.
+
+    ``group`` (rows,) are codes from 0; what is not finite is None.
+    """
+    groups = int(group.max()) + 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = compute(np.ones(len(group)))
+        blocks = resampled_weights(np.ones(groups, int), resamples)
+        draws = np.array([compute(weight[group]) for block in blocks for weight in block])
+    draws = draws[np.isfinite(draws)]
+    if not np.isfinite(value):
+        return None, None, None
+    low, high = np.quantile(draws, [0.025, 0.975]).tolist() if len(draws) > 1 else (None, None)
+    return float(value), low, high
+
+
 def weighted_kappas(patterns: Patterns, weights: np.ndarray) -> dict[str, np.ndarray]:
     """The kappas of each row of item counts ``weights`` (rows, patterns), NaN where undefined."""
     k, paired = patterns.categories, patterns.votes >= 2
