@@ -1,14 +1,11 @@
 """The gap report as files: measures of a stage, and its chart."""
 
-import csv
-import io
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from annotation.agreement.statistics.coefficient import Coefficient
-from annotation.core import charts
-from annotation.core.cells import disarmed
+from annotation.core import charts, downloads
 from annotation.evaluation.gap_units import MODELS, PEOPLE
 
 
@@ -77,10 +74,6 @@ def _parts(result: Any) -> tuple:
 
 def as_csv(stage: dict) -> str:
     """``measures`` as CSV, a line each."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(("task", "measure", "who", "value", "low", "high", "note"))
-    for row in measures(stage):
-        cells = (stage["task"].name, *row)
-        writer.writerow([disarmed(cell) if isinstance(cell, str) else cell for cell in cells])
-    return text.getvalue()
+    head = ("task", "measure", "who", "value", "low", "high", "note")
+    rows = ((stage["task"].name, *row) for row in measures(stage))
+    return "".join(downloads.csv_lines([head, *rows]))

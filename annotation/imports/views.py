@@ -1,7 +1,6 @@
 """The curators' pages under "Data": send a file, map its columns, import it, see what came in."""
 
-import csv
-from collections.abc import Iterator
+from itertools import chain, islice
 from uuid import UUID
 
 from django.contrib import messages
@@ -15,8 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.accounts.requests import UserRequest
-from annotation.core import refusals, sharing
-from annotation.core.cells import disarmed
+from annotation.core import downloads, refusals, sharing
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.core.pages import whole_or_part
@@ -110,7 +108,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
                 raise bring.unsupported()
             if table.format == "bundle":
                 return _bundle(request, study, row, context)
-            sample = list(_first(table, bring.SAMPLE))
+            sample = list(islice(table.rows(), bring.SAMPLE))
             context |= {"notes": table.notes}
     except (DomainError, FileNotFoundError) as refusal:
         words = getattr(refusal, "sentence", "") or _("The file is gone: send it again.")
@@ -131,13 +129,6 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     unknown = mappings.unknown(mapping, columns, records) if mapping else []
     context["unknown"] = [(name, mappings.suggestion(name)) for name in unknown]
     return render(request, "imports/map.html", context, status=400 if form.errors else 200)
-
-
-def _first(table: tables.Table, size: int) -> Iterator[tuple[int, dict | str]]:
-    for number, row in enumerate(table.rows()):
-        if number == size:
-            return
-        yield row
 
 
 def _recipes(study: Study) -> list[tuple[str, str]]:
@@ -207,22 +198,13 @@ def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> H
     return redirect("import", study.slug, row.pk)
 
 
-class _Line:
-    """What csv writes into, a line at a time."""
-
-    def write(self, value: str) -> str:
-        return value
-
-
 @require_safe
 def faults(request: UserRequest, slug: str, pk: UUID) -> HttpResponseBase:
     """Every faulty line as CSV."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(DataImport, study=study, pk=pk)
-    writer = csv.writer(_Line())
     lines = row.faults.values_list("line", "reason").iterator(chunk_size=2_000)
-    body = (writer.writerow((line, disarmed(reason))) for line, reason in lines)
-    head = (writer.writerow(("line", "reason")),)
-    response = StreamingHttpResponse((*head, *body), content_type="text/csv; charset=utf-8")
+    body = downloads.csv_lines(chain([("line", "reason")], lines))
+    response = StreamingHttpResponse(body, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="faulty-lines.csv"'
     return response

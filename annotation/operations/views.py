@@ -1,9 +1,9 @@
 """The operator's pages, for the site's administrators alone, and what Prometheus fetches."""
 
-import csv
 import functools
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -22,8 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.core import refusals
-from annotation.core.cells import disarmed
+from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.models import AuditEvent
 from annotation.operations import examine, metrics, people, queues
@@ -187,11 +186,10 @@ def _export(rows: Iterator[dict], format: str) -> StreamingHttpResponse:
 
 
 def _csv(rows: Iterator[dict]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
-    yield writer.writerow(FIELDS)
-    for row in rows:
-        values = {**row, "at": row["at"].isoformat(), "details": json.dumps(row["details"])}
-        yield writer.writerow([disarmed(str(value)) for value in values.values()])
+    texts = (
+        {**row, "at": row["at"].isoformat(), "details": json.dumps(row["details"])} for row in rows
+    )
+    return downloads.csv_lines(chain([FIELDS], (map(str, row.values()) for row in texts)))
 
 
 def _jsonl(rows: Iterator[dict]) -> Iterator[str]:
@@ -200,13 +198,6 @@ def _jsonl(rows: Iterator[dict]) -> Iterator[str]:
 
 
 WRITERS = {"csv": _csv, "jsonl": _jsonl}
-
-
-class _Echo:
-    """A file for csv that gives each line back."""
-
-    def write(self, line: str) -> str:
-        return line
 
 
 @require_safe
