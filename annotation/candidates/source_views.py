@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import document_files, documents, retrieve
 from annotation.candidates.forms import DocumentsForm, RetrievalForm
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.core.jobs import REQUESTED, RUNNING
 from annotation.core.pages import whole_or_part
 from annotation.studies.access import MANAGERS, study_for
@@ -40,12 +40,8 @@ def upload(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, MANAGERS)
     form = DocumentsForm(request.POST, request.FILES)
     if form.is_valid():
-        file = form.cleaned_data["file"]
-        try:
-            document_files.request(study, file, request.user)
-        except DomainError as refusal:
-            form.add_error("file", refusal.sentence)
-        else:
+        with refusals.in_form(form, "file"):
+            document_files.request(study, form.cleaned_data["file"], request.user)
             messages.success(request, _("The file is being read."))
             return redirect("sources", slug)
     return _page(request, study, RetrievalForm(instance=retrieve.settings_of(study)), form)

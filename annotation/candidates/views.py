@@ -13,7 +13,7 @@ from annotation.candidates import calls, endpoints, generate, spending
 from annotation.candidates.endpoints import Endpoint
 from annotation.candidates.forms import REWRITES, GenerateForm
 from annotation.candidates.models import Candidate, Retrieval
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.models import Study
@@ -34,8 +34,12 @@ def candidates(request: UserRequest, slug: str) -> HttpResponse:
         return _page(
             request, study, form, servers, plan=_planned(request, study, form.cleaned_data)
         )
-    if form.is_valid() and _requested(request, study, form.cleaned_data):
-        return redirect("candidates", study.slug)
+    if form.is_valid():
+        with refusals.as_message(request):
+            new = len(_ask(study, form.cleaned_data, request.user))
+            text = ngettext("%(n)d answer was asked for.", "%(n)d answers were asked for.", new)
+            messages.success(request, text % {"n": new})
+            return redirect("candidates", study.slug)
     return _page(request, study, form, servers)
 
 
@@ -68,28 +72,14 @@ def configured_servers(request: UserRequest) -> list[endpoints.Endpoint]:
         return []
 
 
-def _requested(request: UserRequest, study: Study, data: dict) -> bool:
-    try:
-        new = _ask(study, data, request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-        return False
-    text = ngettext("%(n)d answer was asked for.", "%(n)d answers were asked for.", len(new))
-    messages.success(request, text % {"n": len(new)})
-    return True
-
-
 def _planned(request: UserRequest, study: Study, data: dict) -> spending.Estimate | None:
     """What the choice would take; nothing is asked for. None, with a message, where it cannot."""
-    try:
-        with transaction.atomic():
-            asked = _ask(study, data, request.user)
-            runs = {row.run_id: row.run for row in asked if row.run}
-            transaction.set_rollback(True)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-        return None
-    return spending.together([spending.Estimate(**run.planned) for run in runs.values()])
+    with refusals.as_message(request), transaction.atomic():
+        asked = _ask(study, data, request.user)
+        runs = {row.run_id: row.run for row in asked if row.run}
+        transaction.set_rollback(True)
+        return spending.together([spending.Estimate(**run.planned) for run in runs.values()])
+    return None
 
 
 def _ask(study: Study, data: dict, by: User) -> list[Candidate]:

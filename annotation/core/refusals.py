@@ -20,9 +20,9 @@ def as_message(request: HttpRequest) -> Iterator[None]:
 
 
 @contextmanager
-def in_form(form: BaseForm) -> Iterator[None]:
-    """What the block refuses with a DomainError is an error of ``form`` as a whole."""
+def in_form(form: BaseForm, field: str | None = None) -> Iterator[None]:
+    """What the block refuses with a DomainError is an error of ``field``, or of the whole form."""
     try:
         yield
     except DomainError as refusal:
-        form.add_error(None, refusal.sentence)
+        form.add_error(field, refusal.sentence)

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.requests import UserRequest
-from annotation.core.errors import DomainError
+from annotation.core import refusals
 from annotation.core.rows import chunks
 from annotation.personas import attributes, curate
 from annotation.personas.forms import (
@@ -47,11 +47,8 @@ def add_attributes(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, MANAGERS)
     form = AttributesForm(request.POST, request.FILES, study=study)
     if form.is_valid():
-        try:
+        with refusals.in_form(form, "file"):
             added = attributes.add(study, form.cleaned_data["file"], by=request.user)
-        except DomainError as refusal:
-            form.add_error("file", refusal.sentence)
-        else:
             words = ngettext("%(n)d attribute is new.", "%(n)d attributes are new.", added)
             messages.success(request, words % {"n": added})
             return redirect("personas", slug)

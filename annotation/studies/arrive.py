@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
-from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -16,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
+from annotation.core import refusals
 from annotation.core.errors import Conflict, DomainError
 from annotation.studies import codes, crowd, members
 from annotation.studies.access import study_for
@@ -61,21 +61,14 @@ def join(request: HttpRequest, code: str = "") -> HttpResponse:
         # Before the look: parallel guesses would all pass a limit that counts afterwards.
         if not ratelimit.consume(request, action="join_code"):
             return ratelimit.respond_429(request)
-        if form.is_valid() and _note_code(request, form):
-            return redirect("join-study")
+        if form.is_valid():
+            with refusals.in_form(form, "code"):
+                code_row = codes.find(form.cleaned_data["code"])
+                request.session[JOINING] = code_row.pk
+                admit(request, code_row)
+                return redirect("join-study")
     context = {"form": form, "code": code}
     return render(request, "studies/join.html", context, status=400 if form.errors else 200)
-
-
-def _note_code(request: HttpRequest, form: BaseForm) -> bool:
-    try:
-        code = codes.find(form.cleaned_data["code"])
-    except DomainError as refusal:
-        form.add_error("code", refusal.sentence)
-        return False
-    request.session[JOINING] = code.pk
-    admit(request, code)
-    return True
 
 
 @login_not_required

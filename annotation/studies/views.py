@@ -5,7 +5,6 @@ from collections.abc import Callable
 from django.contrib import messages as notes
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.forms import BaseForm
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language
@@ -15,8 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.accounts import consent as consents
 from annotation.accounts.models import ConsentText, User
 from annotation.accounts.requests import UserRequest
-from annotation.core import audit
-from annotation.core.errors import DomainError
+from annotation.core import audit, refusals
 from annotation.studies import members, messages, wording
 from annotation.studies.access import MANAGERS, study_for
 from annotation.studies.forms import (
@@ -125,8 +123,11 @@ def messages_(request: UserRequest, slug: str) -> HttpResponse:
     writes_to_all = study.role != Role.ANNOTATOR
     data = request.POST or None
     form = CuratorsMessageForm(data, study=study) if writes_to_all else MessageForm(data)
-    if request.method == "POST" and form.is_valid() and _sent(request, study, form):
-        return redirect("messages", slug)
+    if request.method == "POST" and form.is_valid():
+        with refusals.in_form(form):
+            messages.write(study, request.user, **form.cleaned_data)
+            notes.success(request, _("The message is sent."))
+            return redirect("messages", slug)
     rows = messages.visible(request.user, study).select_related("sender", "recipient")
     page = Paginator(rows, MESSAGES_A_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -138,17 +139,6 @@ def messages_(request: UserRequest, slug: str) -> HttpResponse:
         "newest": messages.unread(request.user, study).first(),
     }
     return render(request, "studies/messages.html", context, status=400 if form.errors else 200)
-
-
-def _sent(request: UserRequest, study: Study, form: BaseForm) -> bool:
-    """Send what the form holds; False, with the reason on the form, where it is refused."""
-    try:
-        messages.write(study, request.user, **form.cleaned_data)
-    except DomainError as refusal:
-        form.add_error(None, refusal.sentence)
-        return False
-    notes.success(request, _("The message is sent."))
-    return True
 
 
 @require_POST

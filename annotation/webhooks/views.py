@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.requests import UserRequest
-from annotation.core import jobs
-from annotation.core.errors import DomainError
+from annotation.core import jobs, refusals
 from annotation.studies.access import MANAGERS, study_for
 from annotation.webhooks import deliver, tasks
 from annotation.webhooks.events import EVENTS
@@ -39,11 +38,9 @@ def webhooks(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, MANAGERS)
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusals.in_form(form, "url"):
             deliver.add(study, **form.cleaned_data, by=request.user)
             return redirect("webhooks", slug)
-        except DomainError as refusal:
-            form.add_error("url", refusal.sentence)
     sent = Delivery.objects.filter(webhook__study=study).select_related("webhook")
     context = {
         "study": study,

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.accounts.requests import UserRequest
 from annotation.candidates.views import configured_servers
+from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.judging.batches.answers import request_answers
 from annotation.judging.batches.open import close_batch, open_batches, tasks_of
@@ -97,16 +98,14 @@ def _answers_asked(
     request: UserRequest, study: Study, task: TaskDefinition, scope: Scope
 ) -> HttpResponse:
     """Ask an endpoint for the answers that the plan lacks."""
-    try:
+    with refusals.as_message(request):
         rows = request_answers(
             study, task, scope=scope, endpoint=request.POST["endpoint"], by=request.user
         )
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-        return redirect("open-batch", study.slug, task.name)
-    words = ngettext("%(n)d answer is asked for.", "%(n)d answers are asked for.", len(rows))
-    messages.success(request, words % {"n": len(rows)})
-    return redirect("candidates", study.slug)
+        words = ngettext("%(n)d answer is asked for.", "%(n)d answers are asked for.", len(rows))
+        messages.success(request, words % {"n": len(rows)})
+        return redirect("candidates", study.slug)
+    return redirect("open-batch", study.slug, task.name)
 
 
 def _opened(request: UserRequest, study: Study, tasks: list[TaskDefinition], **wanted: Any) -> str:
