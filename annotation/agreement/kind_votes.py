@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from django.db.models import Count, F, QuerySet, Sum, TextField, Value
 from django.db.models.functions import Cast, Concat
 
-from annotation.agreement import rankings, reading
+from annotation.agreement import ranking_votes, reading
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.votes.table import VotesError, votes_from_columns
 from annotation.judging.kinds import codes, config_of_task, kind_of
@@ -80,9 +80,8 @@ def report(study: Study, definition: TaskDefinition) -> dict:
         return _counts(study, definition)
     head = {"level": kind.LEVEL, "rule": RULE}
     if kind.SHAPE == "ranks":
-        return (
-            head | _counts(study, definition) | rankings.read(judgments(study, definition)).report
-        )
+        ranked = ranking_votes.read(judgments(study, definition))
+        return head | _counts(study, definition) | ranked.report
     if kind.SHAPE == "label":
         return head | _report(read(study, definition))
     criteria = {name: _report(read(study, definition, name)) for name in scored(study, definition)}

@@ -77,9 +77,9 @@ def request(
     """
     step, server = step_of(name), endpoints.get(endpoint)
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    kept = {key: value for key, value in options.items() if key != "texts"}
+    stored = {key: value for key, value in options.items() if key != "texts"}
     if newest is not None and "texts" not in options:
-        same = study.runs.filter(step=name, endpoint=server.name, options=kept, created_by=by)
+        same = study.runs.filter(step=name, endpoint=server.name, options=stored, created_by=by)
         if run := same.filter(pk__gt=newest).first():
             return run
     rows = list(islice(step.plan(study, options | {"endpoint": server.name}), limit))
@@ -89,7 +89,7 @@ def request(
         study=study,
         step=name,
         endpoint=server.name,
-        options=kept,
+        options=stored,
         planned=_estimate(study, step, server, len(rows)).as_json(),
         created_by=by,
     )

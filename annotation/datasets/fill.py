@@ -44,7 +44,7 @@ class _Task:
         if not verdict.n:
             return
         place = {label: code for code, label in enumerate(item.labels)}
-        used = zip(item.voters[: verdict.n], item.given_labels, strict=False)
+        used = zip(item.voters[: verdict.n], item.vote_labels, strict=False)
         self.votes += [
             (len(self.judged), worker, place[cast(str, label)]) for worker, label in used
         ]

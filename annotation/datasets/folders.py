@@ -71,12 +71,12 @@ def _root(release: Release) -> Path:
 
 
 def publish(
-    release: Release, write: Callable[[Path], dict], still_mine: Callable[[], None]
+    release: Release, write: Callable[[Path], dict], check_lease: Callable[[], None]
 ) -> dict:
     """Make folder and zip of ``release`` under other names and rename them when they are whole.
 
     ``write`` fills a folder, which is new or holds what a killed attempt had written;
-    ``still_mine`` raises where another attempt has taken over. Returns what ``write`` returned.
+    ``check_lease`` raises where another attempt has taken over. Returns what ``write`` returned.
     """
     target = folder_of(release)
     for parent in (settings.DATA / "releases", target.parent):
@@ -87,7 +87,7 @@ def publish(
         for folder, _, _ in os.walk(work / target.name):
             _sync(folder)
         zip_folder(work / target.name, work / "zip", f"{target.parent.name}-{target.name}")
-        still_mine()
+        check_lease()
         (work / "zip").replace(zip_of(release))
         delete(target)  # of an attempt that was killed before it had finished
         (work / target.name).rename(target)

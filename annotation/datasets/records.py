@@ -193,7 +193,7 @@ class Item:
         return votes.workers if type(votes) is Votes else [vote.worker for vote in votes]
 
     @property
-    def given_labels(self) -> list[str | None]:
+    def vote_labels(self) -> list[str | None]:
         """The label of each of the votes."""
         votes = self.votes
         return votes.labels if type(votes) is Votes else [vote.label for vote in votes]

@@ -93,7 +93,7 @@ def _shares(count: np.ndarray, total: np.ndarray) -> pa.Array:
 def soft(item: Item, posterior: Posterior) -> list[dict]:
     """label, n, share and posterior of each label of ``item``; the last two None without votes."""
     counts = dict.fromkeys(item.labels, 0)
-    for label in item.given_labels:
+    for label in item.vote_labels:
         counts[cast(str, label)] += 1
     total = len(item.votes)
     return [

@@ -61,7 +61,7 @@ class Tally:
         elif reason:
             self.left_out[group][reason] += times
         strategies = {answer.id: answer.strategy or "unnamed" for answer in item.answers}
-        for label in item.given_labels:
+        for label in item.vote_labels:
             if label is not None:
                 self.labels[item.task][strategies.get(label, label)] += times
         self._agree(item, verdict, times, item.voters if voters is None else voters)

@@ -37,7 +37,7 @@ def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
 
 
 def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
-    counts = _counted(item, item.given_labels[:panel])
+    counts = _counted(item, item.vote_labels[:panel])
     tier = rules.tier_of(counts.values(), len(counts), rule, closed=item.closed)
     if tier in ("pending", "ambiguous_tie"):
         return Verdict(tuple(counts.values()), None, None, tier)
@@ -57,7 +57,7 @@ def _counted(item: Item, labels: list[str | None]) -> dict[str | None, int]:
 
 def counted(item: Item) -> tuple[int, ...]:
     """How many votes each of ``item.labels`` has."""
-    return tuple(_counted(item, item.given_labels).values())
+    return tuple(_counted(item, item.vote_labels).values())
 
 
 def not_offered(item: Item, label: str | None) -> DomainError:
@@ -67,7 +67,7 @@ def not_offered(item: Item, label: str | None) -> DomainError:
 
 
 def _majority(item: Item) -> Verdict:
-    counts = _counted(item, item.given_labels) if item.labels else {}
+    counts = _counted(item, item.vote_labels) if item.labels else {}
     total = sum(counts.values())
     if kind_of(item.kind).LEVEL != "nominal" or not total:
         return Verdict(tuple(counts.values()), None, None, "")
@@ -83,7 +83,7 @@ def majority(item: Item, min_votes: int, min_margin: int) -> Verdict:
     The winner has ``min_margin`` votes more than the next label of ``min_votes`` or more. A
     preference counts for the answer on whose side of the scale's middle it is, the middle as a tie.
     """
-    counts = _counted(item, item.given_labels) if item.labels else {}
+    counts = _counted(item, item.vote_labels) if item.labels else {}
     if item.labels and kind_of(item.kind).LEVEL == "ordinal":
         counts = _sides(item, tuple(counts.values()))
     total = sum(counts.values())

@@ -134,7 +134,7 @@ def unpack(path: Path, folder: Path) -> Path:
                 raise DomainError(f"The zip holds more than {ENTRIES_LIMIT:,} files.")
             left = min(CONTENT_LIMIT, shutil.disk_usage(folder).free // 2)
             for entry in entries:
-                left -= _unpack_one(packed, entry, folder, left)
+                left -= _unpack_entry(packed, entry, folder, left)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
         raise DomainError("The file is no zip that can be read.", code="zip") from error
     while len(inside := [member for member in folder.iterdir() if member.name != "__MACOSX"]) == 1:
@@ -144,7 +144,7 @@ def unpack(path: Path, folder: Path) -> Path:
     return folder
 
 
-def _unpack_one(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int) -> int:
+def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int) -> int:
     """Write one entry of at most ``left`` bytes; how many it has."""
     name = PurePosixPath(entry.filename)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or "\0" in entry.filename:

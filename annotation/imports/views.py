@@ -62,7 +62,7 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def one_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
+def data_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """One import: its mapping and preview, its progress, or what came in."""
     study = study_for(request.user, slug, MANAGERS)
     row = get_object_or_404(DataImport, study=study, pk=pk)

@@ -190,13 +190,13 @@ def _read_study(
     _asked(check_slug, study["slug"], place=place("slug"), report=report)
     guideline = study["guideline"]
     tasks: dict[str, Task] = {}
-    study |= _own_texts(study, study["languages"], place, report)
+    study |= _study_texts(study, study["languages"], place, report)
     for definition in study.pop("tasks"):
         _read_task(definition, guideline, study["languages"], tasks, place, report, check_task)
     return study, list(tasks.values())
 
 
-def _own_texts(study: dict, languages: list[str], place: Callable, report: Report) -> dict:
+def _study_texts(study: dict, languages: list[str], place: Callable, report: Report) -> dict:
     """The study's texts in its own language, and all others as the models keep them."""
     texts_of_study: dict[str, Any] = {}
     others: dict[str, dict[str, str]] = {}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import friedmanchisquare, spearmanr
 
-from annotation.agreement import kind_votes, rankings, recompute
+from annotation.agreement import kind_votes, ranking_votes, recompute
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.statistics.kendall import concordance, mean_over_items
 from annotation.agreement.votes.table import VotesError
@@ -87,10 +87,8 @@ def test_strategies_have_mean_places_and_strengths(ordered):
 def test_rankings_have_no_single_labels_for_the_command(ordered):
     with pytest.raises(VotesError, match="Rankings have no single labels"):
         kind_votes.study_votes("mix", "order")
-    assert (
-        len(rankings.read(kind_votes.judgments(ordered, ordered.tasks.get(name="order"))).items)
-        == 1
-    )
+    judgments = kind_votes.judgments(ordered, ordered.tasks.get(name="order"))
+    assert len(ranking_votes.read(judgments).items) == 1
 
 
 @pytest.mark.parametrize(

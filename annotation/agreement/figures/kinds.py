@@ -9,7 +9,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
-from annotation.agreement import kind_votes, rankings
+from annotation.agreement import kind_votes, ranking_votes
 from annotation.agreement.figures import dashboard, summary
 from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.progress import by_day
@@ -108,7 +108,7 @@ class KindBoard(Board):
         … how many of each declared label.
         """
         if self.kind.SHAPE == "ranks":
-            return rankings.read(self.judgments).disputed
+            return ranking_votes.read(self.judgments).disputed
         rows = self.judgments
         label: Combinable = F("score")
         by = {"item": F("slot__item"), "name": F("slot__item__external_id")}

@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.agreement import rankings
+from annotation.agreement import ranking_votes
 from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.strategies import ranked
 from annotation.agreement.figures.wording import translated
@@ -69,9 +69,9 @@ def strengths(board: Board, about: About) -> dict:
     return ranked(about, fit, list(code), compared, of_item)
 
 
-def _strategies(board: Board) -> tuple[list[list[str]], list[rankings.ItemRankings]]:
+def _strategies(board: Board) -> tuple[list[list[str]], list[ranking_votes.ItemRankings]]:
     """Each item's strategies in order of its options' numbers, and its rankings."""
-    items = rankings.read(board.judgments).items
+    items = ranking_votes.read(board.judgments).items
     options = ItemOption.objects.filter(item__in=[item.item for item in items])
     names = {item.item: [] for item in items}
     for item, strategy in options.order_by("number").values_list("item", "candidate__strategy"):

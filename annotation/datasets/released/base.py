@@ -46,7 +46,7 @@ class GoldItem:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenPair:
+class PublishedPair:
     """A release's result of an item: half, tier, and the id of the answer that people chose."""
 
     half: str
@@ -64,7 +64,7 @@ class Layout(ABC):
     def __init__(self, folder: Path, faults: Faults) -> None:
         self.folder, self.faults = folder, faults
         self.unknown: dict[str, None] = {}
-        self.pairs: dict[str, GivenPair] = {}
+        self.pairs: dict[str, PublishedPair] = {}
         self.left_out: set[Place] = set()
         # What a study cannot take over: {words: how many}.
         self.lost: Counter[str] = Counter()

@@ -7,9 +7,9 @@ from annotation.datasets import release_files
 from annotation.datasets.release_files import json_of, text_of
 from annotation.datasets.released.base import (
     OVERLAP,
-    GivenPair,
     Layout,
     Place,
+    PublishedPair,
     Rows,
     bare_persona,
     digest_of,
@@ -79,7 +79,7 @@ class _Pairs(Layout):
 
     def _item(self, place: Place, row: dict) -> Iterator[dict]:
         item, query, *ids = self._ids(place, row)
-        self.pairs.setdefault(item, GivenPair(row["half"], row["tier"], ids[0]))
+        self.pairs.setdefault(item, PublishedPair(row["half"], row["tier"], ids[0]))
         votes = row.get("n")
         overlap = {"overlap": votes} if type(votes) is int and votes > OVERLAP else {}
         order = sorted(ids, key=digest_of)
