@@ -9,6 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from annotation.accounts.models import Consent, ConsentText, User
 
@@ -344,6 +345,9 @@ class Message(models.Model):
         related_name="messages_received",
     )
     body = models.TextField()
+    # Of a notice that items were opened: how many, and the batch's number (judging.owner.notices).
+    items = models.PositiveIntegerField(null=True)
+    batch_number = models.BigIntegerField(null=True)
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -358,6 +362,21 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"message {self.pk} in {self.study}"
+
+    @property
+    def words(self) -> str:
+        """What a reader is shown: a notice in the page's language, others as they were written."""
+        return self.body if self.items is None else items_opened(self.items)
+
+
+def items_opened(count: int) -> str:
+    """The notice that ``count`` items wait for the owner of a query, in the active language."""
+    words = ngettext(
+        "%(n)d item made from your own queries is ready. It waits for you on your desk.",
+        "%(n)d items made from your own queries are ready. They wait for you on your desk.",
+        count,
+    )
+    return words % {"n": count}
 
 
 class MessageRead(models.Model):

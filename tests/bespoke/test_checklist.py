@@ -4,15 +4,17 @@ import pytest
 from django.core import mail
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import translation
 
 from annotation.histories import consent
 from annotation.histories.models import Session, Upload
 from annotation.judging.batches.open import open_batch
 from annotation.judging.owner import notices
 from annotation.judging.owner.checklist import checklist, checklists
+from annotation.judging.work import queue, submit
 from annotation.queries import gold
-from annotation.studies.models import Message, Study
-from tests.bespoke.conftest import SEND, answered, ask
+from annotation.studies.models import Message, Study, items_opened
+from tests.bespoke.conftest import SEND, answered, ask, scores
 
 
 @pytest.fixture
@@ -131,6 +133,26 @@ def test_owners_get_a_message_when_their_items_are_opened(bespoke, cast, ann, fa
     message = Message.objects.get(study=bespoke)
     assert (message.recipient, message.audience) == (ann, "person")
     assert "2" in message.body
+
+
+def test_a_notice_is_in_the_readers_language_and_goes_with_the_last_of_its_items(
+    bespoke, ann, fake, login
+):
+    ask(bespoke, ann)
+    answered(bespoke, fake, "A profile.", "The first.", "The second.")
+    open_batch(bespoke, bespoke.tasks.get(name="score"))
+    page, waits = login(ann), "2 items made from your own queries are ready."
+    assert waits in page.get("/").content.decode()
+    korean = {"headers": {"accept-language": "ko"}}
+    with translation.override("ko"):
+        words = items_opened(2)
+    assert words in page.get("/", **korean).content.decode()
+    assert words in page.get(f"/studies/{bespoke.slug}/messages/", **korean).content.decode()
+    for score in (2, 5):
+        slot = queue.claim(bespoke, ann)
+        assert waits in page.get("/").content.decode()
+        submit.submit(bespoke, slot, ann, scores(slot, score), key=f"s{score}")
+    assert waits not in page.get("/").content.decode()
 
 
 def test_the_mail_says_the_same_as_the_message(bespoke, cast, ann, fake):

@@ -77,3 +77,13 @@ def test_without_redis_a_door_answers_503_with_a_sentence(client, cast, path, da
     answer = client.post(path, data)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert "A part of the server is not answering" in answer.content.decode()
+
+
+def test_the_page_of_a_fault_is_in_the_readers_language_and_leads_on(client, cast, monkeypatch):
+    client.raise_request_exception = False
+    monkeypatch.setattr("django.core.cache.backends.redis.RedisCacheClient.get_client", None)
+    data = {"login": "ann@example.org", "password": "x"}
+    answer = client.post("/accounts/login/", data, headers={"accept-language": "ko"})
+    page = answer.content.decode()
+    assert (answer.status_code, '<html lang="ko">' in page) == (500, True)
+    assert '<a role="button" href="/">' in page

@@ -16,7 +16,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError, uuid_or_not_found
 from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
-from annotation.judging.owner import checklist
+from annotation.judging.owner import checklist, notices
 from annotation.judging.work import comments, hidden_checks
 from annotation.queries import owner_queries
 from annotation.studies import crowd
@@ -42,7 +42,7 @@ def home(request: UserRequest) -> HttpResponse:
         request.user, [member_of for member_of in judged if member_of.pk in asking]
     )
     reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
-    unread = overview.unread(request.user, reading)
+    unread = notices.still_true(request.user, overview.unread(request.user, reading))
     answers = comments.unread(request.user, judged) if judged else {}
     rows = [
         (study, places.get(study.pk), unread.get(study.pk), steps.get(study.pk))

@@ -1,7 +1,8 @@
 """Notifies owners that answers to their own questions, or claims, are open for them to judge.
 
-The message on the desk is written in the transaction that opens the items. A mail follows where a
-mail server is set; a mail that cannot be sent is logged, and the message stays.
+The message on the desk is written in the transaction that opens the items, is shown in the reader's
+language and leaves the desk with the last of the items. A mail follows where a mail server is set;
+a mail that cannot be sent is logged, and the message stays.
 """
 
 import logging
@@ -12,12 +13,11 @@ from django.db import transaction
 from django.db.models import Count
 from django.urls import reverse
 from django.utils import translation
-from django.utils.translation import ngettext
 
 from annotation.accounts.models import User
 from annotation.judging.models import Batch, Slot
 from annotation.studies.access import MANAGERS
-from annotation.studies.models import Message
+from annotation.studies.models import Message, items_opened
 from annotation.studies.texts import localized
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,8 @@ def announce(batch: Batch, by: User | None = None) -> int:
             audience=Message.Audience.PERSON,
             recipient=owner,
             body=_sentence(owner, counts[owner.pk]),
+            items=counts[owner.pk],
+            batch_number=batch.pk,
         )
         for owner in owners.values()
     )
@@ -65,6 +67,18 @@ def mail(batch_id: int) -> int:
     return sent
 
 
+def still_true(user: User, unread: dict[int, list[Message]]) -> dict[int, list[Message]]:
+    """``unread`` of each study, without notices of batches in which nothing waits for ``user``."""
+    batches = {row.batch_number for rows in unread.values() for row in rows if row.batch_number}
+    if not batches:
+        return unread
+    slots = Slot.objects.filter(item__batch__in=batches, reserved_for=user)
+    unjudged = slots.filter(status__in=(Slot.Status.OPEN, Slot.Status.HELD))
+    waiting = set(unjudged.values_list("item__batch", flat=True))
+    holds = {None, *waiting}
+    return {pk: [row for row in rows if row.batch_number in holds] for pk, rows in unread.items()}
+
+
 def _counts(batch: Batch) -> dict[int, int]:
     slots = Slot.objects.filter(item__batch=batch).exclude(reserved_for=None)
     rows = slots.values("reserved_for").annotate(n=Count("pk")).order_by()
@@ -73,12 +87,7 @@ def _counts(batch: Batch) -> dict[int, int]:
 
 def _sentence(owner: User, count: int) -> str:
     with translation.override(owner.language or settings.LANGUAGE_CODE):
-        words = ngettext(
-            "%(n)d item made from your own queries is ready. It waits for you on your desk.",
-            "%(n)d items made from your own queries are ready. They wait for you on your desk.",
-            count,
-        )
-        return words % {"n": count}
+        return items_opened(count)
 
 
 def _manager(batch: Batch) -> User | None:
