@@ -8,6 +8,7 @@ from http import HTTPStatus
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import RequestDataTooBig
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -107,7 +108,10 @@ def _answer(
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 400, _("This request cannot be read"), _("Nothing was changed."))
+    title, sentence = _("This request cannot be read"), _("Nothing was changed.")
+    if isinstance(exception, RequestDataTooBig):
+        return _answer(request, 413, _("This request is too large"), sentence)
+    return _answer(request, 400, title, sentence)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

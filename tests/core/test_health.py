@@ -30,6 +30,14 @@ def test_a_probe_with_a_persons_cookie_is_told_of_the_database_in_json(
     assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", **parts})
 
 
+def test_a_body_that_is_too_large_is_a_problem_of_its_own(cast, settings, login):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
+    client = login(cast.person("Ann"))
+    answer = client.post("/api/v1/histories/", "x" * 101, content_type="application/json")
+    assert (answer.status_code, answer["Content-Type"]) == (413, "application/problem+json")
+    assert answer.json()["detail"] == "Nothing was changed."
+
+
 @pytest.mark.parametrize(
     ("path", "status", "title"),
     [("/api/v1/", 401, "Unauthorized"), ("/api/nothing/", 404, "Not Found")],

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import OperationalError, connection
 
 from annotation.core.commands import RefusingCommand
 from annotation.operations import backup
@@ -24,6 +25,10 @@ class Command(RefusingCommand):
 
     def handle(self, *, file: Path, identity: Path | None, **options: Any) -> None:
         """Ask where somebody can answer; print counts and digests."""
+        try:
+            connection.ensure_connection()
+        except OperationalError as error:
+            raise CommandError("No database answers: start Attune first.") from error
         if sys.stdin.isatty():
             self.stderr.write("This replaces everything that is here. Type “replace” to go on: ")
             if input().strip() != "replace":
