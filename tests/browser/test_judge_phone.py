@@ -149,6 +149,12 @@ def test_a_missing_score_is_told_and_its_sheet_opens(phone):
     expect(page.locator(".criteria.open")).to_be_visible()
 
 
+def test_a_missing_claim_is_named_by_its_words(phone):
+    page = phone("claims")
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.locator("#trouble")).to_have_text("Still to answer: 1. Tram 2 goes to the river.")
+
+
 def test_digits_give_one_score_each_to_the_criteria_in_turn(cast, tea, let_in, open_page):
     open_kind(cast, tea, "feedback", feedback="off")
     page = open_page()

@@ -497,3 +497,11 @@ def test_texts_in_another_language_than_the_page_say_so_in_page_and_fragment(
     html = whole.content.decode()
     assert '<p lang="zh">第一周</p>' in html
     assert html.count(f'<p lang="{latin}">') == 3
+
+
+@pytest.mark.parametrize(("language", "words"), [("zh-hans", "已提交"), ("ko", "제출됨")])
+def test_the_word_after_a_submit_says_that_it_is_done(cast, tea, login, language, words):
+    cast.open(tea)
+    headers = {"accept-language": language}
+    page = login(cast.person("Ann")).get("/studies/tea/judge/", headers=headers)
+    assert f'data-submitted="{words}"' in page.content.decode()
