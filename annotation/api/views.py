@@ -36,7 +36,7 @@ KEY = OpenApiParameter(
 )
 
 EVERY = OpenApiParameter(
-    "all", str, description="`1`: also what was revised and what was taken out."
+    "all", str, enum=["0", "1"], description="`1`: also what was revised and what was taken out."
 )
 SINCE = OpenApiParameter("since", int, description="Only judgments after the one of this id.")
 BODY = PolymorphicProxySerializer(
@@ -162,11 +162,17 @@ class Judgments(base.StudyView, generics.GenericAPIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         study = study_for(request.user, slug, READERS)
-        every = request.query_params.get("all") == "1"
-        rows = judgments.long_form(study, every=every).filter(pk__gt=_since(request))
+        rows = judgments.long_form(study, every=_every(request)).filter(pk__gt=_since(request))
         page = self.paginate_queryset(rows)
         rows = self.get_serializer(judgments.with_answers(page), many=True)
         return self.get_paginated_response(rows.data)
+
+
+def _every(request: Request) -> bool:
+    text = request.query_params.get("all", "0")
+    if text not in ("0", "1"):
+        raise DomainError("all is 1 or 0.", code="all")
+    return text == "1"
 
 
 def _since(request: Request) -> int:

@@ -186,6 +186,9 @@ def test_only_what_stands_is_listed_unless_all_is_asked_for(rui, mix, cast):
     assert listed("?all=1") == [
         *(("yes", 1, False), ("yes", 1, True), ("no", 1, False), ("no", 2, False))
     ]
+    assert listed("?all=0") == listed("")
+    refused = rui("GET", "studies/mix/judgments/?all=maybe")
+    assert (refused.status_code, refused.json()["code"]) == (400, "all")
 
 
 def test_checks_are_never_listed(rui, mix):
