@@ -59,7 +59,7 @@ def by_day(board: Board, about: About) -> dict:
         rows.append((day.isoformat(), n, total))
     svg = about.draw(
         charts.columns,
-        [(f"{d[8:]}.{d[5:7]}.", n) for d, n, _t in rows],
+        [(d[5:], n) for d, n, _t in rows],
         axes=(_("Day (UTC)"), _("Judgments")),
     )
     header: tuple[str, ...] = (_("Day"), _("Judgments"), _("In all"))
