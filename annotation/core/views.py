@@ -46,7 +46,12 @@ def live(request: HttpRequest) -> JsonResponse:
 @_for_probes
 def ready(request: HttpRequest) -> JsonResponse:
     """200 when database, migrations and broker serve; else 503 naming the part, nothing more."""
-    parts = {"database": _database(), "migrations": _migrations(), "broker": _broker()}
+    database = _database()
+    parts = {
+        "database": database,
+        "migrations": database and _migrations(),
+        "broker": _broker(),
+    }
     status = 200 if all(parts.values()) else 503
     words = {name: "ok" if good else "unavailable" for name, good in parts.items()}
     return JsonResponse(
@@ -55,11 +60,16 @@ def ready(request: HttpRequest) -> JsonResponse:
 
 
 def _database() -> bool:
+    # A connection of its own, whose making has a time limit: one that is open waits without end
+    # for a server that is there and does nothing (a paused machine).
+    fresh = connection.copy()
     try:
-        connection.ensure_connection()
-        return connection.is_usable()
+        fresh.ensure_connection()
+        return fresh.is_usable()
     except unavailable.DATABASE:
         return False
+    finally:
+        fresh.close()
 
 
 def _migrations() -> bool:
@@ -108,10 +118,10 @@ def _answer(
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    title, sentence = _("This request cannot be read"), _("Nothing was changed.")
     if isinstance(exception, RequestDataTooBig):
-        return _answer(request, 413, _("This request is too large"), sentence)
-    return _answer(request, 400, title, sentence)
+        return _answer(request, 413, _("This request is too large"), _("Nothing was changed."))
+    sentence = _("Nothing was changed. Open the page again and repeat.")
+    return _answer(request, 400, _("This request cannot be read"), sentence)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import OperationalError
+from django.db.backends.postgresql.base import DatabaseWrapper
 from django.test import Client
 
 LIVE, READY = "/health/live", "/health/ready"
@@ -18,13 +19,12 @@ def test_health_answers_other_methods_in_json(db, path, method):
 def test_a_probe_with_a_persons_cookie_is_told_of_the_database_in_json(
     tea, cast, login, monkeypatch
 ):
-    def away():
+    def away(*_arguments):
         raise OperationalError("away")
 
     client = login(cast.member("Ann", tea, "annotator"))
     with monkeypatch.context() as patch:
-        patch.setattr("annotation.core.views.connection.ensure_connection", away)
-        patch.setattr("annotation.core.views._migrations", lambda: False)
+        patch.setattr(DatabaseWrapper, "get_new_connection", away)
         answer = client.get(READY)
     parts = {"database": "unavailable", "migrations": "unavailable", "broker": "ok"}
     assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", **parts})

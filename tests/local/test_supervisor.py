@@ -259,6 +259,21 @@ def test_a_task_that_takes_long_gets_a_process_beside_it_also_after_redis_was_aw
     assert up.get("/health/ready") == 200
 
 
+def test_a_database_that_is_there_and_does_nothing_is_not_ready(up):
+    pid = next(pid for pid, line in up.pids().items() if "bin/postgres" in line)
+    server = psutil.Process(pid)
+    parts = [server, *server.children()]
+    for part in parts:
+        part.suspend()
+    try:
+        assert up.get("/health/ready") == 503
+        assert up.get("/health/live") == 200
+    finally:
+        for part in parts:
+            part.resume()
+    assert up.get("/health/ready") == 200
+
+
 def test_a_second_start_on_the_same_folder_is_refused(up):
     second = Up(up.data)
     assert second.process.wait(SECONDS) == 1
