@@ -75,14 +75,17 @@ def test_an_empty_file_an_unknown_account_and_a_missing_file_are_sentences(
     empty = tmp_path / "empty"
     empty.touch()
     contents[b""] = Refused("empty_file")
-    for words in (
-        ("ann@example.org", empty),
-        ("zoe@example.org", file),
-        ("ann@example.org", "none"),
+    for words, code in (
+        (("ann@example.org", empty), "empty_file"),
+        (("zoe@example.org", file), "account"),
+        (("ann@example.org", "none"), "file"),
+        (("ann@example.org", tmp_path), "file"),
     ):
+        out = io.StringIO()
         with pytest.raises(CommandError) as caught:
-            run(*words)
-        assert str(caught.value).endswith(".")
+            call_command("import_history", *map(str, words), stdout=out)
+        error = {"code": code, "message": str(caught.value)}
+        assert (json.loads(out.getvalue()), str(caught.value)[-1]) == ({"error": error}, ".")
 
 
 def test_what_its_owner_erased_needs_a_second_word(file, ann):

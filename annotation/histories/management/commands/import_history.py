@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -31,30 +31,26 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, email: str, file: Path, **options: Any) -> None:
         """Import, and print what was found or why nothing was."""
-        owner = User.objects.filter(email__iexact=email).first()
-        if owner is None:
-            raise CommandError(f"There is no account {email}.")
-        if not file.is_file():
-            raise CommandError(f"{file}: there is no such file.")
+        act = self._preview if options["dry_run"] else self._import
         try:
-            summary = (
-                self._preview(owner, file)
-                if options["dry_run"]
-                else self._import(owner, file, options["again"])
-            )
-        except DomainError as refusal:
-            error = {"code": refusal.code, "message": refusal.sentence}
-            self.stdout.write(json.dumps({"error": error}, ensure_ascii=False))
-            raise CommandError(refusal.sentence) from refusal
+            summary = act(_owner(email), file, **options)
         except OSError as error:
-            raise CommandError(f"{file}: {(error.strerror or 'unreadable').lower()}.") from error
-        self.stdout.write(json.dumps(summary, ensure_ascii=False))
+            self._refuse("file", f"{file}: {(error.strerror or 'unreadable').lower()}.", error)
+        except DomainError as refusal:
+            self._refuse(refusal.code, refusal.sentence, refusal)
+        else:
+            self.stdout.write(json.dumps(summary, ensure_ascii=False))
 
-    def _preview(self, owner: User, file: Path) -> dict:
+    def _refuse(self, code: str, sentence: str, error: Exception) -> NoReturn:
+        problem = {"code": code, "message": sentence}
+        self.stdout.write(json.dumps({"error": problem}, ensure_ascii=False))
+        raise CommandError(sentence) from error
+
+    def _preview(self, owner: User, file: Path, **options: Any) -> dict:
         source, counts = ingest.preview(owner, file)
         return self._document(source, counts.as_json(), counts.omissions())
 
-    def _import(self, owner: User, file: Path, again: bool) -> dict:
+    def _import(self, owner: User, file: Path, again: bool, **options: Any) -> dict:
         upload = receive.of_path(owner, file)
         Upload.objects.filter(pk=upload.pk).update(again=again)
         done = ingest.run(upload.pk)
@@ -76,3 +72,10 @@ class Command(BaseCommand):
             self.stderr.write(f"The file holds {visits} visits.")
         names = ("sessions", "messages", "searches", "first", "last", "duplicates")
         return {"source": source, **{name: counts.get(name) for name in names}, "skipped": skipped}
+
+
+def _owner(email: str) -> User:
+    owner = User.objects.filter(email__iexact=email).first()
+    if owner is None:
+        raise DomainError(f"There is no account {email}.", code="account")
+    return owner
