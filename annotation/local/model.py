@@ -11,7 +11,9 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from random import SystemRandom
 
 from .errors import LocalServiceError
 from .on_demand import OnDemand
@@ -25,6 +27,8 @@ TOKENS_EACH = 4096
 # Threads of one answer wait for each other actively: more of them than free cores are slower.
 THREADS = max(1, (os.cpu_count() or 2) // 2)
 IDLE_SECONDS = 300
+# Below those that systems lend to outgoing connections, which could take one before it is used.
+PORTS = range(20_000, 32_000)
 
 
 def program(data: Path, port: int, idle: float = IDLE_SECONDS) -> Program:
@@ -55,9 +59,11 @@ def endpoint(data: Path, port: int) -> dict:
 
 def free_port() -> int:
     """Return a TCP port of the loopback address that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    for port in SystemRandom().sample(PORTS, len(PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise LocalServiceError("No TCP port of 127.0.0.1 is free.")
 
 
 def weights() -> Path:
