@@ -1,5 +1,6 @@
-# A spreadsheet takes a cell that begins with one of these for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a cell that begins with one of these for a formula; in East Asia with the wide
+# forms, too.
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def disarmed(text: str) -> str:

@@ -16,6 +16,16 @@ from annotation.core.errors import DomainError
 
 TIMEOUT_SECONDS = 10
 URL_LIMIT = 500
+# Its addresses hold one of IPv4, which is the one that is reached (RFC 6052).
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# What ``is_global`` takes for public: groups, sites, and IPv6 addresses of other tunnels to IPv4.
+NOT_PUBLIC = [
+    ipaddress.ip_network(network)
+    for network in (
+        *("224.0.0.0/4", "ff00::/8", "fec0::/10", "::/96", "::ffff:0:0:0/96"),
+        *("64:ff9b:1::/48", "2001::/32", "2002::/16"),
+    )
+]
 
 
 def check_url(url: str) -> httpx2.URL:
@@ -63,7 +73,13 @@ def _address(url: httpx2.URL) -> str:
     except (OSError, UnicodeError) as error:
         raise DomainError(_("The host of this address is not known."), code="host") from error
     addresses = [str(row[4][0]) for row in rows]
-    public = all(ipaddress.ip_address(address.split("%")[0]).is_global for address in addresses)
-    if not public and origin(url) not in settings.WEBHOOK_ORIGINS:
+    if not all(map(_is_public, addresses)) and origin(url) not in settings.WEBHOOK_ORIGINS:
         raise DomainError(_("This address is not a public one."), code="private")
     return addresses[0]
+
+
+def _is_public(text: str) -> bool:
+    address = ipaddress.ip_address(text.split("%")[0])
+    if address in NAT64:
+        address = ipaddress.IPv4Address(int(address) % 2**32)
+    return address.is_global and not any(address in network for network in NOT_PUBLIC)

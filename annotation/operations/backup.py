@@ -178,6 +178,9 @@ def _unpack(packed: Path, content: Path) -> dict:
         path = content / name
         if not path.is_file() or _digest(path) != digest:
             raise DomainError(f"The backup is damaged: {name} is not as it was written.")
+    there = {str(path.relative_to(content)) for path in content.rglob("*") if path.is_file()}
+    if unlisted := there - {MANIFEST, *files}:
+        raise DomainError(f"The backup is damaged: it does not list {min(unlisted)}.")
     return manifest
 
 
@@ -258,7 +261,7 @@ def _decrypted(source: Path, work: Path, identity: Path | None) -> Path:
     if identity is None:
         raise DomainError("The backup is encrypted: name the file of its key with --identity.")
     pyrage = _age()
-    lines = identity.read_text(encoding="utf-8").splitlines()
+    lines = identity.read_text(encoding="utf-8", errors="replace").splitlines()
     keys = [line.strip() for line in lines if line.startswith("AGE-SECRET-KEY-")]
     target = work / "decrypted"
     try:

@@ -123,7 +123,7 @@ def test_a_safe_csv_holds_no_formula_and_loses_only_its_apostrophe(folder, text)
     row = {"a": text, "number": -1.5, "whole": -2, "yes": True, "list": [text], "any": {}}
     _, data = write(folder / "safe", "csv", [row], safe_csv=True)
     cell, number, whole = cells(data)[1][:3]
-    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not cell.startswith(tuple("=+-@\t\r\n＝＋－＠"))
     assert cell.removeprefix("'") == text or cell == text
     # Numbers are no formulas.
     assert (number, whole) == ("-1.5", "-2")

@@ -7,6 +7,7 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx2
 import pytest
 from django.utils import timezone
 
@@ -231,6 +232,16 @@ def test_a_paused_webhook_hears_nothing_of_what_happened_meanwhile(cast, tea, ho
         ("https://10.0.0.1/hook", "private"),
         ("https://169.254.169.254/latest", "private"),
         ("https://[::ffff:127.0.0.1]/", "private"),
+        ("https://[64:ff9b::7f00:1]/", "private"),
+        ("https://[64:ff9b::a9fe:a9fe]/latest", "private"),
+        ("https://[64:ff9b:1::a00:1]/", "private"),
+        ("https://[2002:7f00:1::]/", "private"),
+        ("https://[2001::80ff:fffe]/", "private"),
+        ("https://[::127.0.0.1]/", "private"),
+        ("https://[::ffff:0:127.0.0.1]/", "private"),
+        ("https://[fec0::1]/", "private"),
+        ("https://[ff02::1]/", "private"),
+        ("https://224.0.0.1/", "private"),
         ("http://example.org/hook", "url"),
         ("ftp://example.org/", "url"),
         ("https://user:word@example.org/", "url"),
@@ -244,6 +255,11 @@ def test_an_address_that_is_not_public_is_never_called(url, code):
     with pytest.raises(DomainError) as refusal:
         outgoing.post(url, b"{}", {})
     assert refusal.value.code == code
+
+
+@pytest.mark.parametrize("host", ["8.8.8.8", "[2606:4700::1111]", "[64:ff9b::808:808]"])
+def test_a_public_address_is_called_as_it_stands(host):
+    assert outgoing._address(httpx2.URL(f"https://{host}/hook")) == host.strip("[]")
 
 
 def test_a_study_has_up_to_ten_webhooks_and_known_events(cast, tea, settings):
