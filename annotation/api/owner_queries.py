@@ -205,7 +205,7 @@ def _claims(query: Query, owner: User) -> dict:
 
 
 def _rubric(query: Query) -> dict:
-    newest = query.rubrics.order_by("-version").first()
+    newest = gold.newest_rubric(query)
     return {
         "version": newest.version if newest else None,
         "text": newest.text if newest else "",

@@ -39,10 +39,9 @@ from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
 from annotation.queries.models import Query
+from annotation.queries.shots import FEWEST
 from annotation.studies.models import Study
 
-# Of the answers to an owner's query: examples for a judge, and at least one to test it on.
-SHOTS, FEWEST = 5, 6
 RUNNING, REQUESTED = Candidate.Status.RUNNING, Candidate.Status.REQUESTED
 CANCELLED = Candidate.Status.CANCELLED
 DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
@@ -154,15 +153,17 @@ def request_text(
     *,
     endpoint: str = "",
     by: User | None = None,
+    **parameters: Any,
 ) -> Candidate:
     """Ask ``endpoint`` for a text about ``query`` that is no answer (claims, rubric); its row.
 
     ``name`` tells it from others of this query and purpose: asked for again, the row that is there
-    is returned, and tried again where it failed.
+    is returned, and tried again where it failed. ``parameters`` are kept with it.
     """
     server = endpoints.get(endpoint)
     row = _row(query, f"{purpose}-{name}", server, None)
     row.purpose = purpose
+    row.parameters |= parameters
     row.prompt, row.template = prompt.messages, prompt.template
     with transaction.atomic():
         _lock(query.study)
@@ -519,7 +520,7 @@ def progress(study: Study) -> dict:
 def with_few_answers(study: Study) -> int:
     """How many ready queries of owners have fewer than FEWEST answers, written or asked for.
 
-    A release gives a judge SHOTS of a query's judged answers as examples and tests it on others.
+    A release gives a judge some of a query's judged answers as examples and tests it on others.
     """
     counted = Q(candidates__purpose=Candidate.Purpose.ANSWER) & ~Q(candidates__status=FAILED)
     owned = Query.objects.filter(study=study, replaced_at=None, ready=True, owner__isnull=False)

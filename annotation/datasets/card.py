@@ -8,6 +8,7 @@ from annotation.datasets.front_matter import front_matter
 WITH_HARNESS = ("personafeedback", "dpo")
 REMARK_WORDS = {
     "too_few_responses": "Too few responses, so all of them are shots",
+    "rubric_left_out": "Rubric left out: it may be written from the responses that are tested",
     "without_rubric": "Tested without a rubric; its file is empty",
     "without_gold_information": "Tested without gold information; its file lists no claim",
 }

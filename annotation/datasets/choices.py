@@ -8,8 +8,8 @@ from annotation.agreement.figures.wording import translated
 from annotation.agreement.tiers.rules import TierRule
 from annotation.core.errors import DomainError
 from annotation.datasets import layouts
-from annotation.datasets.layouts.bespoke import SHOTS
 from annotation.datasets.truth import RULE
+from annotation.queries.shots import SHOTS
 
 TIERS, MAJORITY, IMPORTED = "tiers", "majority", "imported"
 PAIR_RULES = (TIERS, MAJORITY, IMPORTED)

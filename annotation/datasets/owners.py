@@ -5,6 +5,7 @@ import hmac
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -12,11 +13,11 @@ from django.db.models import Exists, Model, OuterRef, Q
 
 from annotation.accounts.models import User
 from annotation.datasets import records
-from annotation.datasets.layouts.bespoke import SHOTS
 from annotation.datasets.models import Release
 from annotation.histories import browse, consent
 from annotation.histories.models import HistoryConsent, Session
 from annotation.judging.models import ClaimReview, Judgment, Score
+from annotation.queries import shots
 from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 
@@ -86,44 +87,63 @@ def _queries(release: Release, owner: User, held: dict, numbers: Iterator[int]) 
     judged = Score.objects.filter(option__item__query=OuterRef("pk"), feedback__annotator=owner)
     asked = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
     asked = asked.filter(Q(ready=True, replaced_at=None) | Exists(judged)).order_by("pk")
-    responses = _responses(release, owner)
+    scored = _scored(release, owner)
     return tuple(
-        records.OwnQuery(
-            id=str(next(numbers)),
-            text=query.text,
-            need=query.need,
-            responses=tuple(responses.get(query.pk, ())),
-            information=_information(query, owner, release),
-            rubric=_rubric(query, held),
-            ids={name: _uuid(release, name, query.pk) for name in records.OWN_TABLES},
-        )
+        _query(release, owner, query, scored.get(query.pk, {}), str(next(numbers)))
         for query in asked
     )
 
 
-def _responses(release: Release, owner: User) -> dict[int, list]:
-    """{query's id: its scored answers, in the order of judging}."""
+def _query(
+    release: Release, owner: User, query: Query, scored: dict[int, "_Scored"], number: str
+) -> records.OwnQuery:
+    wanted = release.frozen.get("choices", {}).get("shots", shots.SHOTS)
+    written = query.rubrics.filter(pk__lte=release.frozen["rubric"])
+    rubric = written.order_by("-version").first()
+    shown = (rubric and rubric.shots) or ()
+    held = [option for option, answer in scored.items() if answer.candidate in shown]
+    texts = {option: answer.text for option, answer in scored.items()}
+    drawn = shots.draw(query.text, texts, wanted, held)
+    # A judge is shown the rubric: one that may know the responses under test would tell it.
+    unsure = bool(rubric and rubric.shots is None and len(drawn) < len(scored))
+    return records.OwnQuery(
+        id=number,
+        text=query.text,
+        need=query.need,
+        responses=tuple(
+            records.Response(answer.text, tuple(answer.scores), option in drawn)
+            for option, answer in scored.items()
+        ),
+        information=_information(query, owner, release),
+        rubric=rubric.text if rubric and not unsure else "",
+        ids={name: _uuid(release, name, query.pk) for name in records.OWN_TABLES},
+        unsure=unsure,
+    )
+
+
+@dataclass
+class _Scored:
+    """An answer with its scores as in ``records.Response``."""
+
+    candidate: str
+    text: str
+    scores: list[tuple[str, int, str]] = field(default_factory=list)
+
+
+def _scored(release: Release, owner: User) -> dict[int, dict[int, _Scored]]:
+    """{query's id: {option's id: its scored answer}}, in the order of judging."""
     standing = Judgment.objects.standing(release.frozen["judgment"]).filter(
         annotator=owner, slot__study=release.study_id, slot__item__batch__purpose="work"
     )
     rows = Score.objects.filter(feedback__in=standing).order_by("feedback", "pk")
-    scores, texts = defaultdict(lambda: defaultdict(list)), {}
-    for query, option, text, *score in rows.values_list(
-        "option__item__query", "option", "option__candidate__text", "criterion", "score", "text"
+    answer = "option__candidate", "option__candidate__text"
+    scored: dict[int, dict[int, _Scored]] = defaultdict(dict)
+    for query, option, candidate, text, *score in rows.values_list(
+        "option__item__query", "option", *answer, "criterion", "score", "text"
     ):
-        scores[query][option].append(tuple(score))
-        texts[option] = text
-    shots = release.frozen.get("choices", {}).get("shots", SHOTS)
-    return {query: _split(release.salt, answers, texts, shots) for query, answers in scores.items()}
-
-
-def _split(salt: str, answers: dict, texts: dict, shots: int) -> list[records.Response]:
-    """A query's responses; ``shots`` of them, in an order that the salt decides, are examples."""
-    examples = set(records.shuffled(salt, answers)[:shots])
-    return [
-        records.Response(texts[option], tuple(scores), option in examples)
-        for option, scores in answers.items()
-    ]
+        held = scored[query].setdefault(option, _Scored(str(candidate), text))
+        held.scores.append((score[0], score[1], score[2]))
+    return scored
 
 
 def _information(query: Query, owner: User, release: Release) -> tuple[str, ...]:
@@ -139,11 +159,6 @@ def _information(query: Query, owner: User, release: Release) -> tuple[str, ...]
     return tuple(
         verdict.text or verdict.claim.text for verdict in verdicts.order_by("claim__number")
     )
-
-
-def _rubric(query: Query, held: dict) -> str:
-    newest = query.rubrics.filter(pk__lte=held["rubric"]).order_by("-version").first()
-    return newest.text if newest else ""
 
 
 def _uuid(release: Release, *parts: Any) -> str:

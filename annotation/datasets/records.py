@@ -296,7 +296,8 @@ class Response:
 class OwnQuery:
     """A query of an owner; ``id`` is unique in the release.
 
-    ``ids`` are those of its rows, by table of OWN_TABLES.
+    ``ids`` are those of its rows, by table of OWN_TABLES. ``unsure`` is whether a rubric is left
+    out, because nobody noted which responses it was written from: it may know those of the test.
     """
 
     id: str
@@ -306,6 +307,7 @@ class OwnQuery:
     information: tuple[str, ...]
     rubric: str
     ids: dict[str, str]
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,16 @@ from annotation.datasets.release_files import whole_rows
 from annotation.evaluation.asking import Question
 from annotation.evaluation.pairs import digest_of, release_of
 from annotation.evaluation.prompts import answered
+from annotation.queries.shots import SHOTS
 
 LAYOUT = "bespoke"
-VERSION = "judge/1"
+VERSION = "judge/2"
 CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
 KEYS = tuple(name.lower().replace(" ", "_") for name in CRITERIA)
-ARMS = ("feedback", "scores", "none")
+# What of the person a judge sees beside query and need: the rubric, with shots; or less of that.
+ARMS = ("feedback", "scores", "rubric", "none")
+WITH_SHOTS = ("feedback", "scores")
 TABLES = ("meta_test", "evaluation_shot", "personalized_rubric", "gold_information")
-SHOTS = 5
 TRIES = 3
 # Of a reply, a judgment or a claim: for the estimate of the cost alone.
 JUDGMENT_TOKENS = 200
@@ -157,9 +159,9 @@ def judge_messages(query: Query, response: Response, arm: str) -> list[dict]:
     """Ask for score and feedback on each criterion."""
     lines = "\n".join(f"{name} Score: <1-5>\n{name} Feedback: <why>" for name in CRITERIA)
     parts = [f"Query:\n{query.text}", f"The need behind it:\n{query.need}"]
-    if query.rubric:
+    if query.rubric and arm != "none":
         parts.append(f"This person's rubric:\n{query.rubric}")
-    shots = query.shots[:SHOTS] if arm != "none" else []
+    shots = query.shots[:SHOTS] if arm in WITH_SHOTS else []
     parts += [_shot(number, shot, arm) for number, shot in enumerate(shots, 1)]
     parts.append(f"Response to judge:\n{response.text}")
     return [

@@ -18,9 +18,10 @@ SHOWN = {
     pairs.LAYOUT: _OF_PERSON,
     pairs.ALONE: {name: _OF_PERSON[name] for name in ("persona", "none")},
     bespoke.LAYOUT: {
-        "feedback": _("judged answers with scores and feedback"),
-        "scores": _("judged answers with scores"),
-        "none": _("no judged answers"),
+        "feedback": _("the rubric, and judged answers with scores and feedback"),
+        "scores": _("the rubric, and judged answers with scores"),
+        "rubric": _("the rubric alone"),
+        "none": _("nothing of the person"),
     },
 }
 LIMITS = {pairs.LAYOUT: _("Pairs at most"), bespoke.LAYOUT: _("Answers at most")}

@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
@@ -72,17 +71,35 @@ def set_claims(response: GoldResponse, texts: list[str], *, model: str = "") -> 
     return response.claims.count()
 
 
-def save_rubric(query: Query, text: str, *, author: User | None = None, model: str = "") -> Rubric:
-    """The rubric with the text ``text``: the newest one, or a new version where it differs."""
+def newest_rubric(query: Query) -> Rubric | None:
+    """The newest version of the query's rubric."""
+    return query.rubrics.order_by("-version").first()
+
+
+def save_rubric(
+    query: Query,
+    text: str,
+    *,
+    author: User | None = None,
+    model: str = "",
+    shots: list[str] | None = None,
+) -> Rubric:
+    """The rubric with the text ``text``: the newest one, or a new version where it differs.
+
+    ``shots`` are the ids of the judged answers that it was written from; those of an ``author``'s
+    edit are those of the version before it.
+    """
     text = _checked(text)
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=query.pk)
-        current = query.rubrics.order_by("-version").first()
-        if current and current.text == text:
+        current = newest_rubric(query)
+        if shots is None and not model:
+            shots = current.shots if current else []
+        if current and (current.text, current.shots) == (text, shots):
             return current
-        version = (query.rubrics.aggregate(v=Max("version"))["v"] or 0) + 1
+        version = current.version + 1 if current else 1
         return Rubric.objects.create(
-            query=query, version=version, text=text, author=author, model=model
+            query=query, version=version, text=text, author=author, model=model, shots=shots
         )
 
 

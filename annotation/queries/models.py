@@ -117,6 +117,8 @@ class Rubric(models.Model):
     version = models.PositiveIntegerField(default=1)
     text = models.TextField()
     model = models.CharField(max_length=200, blank=True)
+    # Ids of the judged answers that it was written from; None where nobody noted them.
+    shots = models.JSONField(null=True)
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="rubrics"
     )

@@ -5,6 +5,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.datasets import choices, freeze
@@ -16,12 +17,15 @@ from annotation.evaluation import bespoke as evaluated
 from annotation.histories import consent
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
+from annotation.judging.gold import claims
+from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Item, Judgment, Score
 from annotation.judging.work import queue, submit
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 from tests.bespoke.conftest import answered, ask, scores
+from tests.candidates.conftest import Reply
 from tests.datasets.test_opening import load, read_everywhere
 
 
@@ -127,14 +131,39 @@ def judge_all(bespoke, fake, people):
     """Everybody's answers: eight to each of their queries."""
     answered(bespoke, fake, *(f"Take train {n}." for n in range(8)), strategies=["search"])
     for query in Query.objects.filter(study=bespoke):
-        for n in range(7):
-            Candidate.objects.create(
-                study=bespoke, query=query, external_id=f"{query.pk}-{n}", text=f"Take bus {n}."
-            )
-    open_batch(bespoke, bespoke.tasks.get(name="score"))
+        offer(query, *(f"Take bus {n}." for n in range(7)))
     for person in people:
-        while slot := queue.claim(bespoke, person):
-            submit.submit(bespoke, slot, person, scores(slot, 4), key=str(slot))
+        judge_opened(bespoke, person)
+
+
+def offer(query, *texts):
+    """These texts as answers to ``query``."""
+    for text in texts:
+        name = f"{query.pk}-{query.candidates.count()}"
+        Candidate.objects.create(study=query.study, query=query, external_id=name, text=text)
+
+
+def judge_opened(bespoke, person):
+    """All answers are opened, and the person scores theirs."""
+    open_batch(bespoke, bespoke.tasks.get(name="score"), scope=Scope(again=True))
+    while slot := queue.claim(bespoke, person):
+        submit.submit(bespoke, slot, person, scores(slot, 4), key=str(slot))
+
+
+def write_rubric(query, fake, text="Calm."):
+    """A model writes the rubric of the owner's judgments; what it was shown."""
+    row = claims.request_rubric(query, query.owner, endpoint="fake")
+    fake.requests.clear()
+    fake.replies = [Reply(text)]
+    pool.write_one(row.pk)
+    assert claims.pull() == 1
+    return fake.requests[0][2].decode()
+
+
+def sides(folder):
+    """The texts of shots and of tests, of a release with one query."""
+    read = evaluated.read(folder).queries[0]
+    return [response.text for response in read.shots], [response.text for response in read.tests]
 
 
 def test_the_published_evaluator_can_open_each_file_of_every_query_it_tests(
@@ -168,6 +197,66 @@ def test_the_published_evaluator_can_open_each_file_of_every_query_it_tests(
     remarks = json.loads((folder / "manifest.json").read_text())["remarks"]
     assert len(remarks["without_rubric"]) == 3
     assert len(remarks["without_gold_information"]) == 4
+
+
+def test_the_rubric_knows_the_shots_of_the_release_alone(cast, bespoke, fake, released):
+    ann = cast.person("Ann")
+    query = ask(bespoke, ann)
+    judge_all(bespoke, fake, [ann])
+    shown = write_rubric(query, fake)
+    shots, tests = sides(released())
+    assert (len(shots), len(tests)) == (5, 3)
+    assert [text in shown for text in shots] == [True] * 5
+    assert [text in shown for text in tests] == [False] * 3
+
+
+def test_what_is_judged_or_changed_later_makes_no_shot_of_a_rubric_a_test(
+    cast, bespoke, fake, released
+):
+    ann = cast.person("Ann")
+    query = ask(bespoke, ann)
+    offer(query, "Take bus 0.", "Take bus 1.")
+    judge_opened(bespoke, ann)
+    assert "Take bus 0." in write_rubric(query, fake)
+    first = bespoke.slots.filter(item__query=query).order_by("pk").first()
+    submit.revise(bespoke, first.pk, ann, scores(first.pk, 1), key="changed")
+    judge_all(bespoke, fake, [ann])
+    gold.save_rubric(query, "Calm, and short.", author=ann)
+    shots, tests = sides(released())
+    # Two more answers have these texts by now: equal texts are on one side.
+    assert sorted(shots)[:4] == ["Take bus 0.", "Take bus 0.", "Take bus 1.", "Take bus 1."]
+    assert (len(shots), len(tests), set(shots) & set(tests)) == (5, 5, set())
+    shown = write_rubric(query, fake, "Kind.")
+    assert [text in shown for text in (*shots, *tests)] == [True] * 5 + [False] * 5
+    offer(query, *(f"Take ship {n}." for n in range(9)))
+    judge_opened(bespoke, ann)
+    assert sides(released())[0] == shots
+
+
+def test_fewer_shots_than_a_rubric_knows_would_test_what_it_tells(cast, bespoke, fake, tmp_path):
+    ann = cast.person("Ann")
+    query = ask(bespoke, ann)
+    judge_all(bespoke, fake, [ann])
+    write_rubric(query, fake)
+    write(freeze.request(bespoke, "bespoke", "jsonl", None, shots=1), tmp_path)
+    assert [len(texts) for texts in sides(tmp_path)] == [5, 3]
+
+
+def test_a_rubric_of_which_nobody_knows_what_it_saw_is_left_out_beside_tests(
+    cast, bespoke, fake, released
+):
+    ann = cast.person("Ann")
+    query = ask(bespoke, ann)
+    judge_all(bespoke, fake, [ann])
+    Rubric.objects.create(query=query, text="RUBRIC-CANARY", model="m")
+    folder = released()
+    assert "RUBRIC-CANARY" not in text_of(folder)
+    named = {"user": "user1", "query-id": "1"}
+    remarks = json.loads((folder / "manifest.json").read_text())["remarks"]
+    assert (remarks["rubric_left_out"], remarks["without_rubric"]) == ([named], [named])
+    assert "Rubric left out: it may be written from" in (folder / "README.md").read_text()
+    write_rubric(query, fake)
+    assert evaluated.read(released()).queries[0].rubric == "Calm."
 
 
 def test_queries_with_too_few_responses_are_all_shots_and_named(bespoke, judged, released):

@@ -151,7 +151,7 @@ def test_the_api_asks_a_judge_and_refuses_another_setting(cast, published, serve
 
     refused = post("persona")
     assert refused.status_code == 400
-    assert "one of: feedback, scores, none" in refused.json()["detail"]
+    assert "one of: feedback, scores, rubric, none" in refused.json()["detail"]
     assert post("scores").status_code == 202
     run = Run.objects.get()
     tasks.work(run.pk)
@@ -194,10 +194,11 @@ def test_a_judge_that_agrees_has_the_persons_own_means(capsys, tmp_path, server,
 
 
 @pytest.mark.parametrize(
-    ("arm", "shown", "feedback"), [("feedback", 1, 1), ("scores", 1, 0), ("none", 0, 0)]
+    ("arm", "shown", "feedback", "rubric"),
+    [("feedback", 1, 1, 1), ("scores", 1, 0, 1), ("rubric", 0, 0, 1), ("none", 0, 0, 0)],
 )
-def test_each_arm_shows_its_shots_of_the_same_query_only(
-    capsys, release, server, arm, shown, feedback
+def test_each_arm_shows_its_shots_and_rubric_of_the_same_query_only(
+    capsys, release, server, arm, shown, feedback, rubric
 ):
     server.answer = perfect
     judge(capsys, release, "--shots", arm)
@@ -205,7 +206,8 @@ def test_each_arm_shows_its_shots_of_the_same_query_only(
     assert {text.count("Response shot tells") for text in asked} == {shown}
     assert {"SHOT-FEEDBACK" in text for text in asked} == {bool(feedback)}
     of_one = [text for text in asked if "Response r1" in text or "Response r2" in text]
-    assert all("RUBRIC" in text and "user2" not in text for text in of_one)
+    assert all("user2" not in text for text in of_one)
+    assert ["RUBRIC" in text for text in of_one] == [bool(rubric)] * 2
     assert len(of_one) == 2
 
 

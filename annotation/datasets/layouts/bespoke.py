@@ -14,11 +14,10 @@ from annotation.datasets.writers import Table, TableRows
 FORMATS = ("parquet", "jsonl")
 TIERED = False
 KINDS = ("feedback",)
-# Of a query's responses; the evaluator shows its judge the first five.
-SHOTS = 5
 ROWS_ARE = "scored responses"
 RULES = {
-    "evaluation_shot": "judged responses to the same query, drawn at random",
+    "evaluation_shot": "judged responses to the same query, drawn at random; the rubric is written "
+    "from these alone",
     "meta_test": "the other judged responses to the query; none where all of them are shots",
     "history": "sessions that their owner keeps and agreed to publish, personal data hidden",
 }
@@ -61,6 +60,8 @@ def remarks(owner: Owner) -> TableRows:
         judged = len(query.responses)
         if judged and not _tests(query):
             yield "too_few_responses", name | {"responses": judged}
+        if query.unsure:
+            yield "rubric_left_out", name
         if _tests(query) and not query.rubric:
             yield "without_rubric", name
         if _tests(query) and not query.information:

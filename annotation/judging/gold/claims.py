@@ -21,7 +21,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import KINDS, score_rows
 from annotation.judging.models import ClaimReview, Draft, Judgment, Slot
-from annotation.queries import gold
+from annotation.queries import gold, shots
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study
 
@@ -98,14 +98,22 @@ def split_again(response: GoldResponse, owner: User, *, endpoint: str = "") -> C
 def request_rubric(
     query: Query, owner: User, *, endpoint: str = "", by: User | None = None
 ) -> Candidate:
-    """Ask a model for the rubric of the owner's judgments; the row of the job."""
-    judged = scored(query, owner)
+    """Ask a model for the rubric of the owner's judgments; the row of the job.
+
+    It sees the judgments of shots alone: the other answers test judges that are shown the rubric.
+    """
+    judged = {str(answer["candidate"].pk): answer for answer in scored(query, owner)}
     if not judged:
         raise DomainError(_("Judge at least one answer to this query first."), code="judged")
-    shown = [(answer["candidate"].text, answer["scores"]) for answer in judged]
+    texts = {pk: answer["candidate"].text for pk, answer in judged.items()}
+    rubric = gold.newest_rubric(query)
+    drawn = shots.draw(query.text, texts, held=(rubric and rubric.shots) or ())
+    shown = [(texts[pk], answer["scores"]) for pk, answer in judged.items() if pk in drawn]
     last = Judgment.objects.filter(annotator=owner, slot__item__query=query).latest("pk").pk
     prompt = prompts.rubric(query.text, query.need, shown)
-    return generate.request_text(query, RUBRIC, str(last), prompt, endpoint=endpoint, by=by)
+    return generate.request_text(
+        query, RUBRIC, f"shots-{last}", prompt, endpoint=endpoint, by=by, shots=sorted(drawn)
+    )
 
 
 def pull() -> int:
@@ -181,7 +189,7 @@ def _open_claims(study: Study) -> None:
 
 
 def _take_rubric(row: Candidate) -> None:
-    gold.save_rubric(row.query, row.text, model=row.model)
+    gold.save_rubric(row.query, row.text, model=row.model, shots=row.parameters.get("shots"))
 
 
 _TAKE = {CLAIMS: _take_claims, RUBRIC: _take_rubric}

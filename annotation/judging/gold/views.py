@@ -104,7 +104,7 @@ def _page(
         "reviewed": review and review.slot.item.gold,
         "information": claims.information(review),
         "claims": newest.claims.all() if newest else [],
-        "rubric": query.rubrics.order_by("-version").first(),
+        "rubric": gold.newest_rubric(query),
         "servers": endpoints.usable(),
     } | _jobs(query)
     return render(request, "judging/gold.html", context, status=refusal.status if refusal else 200)
