@@ -27,14 +27,16 @@ from annotation.studies.models import Membership, Role, Study, TaskDefinition
 
 _SPEAKER = re.compile(r"\n\n(User|Assistant): ")
 TASKS = {"score": "feedback", "claims": "claims"}
+REPEATED = "responses that stand in an earlier row of their query, too"
 
 
 def import_bespoke(folder: Path, slug: str, *, by: User | None = None) -> dict:
     """Make the study ``slug`` from a folder of the bespoke layout (Parquet or JSON lines).
 
     Its users become people who cannot log in. Returns counts of ``users``, ``queries``,
-    ``judgments``, ``claims``, ``rubrics`` and ``sessions``, and ``rejected``: file, row and reason
-    of what was left out because it is not whole. Raises DomainError where a table is missing or
+    ``judgments``, ``claims``, ``rubrics`` and ``sessions``, ``rejected``: file, row and reason of
+    what was left out because it is not whole, and ``left_out``: {what else did not come in: how
+    many}. Raises DomainError where a table is missing or
     cannot be read, Conflict where the study exists; then nothing was stored.
     """
     check_slug(slug)
@@ -45,7 +47,8 @@ def import_bespoke(folder: Path, slug: str, *, by: User | None = None) -> dict:
         study = Study.objects.create(slug=slug, title=slug, languages=[])
         counts = _Import(study, release).store()
         audit.record(by, "study.import_bespoke", study, **counts)
-    return counts | {"rejected": release.faults}
+    left_out = {REPEATED: release.repeated} if release.repeated else {}
+    return counts | {"rejected": release.faults, "left_out": left_out}
 
 
 class _Import:
@@ -53,6 +56,7 @@ class _Import:
 
     def __init__(self, study: Study, release: bespoke_tables.BespokeRelease) -> None:
         self.study, self.release = study, release
+        self.shots: dict[tuple, list[str]] = defaultdict(list)
         self.tasks = {
             name: TaskDefinition.objects.create(
                 study=study,
@@ -105,11 +109,13 @@ class _Import:
     def _judge(self, key: tuple) -> int:
         """One item and judgment for every response to the query; how many."""
         query, responses = self.queries[key], self.release.responses.get(key, ())
-        for number, (text, scores) in enumerate(responses, start=1):
+        for number, (text, scores, shot) in enumerate(responses, start=1):
             name = f"{query.external_id}-{number}"
             answer = Candidate.objects.create(
                 study=self.study, query=query, external_id=name, text=text
             )
+            if shot:
+                self.shots[key].append(str(answer.pk))
             slot = self._item("score", name, query=query, candidates=[answer.pk])
             judgment = Feedback.objects.create(**_common(slot))
             option = slot.item.options.get()
@@ -137,7 +143,8 @@ class _Import:
         text = self.release.rubrics.get(key)
         if not text:
             return 0
-        gold.save_rubric(self.queries[key], text, author=self.queries[key].owner)
+        query = self.queries[key]
+        gold.save_rubric(query, text, author=query.owner, shots=self.shots[key])
         return 1
 
     def _item(self, task: str, name: str, **what: Any) -> Slot:

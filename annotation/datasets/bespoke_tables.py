@@ -1,6 +1,7 @@
 """Reads BESPOKE's tables, as published or ours, and merges the rows of a person's query. Pure."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,8 @@ from annotation.datasets.release_files import Faults, json_of, text_of
 # Names are the method's; "explanation_style" is the key of "Explanation Style".
 CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
 QUERIES = "queries/query_table"
-JUDGED = {
-    "evaluation_shot/evaluation_shot": "evaluation_shot_value",
-    "meta_test/meta_test_set": "meta_test_set_value",
-}
+SHOTS, TESTS = "evaluation_shot/evaluation_shot", "meta_test/meta_test_set"
+JUDGED = {SHOTS: "evaluation_shot_value", TESTS: "meta_test_set_value"}
 HISTORIES = {"chat_history/chat_history": "chat", "search_history/search_history": "search"}
 CLAIMS = "gold_information/gold_information"
 RUBRICS = "personalized_rubric/personalized_rubric"
@@ -26,8 +25,9 @@ LOWEST, HIGHEST = 1, 5
 class BespokeRelease:
     """What the tables hold, by (user, query-id); ``faults`` lists what was left out.
 
-    ``queries`` are (text, need), ``responses`` lists of (text, [(criterion, score, feedback)]),
-    ``claims`` lists of text, ``sessions`` (user, kind, id, text).
+    ``queries`` are (text, need), ``responses`` lists of (text, [(criterion, score, feedback)],
+    whether it is a shot), shots first, ``claims`` lists of text, ``sessions`` (user, kind, id,
+    text). ``repeated`` counts responses that an earlier row of the query has, too.
     """
 
     queries: dict[tuple, tuple] = field(default_factory=dict)
@@ -35,6 +35,7 @@ class BespokeRelease:
     claims: dict[tuple, list] = field(default_factory=dict)
     rubrics: dict[tuple, str] = field(default_factory=dict)
     sessions: list[tuple] = field(default_factory=list)
+    repeated: int = 0
     faults: Faults = field(default_factory=Faults)
 
     @property
@@ -59,6 +60,29 @@ def read(folder: Path) -> BespokeRelease:
         reason = f"row {first['line']}: {first['reason']}" if first else "the table is empty"
         raise DomainError(f"{folder / QUERIES}: there is no query to import ({reason}).")
     return release
+
+
+def leaks(folder: Path) -> Iterator[tuple[str, str]]:
+    """(file, what is wrong) of each row of tests that has the text of one of its query's shots."""
+    shots: dict[tuple, set[str]] = defaultdict(set)
+    for _file, _number, key, texts in _judged_texts(folder, SHOTS):
+        shots[key] |= texts
+    for file, number, key, texts in _judged_texts(folder, TESTS):
+        if same := len(texts & shots[key]):
+            words = "1 text" if same == 1 else f"{same:,} texts"
+            yield file, f"row {number} ({key[0]}, query {key[1]}) tests {words} of its shots"
+
+
+def _judged_texts(folder: Path, name: str) -> Iterator[tuple[str, int, tuple, set[str]]]:
+    """File, number, key and texts of each row of the table; without those that are not whole."""
+    for file, number, row in release_files.rows(folder, name, Faults()):
+        try:
+            key = text_of(row, "user"), text_of(row, "query-id", "query_id")
+            entries = _list(row, "response_list", JUDGED[name], *JUDGED.values())
+            texts = {text_of(entry, "contents") for entry in entries if isinstance(entry, dict)}
+        except DomainError:
+            continue  # An import lists it.
+        yield file, number, key, texts
 
 
 def _each(folder: Path, name: str, release: BespokeRelease, take: Callable, *more: Any) -> None:
@@ -89,16 +113,20 @@ def _query(release: BespokeRelease, row: dict) -> None:
 def _judged(release: BespokeRelease, row: dict, column: str) -> list[str]:
     key = _key(release, row)
     entries = _list(row, "response_list", column, *JUDGED.values())
-    faults = []
+    responses = release.responses.setdefault(key, [])
+    earlier, faults = responses.copy(), []
     for number, entry in enumerate(entries, start=1):
         try:
-            response = _response(entry)
+            response = *_response(entry), JUDGED[SHOTS] == column
         except DomainError as refusal:
             faults.append(f"response {number} of {key[0]}, query {key[1]}: {refusal.sentence}")
             continue
-        responses = release.responses.setdefault(key, [])
-        # Several rows of a query are merged: a response may stand in more than one.
-        if response not in responses:
+        # Several rows of a query are merged: a response may stand in more than one. Equal ones of
+        # one row were judged one by one.
+        if response in earlier:
+            earlier.remove(response)
+            release.repeated += 1
+        else:
             responses.append(response)
     return faults
 

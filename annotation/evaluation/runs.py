@@ -22,7 +22,7 @@ from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.jobs import Lease
 from annotation.core.rows import silent
 from annotation.datasets import folders
-from annotation.datasets.check import check
+from annotation.datasets.check import differences
 from annotation.datasets.models import Release
 from annotation.evaluation import bespoke, choices, pairs, prompts, raters, scores_file, training
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
@@ -57,7 +57,7 @@ def _refuse_changed(folder: Path, asked: tuple[str, ...]) -> None:
     """DomainError where a file in one of the folders ``asked`` is not as the manifest says."""
     if not (folder / "manifest.json").is_file():
         return
-    changed = [fault for fault in check(folder) if fault["path"].startswith(asked)]
+    changed = [fault for fault in differences(folder) if fault["path"].startswith(asked)]
     if changed:
         faults = "; ".join(f"{fault['path']} {fault['reason']}" for fault in changed)
         raise DomainError(f"The release is not as its manifest says: {faults}.")

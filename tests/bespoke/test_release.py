@@ -4,6 +4,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
+from django.core.management import CommandError, call_command
 
 from annotation.candidates import pool
 from annotation.candidates.models import Candidate
@@ -13,6 +14,7 @@ from annotation.datasets.bespoke_import import import_bespoke
 from annotation.datasets.check import check
 from annotation.datasets.freeze import write
 from annotation.datasets.release_import import import_release
+from annotation.datasets.shards import describe
 from annotation.evaluation import bespoke as evaluated
 from annotation.histories import consent
 from annotation.judging.annotator import leaving
@@ -259,6 +261,59 @@ def test_a_rubric_of_which_nobody_knows_what_it_saw_is_left_out_beside_tests(
     assert evaluated.read(released()).queries[0].rubric == "Calm."
 
 
+def test_answers_of_equal_text_are_on_one_side_and_all_come_in_again(
+    cast, bespoke, fake, released, tmp_path
+):
+    ann = cast.person("Ann")
+    query = ask(bespoke, ann)
+    offer(query, *["Take a bus."] * 3, *["Take a train."] * 2, *["Take a ship."] * 2, "Walk.")
+    judge_opened(bespoke, ann)
+    write_rubric(query, fake)
+    folder = released("parquet")
+    assert check(folder) == []
+    shots, tests = sides(folder)
+    assert (len(shots), len(tests), set(shots) & set(tests)) == (5, 3, set())
+    report = import_release(folder, "again")
+    assert (report["scores"], report["votes"], report["left_out"]) == (32, 8, {})
+    write(freeze.request(Study.objects.get(slug="again"), "bespoke", "parquet", None), tmp_path)
+    assert sides(tmp_path) == (shots, tests)
+
+
+def test_a_shot_that_is_under_test_too_is_named_by_the_check(cast, bespoke, fake, released, capsys):
+    ask(bespoke, cast.person("Ann"))
+    judge_all(bespoke, fake, [cast.person("Ann")])
+    folder = released()
+    assert check(folder) == []
+    path = folder / "meta_test/meta_test_set.jsonl"
+    shot = lines(folder, SHOTS)[0]["evaluation_shot_value"]
+    row = json.loads(path.read_text())
+    value = json.loads(row["meta_test_set_value"])
+    value["response_list"][0]["contents"] = json.loads(shot)["response_list"][0]["contents"]
+    path.write_text(json.dumps(row | {"meta_test_set_value": json.dumps(value)}) + "\n")
+    name = "meta_test/meta_test_set.jsonl"
+    reason = "row 1 (user1, query 1) tests 1 text of its shots"
+    assert {"path": name, "reason": reason} in check(folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"] = [
+        describe(folder, name, 1) if entry["path"] == name else entry for entry in manifest["files"]
+    ]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(CommandError, match=r"^1 fault: meta_test/meta_test_set\.jsonl row 1"):
+        call_command("check_release", folder, "--json")
+    assert json.loads(capsys.readouterr().out) == {
+        "ok": False, "files": [{"path": name, "reason": reason}],
+    }  # fmt: skip
+    # No score is lost where an older release is taken over.
+    assert import_release(folder, "again")["scores"] == 32
+
+
+def test_the_command_tells_what_came_in(bespoke, judged, released, capsys):
+    call_command("import_bespoke", released(), "again")
+    assert capsys.readouterr().out == (
+        "1 users, 1 queries, 2 judgments, 0 claims, 0 rubrics, 0 sessions\n"
+    )
+
+
 def test_queries_with_too_few_responses_are_all_shots_and_named(bespoke, judged, released):
     folder = released()
     assert lines(folder, "meta_test/meta_test_set") == []
@@ -332,6 +387,7 @@ def test_a_release_imported_and_released_again_says_the_same(
         "rubrics": 1,
         "sessions": 1,
         "rejected": [],
+        "left_out": {},
     }
     report = import_release(first, "more")
     names = ("items", "votes", "scores", "workers")
@@ -394,6 +450,7 @@ def test_several_rows_of_a_query_are_merged(bespoke, judged, released):
         path.write_text(path.read_text() + "".join(f"{json.dumps(one)}\n" for one in rows))
     counts = import_bespoke(folder, "again")
     assert (counts["judgments"], counts["rubrics"], counts["rejected"]) == (3, 1, [])
+    assert counts["left_out"] == {"responses that stand in an earlier row of their query, too": 1}
     assert Rubric.objects.get(query__study__slug="again").text == "Calm.\n\nKind."
 
 

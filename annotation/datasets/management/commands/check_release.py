@@ -9,7 +9,10 @@ from annotation.datasets.check import check
 
 
 class Command(BaseCommand):
-    help = "Check that a release's folder holds exactly what its manifest lists."
+    help = (
+        "Check that a release's folder holds exactly what its manifest lists, and that no judge is "
+        "tested on a text that is a shot of the same query."
+    )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -30,5 +33,5 @@ class Command(BaseCommand):
             self.stdout.write("ok")
         if faults:
             words = "; ".join(f"{fault['path']} {fault['reason']}" for fault in faults[:20])
-            number = "1 file differs" if len(faults) == 1 else f"{len(faults)} files differ"
+            number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
             raise CommandError(f"{number}: {words}")

@@ -24,4 +24,5 @@ class Command(RefusingCommand):
         if options["json"]:
             self.stdout.write(json.dumps({"study": slug} | counts))
             return
-        self.stdout.write(", ".join(f"{number:,} {name}" for name, number in counts.items()))
+        numbers = {name: count for name, count in counts.items() if isinstance(count, int)}
+        self.stdout.write(", ".join(f"{number:,} {name}" for name, number in numbers.items()))

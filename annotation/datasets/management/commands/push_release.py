@@ -28,12 +28,10 @@ class Command(RefusingCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, folder: Path, repository: str, **options: Any) -> None:
-        """Check the folder against its manifest, then upload it in one commit."""
+        """Check the folder, then upload it in one commit."""
         manifest, faults = read_manifest(folder), check(folder)
         if faults:
-            raise CommandError(
-                f"The release is not whole: {faults[0]['path']} {faults[0]['reason']}."
-            )
+            raise CommandError(f"The release is faulty: {faults[0]['path']} {faults[0]['reason']}.")
         owner, _, name = repository.partition("/")
         if not owner or not name or "/" in name:
             raise CommandError("Name the repository as OWNER/NAME.", returncode=2)
