@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from django.db import connection
 
 from annotation.candidates.strategies import STRATEGIES
+from annotation.datasets.layouts import bespoke
+from annotation.queries.shots import FEWEST
 from annotation.studies.models import Study
 
 
@@ -23,6 +25,13 @@ class Figures:
     tasks: int
     # Tasks whose items only the owner of a query judges.
     owned: int
+    # Of those the ones whose scores a release splits into shots and tests of a judge.
+    split: int
+    # Ready queries of owners; those with answers, but fewer than FEWEST; those of which a release
+    # has tests: FEWEST judged answers at least, and not all of one text.
+    own: int
+    short: int
+    testable: int
     annotators: int
     # Invitations and join codes that can still be used.
     doors: int
@@ -43,11 +52,22 @@ WITH current AS (
 ), answers AS (
     SELECT query_id, status FROM candidates_candidate
     WHERE study_id = %(study)s AND purpose = 'answer'
+), own AS (
+    SELECT id FROM queries_query
+    WHERE study_id = %(study)s AND owner_id IS NOT NULL AND replaced_at IS NULL AND ready
+), scored AS (
+    SELECT i.query_id, count(*) AS answers, count(DISTINCT c.text) AS texts
+    FROM own JOIN judging_item i ON i.query_id = own.id
+    JOIN judging_batch b ON b.id = i.batch_id AND b.purpose = 'work'
+    JOIN studies_taskdefinition t ON t.id = b.task_id AND t.kind = ANY(%(split)s)
+    JOIN judging_itemoption o ON o.item_id = i.id
+    JOIN candidates_candidate c ON c.id = o.candidate_id
+    WHERE i.done > 0 GROUP BY i.query_id
 ), work AS (
     SELECT i.done, i.overlap FROM judging_item i JOIN judging_batch b ON b.id = i.batch_id
     WHERE i.study_id = %(study)s AND b.purpose = 'work'
 ), tasks AS (
-    SELECT DISTINCT ON (name) config FROM studies_taskdefinition
+    SELECT DISTINCT ON (name) kind, config FROM studies_taskdefinition
     WHERE study_id = %(study)s ORDER BY name, version DESC
 )
 SELECT
@@ -60,6 +80,14 @@ SELECT
     (SELECT count(*) FROM answers WHERE status = 'failed'),
     (SELECT count(*) FROM tasks),
     (SELECT count(*) FROM tasks WHERE config @> '{"owner_only": true}'),
+    (SELECT count(*) FROM tasks
+        WHERE config @> '{"owner_only": true}' AND kind = ANY(%(split)s)),
+    (SELECT count(*) FROM own),
+    (SELECT count(*) FROM (
+        SELECT 1 FROM own JOIN answers ON answers.query_id = own.id
+        WHERE answers.status NOT IN ('failed', 'cancelled')
+        GROUP BY own.id HAVING count(*) < %(fewest)s) AS few),
+    (SELECT count(*) FROM scored WHERE answers >= %(fewest)s AND texts > 1),
     (SELECT count(*) FROM studies_membership
         WHERE study_id = %(study)s AND role = 'annotator' AND left_at IS NULL),
     (SELECT count(*) FROM studies_invitation WHERE study_id = %(study)s AND role = 'annotator'
@@ -79,7 +107,9 @@ SELECT
 def figures_of(study: Study) -> Figures:
     """The figures of ``study`` as they stand now."""
     with connection.cursor() as cursor:
-        cursor.execute(_STATEMENT, {"study": study.pk})
+        cursor.execute(
+            _STATEMENT, {"study": study.pk, "split": list(bespoke.KINDS), "fewest": FEWEST}
+        )
         *counts, strategies = cursor.fetchone()
     names = json.loads(strategies or "[]")
     personal = any(name in STRATEGIES and STRATEGIES[name].needs_persona for name in names)

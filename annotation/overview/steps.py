@@ -8,6 +8,7 @@ from django.utils.translation import ngettext
 
 from annotation.accounts.models import User
 from annotation.overview.figures import Figures
+from annotation.queries.shots import FEWEST, SHOTS
 from annotation.studies.access import MANAGERS, READERS
 from annotation.studies.models import Role, Study
 
@@ -107,8 +108,18 @@ def _answers(n: Figures) -> Step:
     ):
         if number:
             figures.append(words % {"n": number})
+    short = n.short if n.split else 0
+    if short:
+        words = ngettext(
+            "%(n)d query with fewer than %(fewest)d answers",
+            "%(n)d queries with fewer than %(fewest)d answers",
+            short,
+        )
+        figures.append(words % {"n": short, "fewest": FEWEST})
     blocked = "" if n.queries else _("Answers need queries first.")
-    state = _state(bool(n.answers) and not n.unanswered, running=bool(n.writing), blocked=blocked)
+    state = _state(
+        bool(n.answers) and not n.unanswered + short, running=bool(n.writing), blocked=blocked
+    )
     part = (n.answers, n.answers + n.writing) if n.writing else None
     return Step("answers", _("Answers"), state, figures, _("Have answers written"), "candidates",
                 MANAGERS, blocked, part)  # fmt: skip
@@ -169,6 +180,16 @@ def _release(n: Figures) -> Step:
     figures = [ngettext("%(n)d release", "%(n)d releases", n.releases) % {"n": n.releases}]
     if n.freezing:
         figures.append(_("%(n)d being written") % {"n": n.freezing})
-    state = _state(bool(n.releases), running=bool(n.freezing), blocked=blocked)
+    if n.split and n.own:
+        words = _("%(n)d of %(of)d queries can be released with tests of a judge")
+        figures.append(words % {"n": n.testable, "of": n.own})
+    untested = n.split and not n.testable
+    if untested and n.judgments:
+        words = _(
+            "A query with tests has %(fewest)d judged answers: %(shots)d are shown to the judge as "
+            "examples, the others test it."
+        )
+        figures.append(words % {"fewest": FEWEST, "shots": SHOTS})
+    state = _state(bool(n.releases) and not untested, running=bool(n.freezing), blocked=blocked)
     return Step("release", _("Release"), state, figures, _("Freeze a release"), "releases",
                 READERS, blocked)  # fmt: skip
