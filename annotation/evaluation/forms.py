@@ -21,7 +21,7 @@ SHOWN = {
         "feedback": _("the rubric, and judged answers with scores and feedback"),
         "scores": _("the rubric, and judged answers with scores"),
         "rubric": _("the rubric alone"),
-        "none": _("nothing of the person"),
+        "none": _("neither rubric nor judged answers"),
     },
 }
 LIMITS = {pairs.LAYOUT: _("Pairs at most"), bespoke.LAYOUT: _("Answers at most")}

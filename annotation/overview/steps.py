@@ -186,8 +186,8 @@ def _release(n: Figures) -> Step:
     untested = n.split and not n.testable
     if untested and n.judgments:
         words = _(
-            "A query with tests has %(fewest)d judged answers: %(shots)d are shown to the judge as "
-            "examples, the others test it."
+            "A query with tests needs %(fewest)d judged answers, not all of one text: %(shots)d "
+            "are shown to the judge as examples, the others test it."
         )
         figures.append(words % {"fewest": FEWEST, "shots": SHOTS})
     state = _state(bool(n.releases) and not untested, running=bool(n.freezing), blocked=blocked)

@@ -67,8 +67,8 @@ def test_one_endpoint_leaves_answers_to_test_a_judge_on(cast, own, fake, tmp_pat
 def test_the_overview_says_what_a_query_lacks_until_it_can_test_a_judge(
     cast,
     own,
-    fake,
-    tmp_path,  # noqa: F811
+    fake,  # noqa: F811
+    tmp_path,
 ):
     ann, carol = cast.person("Ann"), cast.person("Carol")
     # Nothing of Ann's history may be shown: one way to answer is left.
@@ -83,8 +83,8 @@ def test_the_overview_says_what_a_query_lacks_until_it_can_test_a_judge(
     assert released.figures == [
         "1 release",
         "0 of 1 queries can be released with tests of a judge",
-        "A query with tests has 6 judged answers: 5 are shown to the judge as examples, the others "
-        "test it.",
+        "A query with tests needs 6 judged answers, not all of one text: 5 are shown to the judge "
+        "as examples, the others test it.",
     ]
     assert released.state != "done"
 

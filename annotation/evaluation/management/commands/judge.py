@@ -29,8 +29,8 @@ class Command(RefusingCommand):
             "--shots",
             choices=bespoke.ARMS,
             default="feedback",
-            help="what it sees of the person: the rubric and judged responses with scores and "
-            "feedback, or with scores alone; the rubric alone; or nothing",
+            help="what it sees beside query and need: the rubric and judged responses with scores "
+            "and feedback, or with scores alone; the rubric alone; or neither",
         )
         parser.add_argument("--limit", metavar="N", type=int, help="the first N responses")
         parser.add_argument("--resume", metavar="ID", help="go on with a run that was stopped")
