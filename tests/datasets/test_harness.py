@@ -88,12 +88,26 @@ def test_every_pair_is_asked_in_both_orders(folder):
     assert json.loads(medium[0]["persona"]) == {"Name": "Mina Park"}
 
 
-def test_a_reward_model_gets_pairs_in_the_columns_of_rewardbench(folder):
-    pairs = rows(folder / "harness/rewardbench.jsonl")
-    assert [row["subset"] for row in pairs] == [
+def test_a_reward_model_gets_pairs_as_the_loader_of_rewardbench_takes_them(folder):
+    """Its rule: prompt = chosen[:-1], and the answers are the last messages' contents.
+
+    Where the column `prompt` is a list already it takes the answers for texts: here it is a text.
+    """
+    rewards = rows(folder / "harness/rewardbench.jsonl")
+    pairs = [
+        row for tier in ("medium", "hard") for row in rows(folder / f"data/specific/{tier}.jsonl")
+    ]
+    assert [row["subset"] for row in rewards] == [
         "specific-medium", "specific-medium", "specific-hard"
     ]  # fmt: skip
-    assert {"id", "prompt", "chosen", "rejected", "chosen_model", "rejected_model"} <= set(pairs[0])
+    for row, pair in zip(rewards, pairs, strict=True):
+        assert row["prompt"] == (
+            f'You know this person:\n{{\n "Name": "Mina Park"\n}}\n\nThey ask: {pair["question"]}'
+        )
+        asked = [{"role": "user", "content": row["prompt"]}]
+        assert row["chosen"] == [*asked, {"role": "assistant", "content": pair["chosen"]}]
+        assert row["rejected"] == [*asked, {"role": "assistant", "content": pair["reject"]}]
+        assert (row["id"], row["chosen_model"]) == (pair["item_id"], pair["chosen_model"])
 
 
 def test_the_yaml_names_files_that_are_there_and_keys_that_the_format_has(folder):

@@ -1,13 +1,15 @@
 """Ready tasks of a release's pairs for the harnesses that people evaluate models with. Pure.
 
 Every pair is asked twice, each answer standing first once, so that a model that prefers a place
-gets half of them. `rewardbench.jsonl` has the columns of RewardBench for reward models.
+gets half of them. `rewardbench.jsonl` is what RewardBench's loader takes: a text as the prompt, and
+both conversations as lists of messages from the prompt to the answer.
 """
 
 import json
 
 import yaml
 
+from annotation.datasets.conversations import MESSAGES, answered, asked
 from annotation.datasets.records import Item, Pair
 from annotation.datasets.writers import Table, TableRows
 
@@ -24,12 +26,12 @@ CHOICE = {
     "b": "text",
     "answer": "integer",
 }
-REWARD = {
+REWARD: dict[str, str | list] = {
     "id": "text",
     "subset": "text",
     "prompt": "text",
-    "chosen": "text",
-    "rejected": "text",
+    "chosen": MESSAGES,
+    "rejected": MESSAGES,
     "chosen_model": "text",
     "rejected_model": "text",
 }
@@ -67,14 +69,16 @@ def harness_rows(item: Item, pair: Pair, half: str) -> TableRows:
         row = {"persona": persona, "question": item.question, "a": a, "b": b, "answer": answer}
         yield _path(half, pair.tier), {"id": f"{item.id}/{LETTERS[answer]}"} | about | row
     prompt = f"You know this person:\n{persona}\n\nThey ask: {item.question}"
+    prompt = prompt if persona else item.question
     yield (
         "rewardbench",
         {
             "id": item.id,
             "subset": f"{half}-{pair.tier}",
-            "prompt": prompt if persona else item.question,
-            "chosen": pair.chosen.text,
-            "rejected": pair.reject.text,
+            "prompt": prompt,
+            # Its loader takes the prompt from the turns of the chosen answer.
+            "chosen": asked(prompt) + answered(pair.chosen.text),
+            "rejected": asked(prompt) + answered(pair.reject.text),
             "chosen_model": pair.chosen.model,
             "rejected_model": pair.reject.model,
         },
