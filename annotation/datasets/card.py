@@ -42,7 +42,11 @@ LAYOUT_WORDS = {
         "Every judgment, item, answer, persona and attribute in long form, and `votes.csv` with "
         "`task`, `worker`, `label`. Within an item the judgments stand in the order of submission."
     ),
-    "dpo": "Preference pairs (`prompt`, `chosen`, `rejected`) with the persona they hold for.",
+    "dpo": (
+        "Preference pairs (`prompt`, `chosen`, `rejected`) as lists of messages: in `pairs` the "
+        "prompt begins with the card of the person whose preference it is, in `pairs_plain` it is "
+        "the question alone."
+    ),
 }
 
 
@@ -144,7 +148,7 @@ def _harnesses(manifest: dict) -> Iterator[str]:
     yield from ("```sh", "lm_eval --include_path harness/lm_eval --tasks attune --model hf …")
     yield "lm_eval --include_path harness/lm_eval --tasks attune_chat --apply_chat_template …"
     yield from ("inspect eval harness/inspect_task.py --model openai/…", "```", "")
-    yield "`harness/rewardbench.jsonl` has the columns of RewardBench, for reward models."
+    yield "`harness/rewardbench.jsonl` is for reward models: `rewardbench --dataset … --load_json`."
     yield ""
 
 

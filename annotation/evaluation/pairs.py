@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotation.core.errors import DomainError
+from annotation.datasets.conversations import as_texts
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 
 # The public copy of the benchmark spells the folder of the specific half otherwise.
@@ -109,7 +110,7 @@ def _read_alone(folder: Path) -> Benchmark:
         )
     pairs: list[Pair] = []
     personas: dict[str, dict] = {}
-    for name, line, row in ((path.name, *entry) for path in paths for entry in _rows(path, folder)):
+    for name, line, row in ((path.name, *entry) for path in paths for entry in _said(path, folder)):
         names = {"user_id": "", "question": row.get("prompt"), "reject": row.get("rejected")}
         tier = str(row.get("tier")) if row.get("tier") in (*TIERS, *RULES) else "imported"
         pair = _pair(names | row, "specific", tier, len(pairs), name, line)
@@ -152,6 +153,15 @@ def _files(folder: Path) -> list[tuple[tuple[str, str], Path]]:
 
 def _rows(path: Path, folder: Path) -> Iterator[tuple[int, dict]]:
     return whole_rows(path, str(path.relative_to(folder)), BenchmarkError)
+
+
+def _said(path: Path, folder: Path) -> Iterator[tuple[int, dict]]:
+    """Rows whose question and answers are texts, or were messages."""
+    for line, row in _rows(path, folder):
+        try:
+            yield line, as_texts(row)
+        except DomainError as refusal:
+            raise BenchmarkError(f"{path.name}, line {line}: {refusal.sentence}.") from refusal
 
 
 def _pair(row: dict, half: str, tier: str, place: int, name: str, line: int) -> Pair:

@@ -149,7 +149,7 @@ def test_few_votes_give_pairs_by_majority_with_a_minimum_and_a_margin(items, vot
         "q1": ("majority", 3), "q2": ("majority", 3), "q4": ("majority", 3)
     }  # fmt: skip
     second = made[3].options.get(number=2).candidate
-    assert (rows["q4"]["chosen"], rows["q4"]["votes"][1]["label"]) == (
+    assert (rows["q4"]["chosen"][0]["content"], rows["q4"]["votes"][1]["label"]) == (
         second.text, second.external_id
     )  # fmt: skip
     assert [round(one["share"], 3) for one in rows["q2"]["votes"]] == [0.667, 0.333, 0.0]
@@ -174,7 +174,9 @@ def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(
     options = {option.number: option.candidate for option in item.options.all()}
     vote_free = built("dpo", rule="majority", min_votes=5, min_margin=2)
     (row,) = lines(vote_free, "pairs.jsonl")
-    assert (row["chosen"], row["rejected"]) == (options[2].text, options[1].text)
+    assert [row[side][0]["content"] for side in ("chosen", "rejected")] == [
+        options[2].text, options[1].text
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ BENCH = {
     "responses": [{"unit_id": "r1", "user": "u1", "prompt": "What to plant?", "generic": "Grass.",
                    "personalised": "Ferns."}],
 }  # fmt: skip
+ASKS, SAYS = {"role": "user", "content": "What?"}, {"role": "assistant", "content": "C"}
+RULE = {"role": "system", "content": "The user's profile:\n- Name: Mina"}
 DPO = {"pairs": [{"prompt": "Which?", "chosen": "A", "rejected": "B"},
                  {"prompt": "What?", "chosen": "C", "rejected": "D"}]}  # fmt: skip
 
@@ -86,6 +88,21 @@ CASES = [
      {("relevance.jsonl", 1): "there is no text “prompt”"}),
     (changed(DPO, "pairs", 1, votes=[{"label": {"a": 1}}]), 2, {}),
     (changed(DPO, "pairs", 1, chosen=None), 1, {("pairs.jsonl", 2): "there is no text “chosen”"}),
+    # Messages that a question and two answers cannot hold.
+    (changed(DPO, "pairs", 1, prompt=[ASKS, SAYS, ASKS]), 1,
+     {("pairs.jsonl", 2): "“prompt” is not one message of the user"}),
+    (changed(DPO, "pairs", 1, prompt=[]), 1,
+     {("pairs.jsonl", 2): "“prompt” is not one message of the user"}),
+    (changed(DPO, "pairs", 1, rejected=[ASKS]), 1,
+     {("pairs.jsonl", 2): "“rejected” is not one message of the assistant"}),
+    (changed(DPO, "pairs", 1, chosen=[SAYS | {"content": None}]), 1,
+     {("pairs.jsonl", 2): "“chosen” is not one message of the assistant"}),
+    (changed(DPO, "pairs", 1, chosen=["C"]), 1,
+     {("pairs.jsonl", 2): "“chosen” is no list of messages"}),
+    (changed(DPO, "pairs", 1, prompt=[RULE, ASKS]), 1,
+     {("pairs.jsonl", 2): "the system message in “prompt” stands in no “persona”"}),
+    (changed(DPO, "pairs", 1, prompt=[RULE, ASKS], user_id="1", persona={"Name": "Mina"},
+             chosen=[SAYS]), 2, {}),
     # One id twice.
     (changed(LONG, "items", 1, item_id="i1"), 1,
      {(ITEMS, 2): "the item stands in items.jsonl, row 1, already"}),

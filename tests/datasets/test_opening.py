@@ -12,7 +12,7 @@ from annotation.datasets import folders
 TABLES = {
     "personafeedback": {"personas": 1, "memories": 1, "specific": 1, "soft_labels": 2,
                         "annotations": 17},
-    "dpo": {"pairs": 1, "soft_labels": 2, "annotations": 17},
+    "dpo": {"pairs": 1, "pairs_plain": 1, "soft_labels": 2, "annotations": 17},
     "long": {"judgments": 17, "items": 2, "candidates": 4, "personas": 1, "soft_labels": 2},
 }  # fmt: skip
 # In a process of its own: the library reads where its cache is when it is imported.

@@ -1,5 +1,11 @@
-"""Preference pairs for direct preference optimisation, one file that stands alone."""
+"""Preference pairs for direct preference optimisation, in files that stand alone.
 
+Prompt and answers are lists of messages, which trainers take as they are. In `pairs` the person's
+card comes before the question; `pairs_plain` has the question alone, which contradicts itself
+wherever two people prefer different answers to it.
+"""
+
+from annotation.datasets.conversations import MESSAGES, answered, asked
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
 from annotation.datasets.records import Item, Pair, Verdict
@@ -11,9 +17,9 @@ TIERED = True
 TIERS = ("easy", "medium", "hard")
 ROWS_ARE = "pairs"
 COLUMNS: dict[str, str | list] = {
-    "prompt": "text",
-    "chosen": "text",
-    "rejected": "text",
+    "prompt": MESSAGES,
+    "chosen": MESSAGES,
+    "rejected": MESSAGES,
     "tier": "text",
     "share": "number",
     "n": "integer",
@@ -24,14 +30,18 @@ COLUMNS: dict[str, str | list] = {
     "persona": "json",
     "votes": SOFT,
 }
+PLAIN = {name: COLUMNS[name] for name in list(COLUMNS)[: list(COLUMNS).index("persona")]}
 
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
-    """The pairs, and the votes they come from."""
-    pairs = Table(f"pairs.{format}", format, COLUMNS, config="pairs")
+    """The pairs, with the person's card and without, and the votes they come from."""
+    pairs = {
+        name: Table(f"{name}.{format}", format, columns, config=name)
+        for name, columns in (("pairs", COLUMNS), ("pairs_plain", PLAIN))
+    }
     tiers = TIERS if rule == "tiers" else (*TIERS, rule)
     choices = harness_tables([("pairs", tier) for tier in tiers])
-    return {"pairs": pairs} | soft_tables(format) | choices
+    return pairs | soft_tables(format) | choices
 
 
 def is_main(name: str) -> bool:
@@ -44,9 +54,10 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
     if pair is None:
         return
     row = {
-        "prompt": item.question,
-        "chosen": pair.chosen.text,
-        "rejected": pair.reject.text,
+        # The preference is this person's: a model that sees the question alone cannot learn it.
+        "prompt": asked(item.question, item.profile),
+        "chosen": answered(pair.chosen.text),
+        "rejected": answered(pair.reject.text),
         "tier": pair.tier,
         "share": verdict.share,
         "n": verdict.n,
@@ -54,11 +65,12 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
         "user_id": item.user_id,
         "chosen_id": pair.chosen.id,
         "reject_id": pair.reject.id,
-        # The preference is this person's: a model that sees the question alone cannot learn it.
         "persona": item.profile,
         "votes": soft(item, posterior),
     }
     yield "pairs", row
+    plain = {name: row[name] for name in PLAIN} | {"prompt": asked(item.question)}
+    yield "pairs_plain", plain
     yield from harness_rows(item, pair, "pairs")
 
 

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 
 from annotation.datasets import release_files
+from annotation.datasets.conversations import as_texts
 from annotation.datasets.release_files import json_of, text_of
 from annotation.datasets.released.base import (
     OVERLAP,
@@ -130,7 +131,7 @@ class PersonaFeedback(_Pairs):
 
 
 class Dpo(_Pairs):
-    """``pairs``: prompt, chosen, rejected; or question, chosen, reject as published."""
+    """``pairs``: prompt, chosen, rejected, texts or messages; or question, chosen, reject."""
 
     name = "dpo"
     question, rejected = "prompt", "rejected"
@@ -155,8 +156,10 @@ class Dpo(_Pairs):
 
     def pair_rows(self) -> Iterator[tuple[Place, dict]]:
         """The pairs; their half is the question's type, if it is there."""
-        for place, row in self.read("pairs", self.columns):
-            half = row.get("type") if row.get("type") in HALVES else "specific"
-            texts = {"prompt": row.get("prompt", row.get("question"))}
-            texts["rejected"] = row.get("rejected", row.get("reject"))
-            yield place, row | texts | {"half": half, "tier": str(row.get("tier") or "")}
+        return self.convert(self.read("pairs", self.columns), self._pair)
+
+    def _pair(self, _place: Place, row: dict) -> Iterator[dict]:
+        half = row.get("type") if row.get("type") in HALVES else "specific"
+        texts = {"prompt": row.get("prompt", row.get("question"))}
+        texts["rejected"] = row.get("rejected", row.get("reject"))
+        yield as_texts(row | texts) | {"half": half, "tier": str(row.get("tier") or "")}
