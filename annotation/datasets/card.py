@@ -148,6 +148,8 @@ def _harnesses(manifest: dict) -> Iterator[str]:
     yield from ("```sh", "lm_eval --include_path harness/lm_eval --tasks attune --model hf …")
     yield "lm_eval --include_path harness/lm_eval --tasks attune_chat --apply_chat_template …"
     yield from ("inspect eval harness/inspect_task.py --model openai/…", "```", "")
+    yield "`attune_chat` and Inspect read verdicts as Attune's own `evaluate` does: what names no"
+    yield "answer clearly is not right, and counts in `unparsed_share`."
     yield "`harness/rewardbench.jsonl` is for reward models: `rewardbench --dataset … --load_json`."
     yield ""
 

@@ -15,6 +15,7 @@ from annotation.datasets import bespoke_tables
 MANIFEST = "manifest.json"
 MANIFEST_LIMIT = 64 * 1024 * 1024
 BLOCK = 1 << 20
+CACHE = "__pycache__"
 
 
 def check(folder: Path) -> list[dict]:
@@ -137,6 +138,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
 def _present(folder: Path) -> set[str]:
     paths = set()
     for where, folders, files in os.walk(folder):
+        # Python leaves it beside the tasks of harness/ that were run.
+        if CACHE in folders:
+            folders.remove(CACHE)
         links = [name for name in folders if (Path(where) / name).is_symlink()]
         paths |= {(Path(where) / name).relative_to(folder).as_posix() for name in files + links}
     return paths

@@ -18,9 +18,9 @@ from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
 from annotation.core.errors import DomainError
 from annotation.datasets.release_files import whole_rows
+from annotation.datasets.verdict import answered
 from annotation.evaluation.asking import Question
 from annotation.evaluation.pairs import digest_of, release_of
-from annotation.evaluation.prompts import answered
 from annotation.queries.shots import SHOTS
 
 LAYOUT = "bespoke"

@@ -6,19 +6,12 @@ version, which a run stores.
 
 import re
 
+from annotation.datasets import verdict
+
 VERSION = "choice/1"
 SETTINGS = ("persona", "rag", "rag-filter", "none")
 # Memories that are retrieved for a question; the paper gives no number.
 NEAREST = 5
-# What follows an end of thinking counts, and a verdict inside an unfinished thought does not.
-_THOUGHT = re.compile(r"<(think|thinking)>.*?(</\1>|\Z)", re.S | re.I)
-_THOUGHT_END = re.compile(r".*</(think|thinking)>", re.S | re.I)
-_VERDICT = re.compile(
-    r"(?:verdict|choice|answer|选择|答案|판정)\W{0,12}?(?:is\W{0,4})?(?:answer\s*)?\b([12])\b"
-    r"(?!\s*(?:or|and|/|vs))",
-    re.I,
-)
-_ALONE = re.compile(r"\W*(?:answer\s*)?([12])\W*", re.I)
 _NUMBER = re.compile(r"\d+")
 
 _SYSTEM = (
@@ -72,26 +65,15 @@ def memory_filter(question: str, profile: str, memories: list[str]) -> list[dict
 
 def read_choice(text: str) -> int | None:
     """1 or 2, the answer that the text ends up choosing; None where it names none clearly."""
-    text = answered(text)
-    if alone := _ALONE.fullmatch(text):
-        return int(alone.group(1))
-    for line in reversed(text.splitlines()):
-        numbers = {int(number) for number in _VERDICT.findall(line)}
-        if numbers:
-            return numbers.pop() if len(numbers) == 1 else None
-    return None
+    named = verdict.read(text, verdict.NUMBERS)
+    return int(named) if named else None
 
 
 def read_filter(text: str, count: int) -> list[int] | None:
     """Places from 0 of the notes that were named, of ``count``; None where no line names them."""
-    for line in reversed(answered(text).splitlines()):
+    for line in reversed(verdict.answered(text).splitlines()):
         name, colon, rest = line.strip(" *").partition(":")
         if colon and name.strip(" *").lower() == "notes":
             places = [int(number) - 1 for number in _NUMBER.findall(rest)[:count]]
             return [place for place in dict.fromkeys(places) if 0 <= place < count]
     return None
-
-
-def answered(text: str) -> str:
-    """What a model says after it has thought."""
-    return _THOUGHT_END.sub("", _THOUGHT.sub("", text)).strip()

@@ -56,6 +56,13 @@ def test_missing_and_additional_files_are_found(folder):
     ]
 
 
+def test_what_python_leaves_beside_tasks_that_were_run_is_no_addition(folder):
+    cache = folder / "harness/lm_eval/__pycache__"
+    cache.mkdir(parents=True)
+    (cache / "verdict.cpython-313.pyc").write_bytes(b"x")
+    assert check(folder) == []
+
+
 def test_a_wrong_number_of_rows_is_found(folder):
     relist(folder, lambda files: entry(files, "votes.csv").update(rows=17))
     assert check(folder) == [{"path": "votes.csv", "reason": "has 18 rows, not as listed"}]

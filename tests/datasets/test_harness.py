@@ -4,13 +4,15 @@ import ast
 import importlib.util
 import json
 import os
+import runpy
 import subprocess
 import sys
 
 import pytest
 import yaml
 
-from annotation.datasets import folders
+from annotation.datasets import folders, verdict
+from annotation.evaluation import prompts
 
 # A model that answers “A” whatever is asked is right once in two orders.
 ALWAYS_A = """
@@ -24,7 +26,8 @@ class AlwaysA(LM):
     def loglikelihood_rolling(self, requests, **_):
         raise NotImplementedError
     def generate_until(self, requests, **_):
-        return ["A" for _ in requests]
+        # Right once in two orders where it says a letter, and every third time it says none.
+        return ["Both do." if n % 3 == 2 else "So answer A it is." for n, _ in enumerate(requests)]
 
 manager = tasks.TaskManager(include_path="harness/lm_eval", include_defaults=False)
 run = evaluator.simple_evaluate(
@@ -40,7 +43,7 @@ from inspect_ai.model import ModelAPI, ModelOutput, modelapi
 
 class AlwaysA(ModelAPI):
     async def generate(self, input, tools, tool_choice, config):
-        return ModelOutput.from_content("always/a", "ANSWER: A")
+        return ModelOutput.from_content("always/a", "A person like this wants answer A.")
     async def count_text_tokens(self, text):  # without a network
         return len(text) // 4
 
@@ -74,6 +77,18 @@ def run(folder, code, tmp_path):
 
 def rows(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+class Tasks(yaml.SafeLoader):
+    """Reads `!function NAME` as the name."""
+
+
+Tasks.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+
+
+def task_of(folder, name):
+    text = (folder / f"harness/lm_eval/{name}.yaml").read_text()
+    return yaml.load(text, Tasks)  # noqa: S506 - a safe one
 
 
 def test_every_pair_is_asked_in_both_orders(folder):
@@ -110,11 +125,55 @@ def test_a_reward_model_gets_pairs_as_the_loader_of_rewardbench_takes_them(folde
         assert (row["id"], row["chosen_model"]) == (pair["item_id"], pair["chosen_model"])
 
 
+REPLIES = [
+    ("{}", True),
+    ("**Verdict: {}**", True),
+    ("A person like this is best served by answer {}.", True),
+    ("Answer: A person like this is best served by answer {}.", True),
+    ("It weighs little.\n\nVerdict: {}", True),
+    ("<think>Verdict: {}</think>\nI cannot say.", False),
+    ("Verdict: {} or the other", False),
+    ("A person like this would like both.", False),
+    ("Answer: A person like this would like both.", False),
+    ("", False),
+]
+
+
+@pytest.mark.parametrize(("reply", "clear"), REPLIES)
+def test_a_reply_to_the_chat_task_is_read_as_evaluate_reads_it(folder, reply, clear):
+    score = runpy.run_path(str(folder / "harness/lm_eval/verdict.py"))["score"]
+    for place, (number, letter) in enumerate(zip("12", "AB", strict=True)):
+        chosen = prompts.read_choice(reply.format(number))
+        assert chosen == (int(number) if clear else None)
+        for answer in (0, 1):
+            right = clear and answer == place
+            assert score({"answer": answer}, [reply.format(letter)]) == {
+                "exact_match": float(right), "unparsed_share": float(not clear)
+            }  # fmt: skip
+
+
+def test_both_harnesses_read_verdicts_by_the_code_of_evaluate_and_hear_replies_to_their_end(folder):
+    shipped = (folder / "harness/lm_eval/verdict.py").read_text("utf-8")
+    with open(verdict.__file__, encoding="utf-8") as own:
+        assert shipped == own.read()
+    task = task_of(folder, "attune_specific_hard_chat")
+    assert task["process_results"] == "verdict.score"
+    assert task["generation_kwargs"]["until"] == ["</s>"]
+    assert (
+        'runpy.run_path(str(HERE / "lm_eval/verdict.py"))'
+        in (folder / "harness/inspect_task.py").read_text()
+    )
+    group = task_of(folder, "attune_chat")
+    assert [mean["metric"] for mean in group["aggregate_metric_list"]] == [
+        "exact_match", "unparsed_share"
+    ]  # fmt: skip
+
+
 def test_the_yaml_names_files_that_are_there_and_keys_that_the_format_has(folder):
     keys = {
         *("task", "dataset_path", "dataset_kwargs", "test_split", "doc_to_text", "doc_to_target"),
         *("doc_to_choice", "output_type", "metric_list", "filter_list", "generation_kwargs"),
-        *("num_fewshot", "metadata"),
+        *("num_fewshot", "metadata", "process_results"),
     }
     paths = sorted(path.stem for path in (folder / "harness/lm_eval").glob("*.yaml"))
     assert paths == [
@@ -122,7 +181,7 @@ def test_the_yaml_names_files_that_are_there_and_keys_that_the_format_has(folder
         *("attune_specific_medium", "attune_specific_medium_chat"),
     ]
     for name in paths:
-        task = yaml.safe_load((folder / f"harness/lm_eval/{name}.yaml").read_text())
+        task = task_of(folder, name)
         if "group" in task:
             assert set(task["task"]) <= set(paths)
             continue
@@ -135,7 +194,7 @@ def test_the_yaml_names_files_that_are_there_and_keys_that_the_format_has(folder
         assert rows(data)[0]["answer"] in (0, 1)
     module = ast.parse((folder / "harness/inspect_task.py").read_text())
     assert [node.name for node in module.body if isinstance(node, ast.FunctionDef)] == [
-        *("sample", "attune")
+        *("sample", "unparsed_share", "verdict", "attune")
     ]
 
 
@@ -143,10 +202,11 @@ def test_the_yaml_names_files_that_are_there_and_keys_that_the_format_has(folder
 def test_lm_eval_runs_the_tasks(folder, tmp_path):
     results = run(folder, ALWAYS_A, tmp_path)
     assert results["attune_specific_medium"]["acc,none"] == 0.5
-    assert results["attune_specific_hard_chat"]["exact_match,letter"] == 0.5
-    assert (results["attune"]["acc,none"], results["attune_chat"]["exact_match,letter"]) == (
-        0.5, 0.5
-    )  # fmt: skip
+    assert results["attune"]["acc,none"] == 0.5
+    # Of six replies in all, the third and the sixth name no answer.
+    chat = results["attune_chat"]
+    assert chat["unparsed_share,letter"] == pytest.approx(1 / 3)
+    assert chat["exact_match,letter"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.skipif(
@@ -154,4 +214,4 @@ def test_lm_eval_runs_the_tasks(folder, tmp_path):
 )
 def test_inspect_runs_the_task(folder, tmp_path):
     results = run(folder, INSPECT, tmp_path)
-    assert results["accuracy"] == 0.5
+    assert (results["accuracy"], results["unparsed_share"]) == (0.5, 0)

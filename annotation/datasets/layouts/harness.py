@@ -5,16 +5,17 @@ gets half of them. `rewardbench.jsonl` is what RewardBench's loader takes: a tex
 both conversations as lists of messages from the prompt to the answer.
 """
 
+import inspect
 import json
 
 import yaml
 
+from annotation.datasets import verdict
 from annotation.datasets.conversations import MESSAGES, answered, asked
 from annotation.datasets.records import Item, Pair
 from annotation.datasets.writers import Table, TableRows
 
 FOLDER = "harness"
-LETTERS = ("A", "B")
 CHOICE = {
     "id": "text",
     "pair": "text",
@@ -35,11 +36,11 @@ REWARD: dict[str, str | list] = {
     "chosen_model": "text",
     "rejected_model": "text",
 }
-PROMPT = """\
-You know this person:
+PAIR = """\
+{% if persona %}You know this person:
 {{persona}}
 
-They ask: {{question}}
+{% endif %}They ask: {{question}}
 
 Answer A:
 {{a}}
@@ -47,8 +48,10 @@ Answer A:
 Answer B:
 {{b}}
 
-Which answer suits this person better? Reply with one letter, A or B.
-Answer:"""
+"""
+LETTER = "Which answer suits this person better? Reply with one letter, A or B.\nAnswer:"
+VERDICT = "Which answer suits this person better? End with one line: Verdict: A or Verdict: B."
+READER = "verdict"
 
 
 def harness_tables(groups: list[tuple[str, str]]) -> dict[str, Table]:
@@ -67,7 +70,7 @@ def harness_rows(item: Item, pair: Pair, half: str) -> TableRows:
     about = {"pair": item.id, "half": half, "tier": pair.tier}
     for answer, (a, b) in enumerate(sides):
         row = {"persona": persona, "question": item.question, "a": a, "b": b, "answer": answer}
-        yield _path(half, pair.tier), {"id": f"{item.id}/{LETTERS[answer]}"} | about | row
+        yield _path(half, pair.tier), {"id": f"{item.id}/{verdict.LETTERS[answer]}"} | about | row
     prompt = f"You know this person:\n{persona}\n\nThey ask: {item.question}"
     prompt = prompt if persona else item.question
     yield (
@@ -92,17 +95,22 @@ def harness_texts(filled: list[str]) -> dict[str, str]:
         for path in filled
         if path.startswith(f"{FOLDER}/choices/")
     }
-    texts = {f"{FOLDER}/inspect_task.py": INSPECT}
-    for suffix, describe in (("", _by_likelihood), ("_chat", _by_letter)):
+    texts = {
+        f"{FOLDER}/inspect_task.py": INSPECT.replace("ASKED", VERDICT),
+        f"{FOLDER}/lm_eval/{READER}.py": inspect.getsource(verdict),
+    }
+    for suffix, describe, shown in (
+        ("", _by_likelihood, ("acc",)),
+        ("_chat", _by_verdict, ("exact_match", "unparsed_share")),
+    ):
         for name, path in names.items():
             task = f"attune_{name}{suffix}"
             texts[f"{FOLDER}/lm_eval/{task}.yaml"] = _yaml(_common(task, path) | describe())
         members = [f"attune_{name}{suffix}" for name in names]
-        metric = "exact_match" if suffix else "acc"
+        means = [_mean(metric) | {"weight_by_size": True} for metric in shown]
         # A metric behind a filter is named with it.
-        means = {"metric": metric, "aggregation": "mean", "weight_by_size": True}
-        means |= {"filter_list": ["letter"]} if suffix else {}
-        group = {"group": f"attune{suffix}", "task": members, "aggregate_metric_list": [means]}
+        means = [mean | {"filter_list": ["letter"]} if suffix else mean for mean in means]
+        group = {"group": f"attune{suffix}", "task": members, "aggregate_metric_list": means}
         texts[f"{FOLDER}/lm_eval/attune{suffix}.yaml"] = _yaml(group)
     return texts
 
@@ -114,72 +122,130 @@ def _common(task: str, path: str) -> dict:
         "dataset_path": "json",
         "dataset_kwargs": {"data_files": {"test": path}},
         "test_split": "test",
-        "doc_to_text": PROMPT,
         "num_fewshot": 0,
-        "metadata": {"version": 1},
     }
+
+
+def _mean(metric: str) -> dict:
+    return {"metric": metric, "aggregation": "mean"}
 
 
 def _by_likelihood() -> dict:
     """The likelier letter: for models that give log-probabilities."""
     return {
         "output_type": "multiple_choice",
-        "doc_to_choice": list(LETTERS),
+        "doc_to_text": PAIR + LETTER,
+        "doc_to_choice": list(verdict.LETTERS),
         "doc_to_target": "answer",
-        "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
+        "metric_list": [_mean("acc") | {"higher_is_better": True}],
+        "metadata": {"version": 1},
     }
 
 
-def _by_letter() -> dict:
-    """The first letter of the reply: for chat models."""
-    letter = {"function": "regex", "regex_pattern": r"\b([AB])\b"}
+def _by_verdict() -> dict:
+    """The verdict that the reply ends with: for chat models."""
     return {
         "output_type": "generate_until",
+        "doc_to_text": PAIR + VERDICT,
         "doc_to_target": "{{['A', 'B'][answer]}}",
-        "generation_kwargs": {"until": ["\n\n"], "max_gen_toks": 1024, "do_sample": False},
-        "filter_list": [{"name": "letter", "filter": [letter, {"function": "take_first"}]}],
-        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
+        # Up to its end: reasons come before the verdict. Some servers refuse an empty list of ends.
+        "generation_kwargs": {"until": ["</s>"], "max_gen_toks": 1024, "do_sample": False},
+        "filter_list": [{"name": "letter", "filter": [{"function": "take_first"}]}],
+        "process_results": _Function(f"{READER}.{verdict.score.__name__}"),
+        "metric_list": [
+            _mean("exact_match") | {"higher_is_better": True},
+            _mean("unparsed_share") | {"higher_is_better": False},
+        ],
+        # 1 took the reply's first letter A or B, an article too, and ended at an empty line.
+        "metadata": {"version": 2},
     }
+
+
+class _Function(str):
+    """The name of a function in a file beside the task."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes names of functions as lm-evaluation-harness reads them."""
+
+
+_Dumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar("!function", name))
 
 
 def _yaml(value: dict) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000)
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
 
 
 INSPECT = '''\
 """The pairs of this release as a task for Inspect: inspect eval harness/inspect_task.py."""
 
+import runpy
 from pathlib import Path
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample, json_dataset
-from inspect_ai.scorer import accuracy, choice, grouped, stderr
-from inspect_ai.solver import multiple_choice
+from inspect_ai.scorer import (
+    CORRECT,
+    INCORRECT,
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    accuracy,
+    grouped,
+    metric,
+    scorer,
+    stderr,
+)
+from inspect_ai.solver import TaskState, generate
 
-CHOICES = Path(__file__).parent / "choices"
+HERE = Path(__file__).parent
+READER = runpy.run_path(str(HERE / "lm_eval/verdict.py"))
+LETTERS, read = READER["LETTERS"], READER["read"]
 
 
 def sample(row: dict) -> Sample:
     """One pair in one order."""
     person = f"You know this person:\\n{row['persona']}\\n\\n" if row["persona"] else ""
+    answers = f"Answer A:\\n{row['a']}\\n\\nAnswer B:\\n{row['b']}"
     return Sample(
         id=row["id"],
-        input=f"{person}They ask: {row['question']}\\n\\nWhich answer suits this person better?",
-        choices=[row["a"], row["b"]],
-        target="AB"[row["answer"]],
+        input=f"{person}They ask: {row['question']}\\n\\n{answers}\\n\\nASKED",
+        target=LETTERS[row["answer"]],
         metadata={name: row[name] for name in ("pair", "half", "tier")},
     )
+
+
+@metric
+def unparsed_share() -> Metric:
+    """Replies whose verdict cannot be read; they are not right."""
+
+    def share(scores: list[SampleScore]) -> float:
+        return sum(one.score.answer is None for one in scores) / max(len(scores), 1)
+
+    return share
+
+
+@scorer(
+    metrics=[accuracy(), stderr(cluster="pair"), grouped(accuracy(), "tier"), unparsed_share()]
+)
+def verdict() -> Scorer:
+    """Whether the reply ends up choosing the answer that people chose."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        named = read(state.output.completion, LETTERS)
+        right = CORRECT if named == target.text else INCORRECT
+        return Score(value=right, answer=named, explanation=state.output.completion)
+
+    return score
 
 
 @task
 def attune(half: str = "", tier: str = "") -> Task:
     """All pairs in both orders, or those of one half or tier."""
-    paths = sorted(CHOICES.glob(f"{half or '*'}-{tier or '*'}.jsonl"))
+    paths = sorted((HERE / "choices").glob(f"{half or '*'}-{tier or '*'}.jsonl"))
     rows = [one for path in paths if path.stat().st_size for one in json_dataset(str(path), sample)]
-    return Task(
-        dataset=MemoryDataset(rows, name="attune"),
-        solver=multiple_choice(),
-        scorer=choice(),
-        metrics=[accuracy(), stderr(cluster="pair"), grouped(accuracy(), "tier")],
-    )
+    dataset = MemoryDataset(rows, name="attune")
+    return Task(dataset=dataset, solver=generate(), scorer=verdict())
 '''
