@@ -28,6 +28,7 @@ ITERATIONS = 200
 FOLDS = 5
 KINDS = ("reward", "verifier", "matcher")
 FILE_LIMIT = 50_000_000
+TWO_PERSONS = "Cross-validation by person needs two persons or more."
 # What reading an archive that is none, or not one of these, fails with.
 _BROKEN = (
     ValueError,
@@ -162,7 +163,7 @@ def folds_of(group: np.ndarray, folds: int = FOLDS, seed: int = 0) -> np.ndarray
     """
     names, code, size = np.unique(group, return_inverse=True, return_counts=True)
     if len(names) < 2:
-        raise ModelError("Cross-validation by person needs two persons or more.")
+        raise ModelError(TWO_PERSONS)
     rng = np.random.default_rng(seed)
     order = sorted(rng.permutation(len(names)), key=lambda place: -size[place])
     load, fold = np.zeros(min(folds, len(names)), int), np.zeros(len(names), int)

@@ -2,34 +2,36 @@
 
 Three stages of one `personalbench` release, a row an intervention:
 
-- *extraction*: the share of attributes that people accept, as extracted and of those that the
-  verifier lets pass;
-- *relevance*: F1 against the people's majority of BM25, cosine, the matcher, and of single people
-  against the majority of the others;
-- *response*: Spearman's correlation with the people's mean rating of length, of a reward model
-  (Bradley-Terry on what people preferred), and of single people with the mean of the others.
+- *extraction*: the per cent of attributes that hold, as extracted and of those that the verifier,
+  or a person, lets pass;
+- *relevance*: F1 of BM25, cosine, the matcher, and of a person;
+- *response*: Spearman's correlation of length, of a reward model (Bradley-Terry on what people
+  preferred), and of a person.
 
-All that is trained is out of fold by person, with 95 % intervals over persons.
+Whether an attribute holds or matters, and how good a response is, the others say (`others`): all
+rows of a stage have the same target on the same items. All that is trained is out of fold by
+person, with 95 % intervals over persons.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.core import learned
 from annotation.core.learned import Texts
-from annotation.evaluation import training
+from annotation.evaluation import others, training
 
-RESAMPLES = 500
-PEOPLE = "people"
+VERDICTS = {"accepted": 0, "uncertain": 1, "rejected": 1}
+VOTES = {"no": 0, "yes": 1}
 
 
-def rows(folder: Path) -> list[dict]:
-    """[{"stage", "row", "metric", "n", "value", "low", "high"}] of what the release holds.
+def rows(folder: Path) -> tuple[list[dict], list[str]]:
+    """The rows of what the release holds (`others.rows`), and why a stage has none.
 
-    Raises ModelError where it is no `personalbench` release, or too small for all stages.
+    A row is {"stage", "metric", "row", "n", "left_out", "value", "low", "high", "raters"}. Raises
+    ModelError where no stage has any.
     """
     table: list[dict] = []
     reasons = []
@@ -37,55 +39,27 @@ def rows(folder: Path) -> list[dict]:
         try:
             table += stage(Path(folder))
         except learned.ModelError as refusal:
-            reasons.append(refusal)
+            reasons.append(refusal.sentence)
     if not table:
-        raise reasons[0]
-    return table
+        raise learned.ModelError(" ".join(reasons))
+    return table, reasons
 
 
 def _extraction(folder: Path) -> list[dict]:
     rows = training.verifier_rows(folder)
     flagged, _, _ = training.predictions(rows)
-    accepted = rows.label == 0
-
-    def share(weight: np.ndarray, passed: np.ndarray) -> float:
-        return 100 * (weight * accepted * passed).sum() / (weight * passed).sum()
-
-    every = np.ones(len(accepted), bool)
-    return [
-        _row("extraction", name, "accepted", rows.person, lambda w, p=passed: share(w, p),
-             int(passed.sum()))
-        for name, passed in (("as extracted", every), ("verifier", ~flagged))
-        if passed.any()
-    ]  # fmt: skip
+    slots = others.majority(_votes(rows.raw, "verdicts", "verdict", VERDICTS))
+    machines = {"as extracted": np.zeros(len(flagged)), "verifier": flagged}
+    head = {"stage": "extraction", "metric": "accepted"}
+    return others.rows(head, others.share_of_0, slots, machines, rows.person)
 
 
 def _relevance(folder: Path) -> list[dict]:
     rows = training.matcher_rows(folder)
     matched, by_baseline, _ = training.predictions(rows)
-    by_row = {**by_baseline, "matcher": matched}
-    table = [
-        _row("relevance", name, "f1", rows.person,
-             lambda w, p=predicted: learned.f1(p, rows.label, w), len(rows.label))
-        for name, predicted in by_row.items()
-    ]  # fmt: skip
-    raw, _ = training.labelled_rows(folder, "relevance", ("user",))
-    votes = [(row["user"], [vote.get("vote") == "yes" for vote in row.get("votes") or []])
-             for row in raw]  # fmt: skip
-    alone = [
-        (user, vote, 2 * (sum(cast) - vote) > len(cast) - 1)
-        for user, cast in votes
-        if len(cast) >= 3 and len(cast) % 2
-        for vote in cast
-    ]
-    if alone:
-        person = training.codes_of([user for user, _, _ in alone])
-        vote, others = (np.array([row[k] for row in alone]).astype(int) for k in (1, 2))
-        table.append(
-            _row("relevance", PEOPLE, "f1", person,
-                 lambda w: learned.f1(vote == 1, others, w), len(vote))
-        )  # fmt: skip
-    return table
+    slots = others.majority(_votes(rows.raw, "votes", "vote", VOTES))
+    head = {"stage": "relevance", "metric": "f1"}
+    return others.rows(head, others.f1, slots, by_baseline | {"matcher": matched}, rows.person)
 
 
 def _response(folder: Path) -> list[dict]:
@@ -96,24 +70,27 @@ def _response(folder: Path) -> list[dict]:
     person = training.codes_of([row["user"] for row in raw])
     mean = np.array([float(row["mean"]) for row in raw])
     longer = np.array([len(row["personalised"]) - len(row["generic"]) for row in raw], float)
-    reward = _rewards(raw, person, mean)
-    table = [
-        _row("response", name, "spearman", person, lambda w, v=values: _spearman(v, mean, w),
-             len(raw))
-        for name, values in (("verbosity", longer), ("reward model", reward))
-    ]  # fmt: skip
-    alone = [
-        (row["user"], ratings[k], (sum(ratings) - ratings[k]) / (len(ratings) - 1))
-        for row in raw
-        if len(ratings := [r["rating"] for r in row.get("ratings") or []]) > 1
-        for k in range(len(ratings))
-    ]
-    if alone:
-        who = training.codes_of([user for user, _, _ in alone])
-        rating, others = (np.array([row[k] for row in alone], float) for k in (1, 2))
-        table.append(_row("response", PEOPLE, "spearman", who,
-                          lambda w: _spearman(rating, others, w), len(rating)))  # fmt: skip
-    return table
+    machines = {"verbosity": longer, "reward model": _rewards(raw, person, mean)}
+    slots = others.mean(_votes(raw, "ratings", "rating"))
+    head = {"stage": "response", "metric": "spearman"}
+    return others.rows(head, others.spearman, slots, machines, person)
+
+
+def _votes(
+    rows: list[dict], key: str, name: str, codes: dict[str, int] | None = None
+) -> Iterator[tuple[int, str, float]]:
+    """(place of the row, rater, value) of the votes under ``key``; ``codes`` turn labels to values.
+
+    Votes without the name of their rater are all of one. Raises ModelError.
+    """
+    for place, row in enumerate(rows):
+        for vote in row.get(key) or []:
+            said: Any = vote.get(name) if isinstance(vote, dict) else None
+            value = said if codes is None else codes.get(str(said))
+            if not isinstance(value, int | float):
+                wanted = "a number" if codes is None else f"one of {', '.join(codes)}"
+                raise learned.ModelError(f"Each of “{key}” needs a “{name}” that is {wanted}.")
+            yield place, str(vote.get("worker") or ""), float(value)
 
 
 def _rewards(raw: list[dict], person: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -136,24 +113,3 @@ def _rewards(raw: list[dict], person: np.ndarray, mean: np.ndarray) -> np.ndarra
         return learned.fit_reward(turned, np.zeros_like(turned)).score(apart[test])
 
     return learned.out_of_fold(learned.folds_of(person), predict)
-
-
-def _spearman(a: np.ndarray, b: np.ndarray, weight: np.ndarray) -> float:
-    """Spearman's correlation with a whole-number weight a row; NaN where one does not vary."""
-    times = weight.astype(int)
-    ranks = [_ranks(np.repeat(values, times)) for values in (a, b)]
-    if any(not np.ptp(values) for values in ranks if len(values)) or len(ranks[0]) < 2:
-        return float("nan")
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    _, code, count = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(count) - (count - 1) / 2)[code]
-
-
-def _row(stage: str, name: str, metric: str, person: np.ndarray, compute: Callable, n: int) -> dict:
-    """A row with its percentile interval over persons; null where it has no value."""
-    value, low, high = over_groups(compute, person, RESAMPLES)
-    head = {"stage": stage, "row": name, "metric": metric, "n": n}
-    return head | {"value": value, "low": low, "high": high}

@@ -141,14 +141,26 @@ def persona_digest(profile: dict | str) -> str:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows with a label: features (rows, features), label 0 or 1, a code of the person, and
-    baselines: a score (rows,) each, high where the label should be 1."""
+    """Rows of a table: features (rows, features), a code of the person, and baselines: a score
+    (rows,) each, high where the label should be 1.
+
+    ``label`` is 0, 1, or -1 where people did not decide; ``raw`` are the rows as they stand.
+    """
 
     features: np.ndarray
     label: np.ndarray
     person: np.ndarray
     baselines: dict[str, np.ndarray]
     digest: str
+    raw: list[dict]
+
+    def decided(self) -> "Labelled":
+        """The rows that people decided on."""
+        at = self.label >= 0
+        baselines = {name: score[at] for name, score in self.baselines.items()}
+        raw = [row for row, there in zip(self.raw, at, strict=True) if there]
+        person = np.unique(self.person[at], return_inverse=True)[1]
+        return Labelled(self.features[at], self.label[at], person, baselines, self.digest, raw)
 
 
 def verifier(folder: Path, hold_out: float = 0.0) -> Trained:
@@ -162,26 +174,24 @@ def matcher(folder: Path, hold_out: float = 0.0) -> Trained:
 
 
 def verifier_rows(folder: Path) -> Labelled:
-    """The attributes that people decided on; label 1 is "problematic". Raises ModelError."""
+    """The attributes that people judged; label 1 is "problematic". Raises ModelError."""
     rows, digest = labelled_rows(folder, "attributes", ("text", "user"))
-    rows = [row for row in rows if row["label"] in ("accepted", "problematic")]
     attribute = [row["text"] for row in rows]
     confidence = [_number(row.get("confidence")) for row in rows]
     features = learned.attribute_features(Texts().rows(attribute), attribute, confidence)
-    label = np.array([int(row["label"] == "problematic") for row in rows])
+    label = _labels(rows, ("accepted", "problematic"))
     baselines = {
         "verbosity": np.array([float(len(text)) for text in attribute]),
         "confidence": -np.array(confidence),
         "always": np.zeros(len(rows)),
     }
     person = codes_of([str(row["user"]) for row in rows])
-    return Labelled(features, label, person, baselines, digest)
+    return Labelled(features, label, person, baselines, digest, rows)
 
 
 def matcher_rows(folder: Path) -> Labelled:
-    """The attributes and prompts that people decided on; label 1 is "yes". Raises ModelError."""
+    """The attributes and prompts that people judged; label 1 is "yes". Raises ModelError."""
     rows, digest = labelled_rows(folder, "relevance", ("attribute", "prompt", "user"))
-    rows = [row for row in rows if row["label"] in ("yes", "no")]
     attribute, prompt = ([row[key] for row in rows] for key in ("attribute", "prompt"))
     texts = Texts()
     features = learned.match_features(texts, attribute, prompt)
@@ -192,12 +202,18 @@ def matcher_rows(folder: Path) -> Labelled:
         "cosine": (texts.rows(attribute) * texts.rows(prompt)).sum(axis=1),
         "always": np.zeros(len(rows)),
     }
-    label = np.array([int(row["label"] == "yes") for row in rows])
+    label = _labels(rows, ("no", "yes"))
     person = codes_of([str(row["user"]) for row in rows])
-    return Labelled(features, label, person, baselines, digest)
+    return Labelled(features, label, person, baselines, digest, rows)
+
+
+def _labels(rows: list[dict], names: tuple[str, str]) -> np.ndarray:
+    """0 and 1 for the labels ``names``, -1 for what people did not decide."""
+    return np.array([names.index(row["label"]) if row["label"] in names else -1 for row in rows])
 
 
 def _train(kind: str, rows: Labelled, hold_out: float) -> Trained:
+    rows = rows.decided()
     predicted, by_baseline, fold = predictions(rows)
     baselines = {name: learned.f1(values, rows.label) for name, values in by_baseline.items()}
     result = over_groups(lambda w: learned.f1(predicted, rows.label, w), rows.person, RESAMPLES)
@@ -212,10 +228,14 @@ def _train(kind: str, rows: Labelled, hold_out: float) -> Trained:
 def predictions(rows: Labelled) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
     """Which rows the trained model takes for label 1, those of each baseline, and the folds.
 
-    All out of fold. Raises ModelError where the rows are too few.
+    All out of fold, learned from the rows that people decided on. Raises ModelError where those are
+    too few.
     """
-    if len(rows.label) < LEAST or len(set(rows.label.tolist())) < 2:
+    decided = rows.label >= 0
+    if decided.sum() < LEAST or len(set(rows.label[decided].tolist())) < 2:
         raise ModelError(f"{LEAST} rows or more with both labels are needed, decided by people.")
+    if len(set(rows.person[decided].tolist())) < 2:
+        raise ModelError(learned.TWO_PERSONS)
     fold = learned.folds_of(rows.person)
     by_baseline = {
         name: _predicted(rows, fold, lambda _, test, s=score: s[test])
@@ -236,7 +256,7 @@ def _predicted(rows: Labelled, fold: np.ndarray, score: Callable) -> np.ndarray:
     """Whether each row is taken for label 1; thresholds come from the other folds alone."""
     predicted = np.zeros(len(fold), bool)
     for number in np.unique(fold):
-        test, train = fold == number, fold != number
+        test, train = fold == number, (fold != number) & (rows.label >= 0)
         inner = np.unique(fold[train])
         if len(inner) > 1:
             values = np.zeros(len(fold))

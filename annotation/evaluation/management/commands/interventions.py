@@ -22,7 +22,9 @@ class Command(RefusingCommand):
 
     def handle(self, *args: Any, release: Path, **options: Any) -> None:
         """Train, compare and print."""
-        rows = interventions.rows(release)
+        rows, reasons = interventions.rows(release)
+        for reason in reasons:
+            self.stderr.write(f"Left out: {reason}")
         if options["json"]:
             self.stdout.write(json.dumps(rows))
             return
@@ -31,5 +33,6 @@ class Command(RefusingCommand):
             if row["low"] is not None:
                 value += f" ({row['low']:.3f}–{row['high']:.3f})"
             self.stdout.write(
-                f"{row['stage']}: {row['row']}: {row['metric']} {value}, n = {row['n']:,}"
+                f"{row['stage']}: {row['row']}: {row['metric']} {value}, n = {row['n']:,} votes "
+                f"({row['left_out']:,} left out)"
             )
