@@ -1,8 +1,8 @@
 """How far models are from people on the same items. Pure.
 
 A model against the majority is not comparable with two people: the majority is less noisy than one
-of them. So a model is also compared with single annotators, as annotators are with each other, and
-the difference has an interval over items.
+of them. So a model also takes the place of each of two annotators: it is compared with the other on
+the items that both judged, and the difference to the two has an interval over items.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from annotation.agreement.statistics.coefficient import Coefficient, undefined, 
 SHARED = 20
 RESAMPLES = 300
 NO_PAIR = f"no two annotators share {SHARED} items"
-NO_ANNOTATOR = f"no annotator shares {SHARED} items with the model"
+NO_SHARED = f"no two annotators share {SHARED} items that the model judged"
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,17 @@ def pairs(votes: Votes, least: int = SHARED) -> Rows:
     return _with_least(name, item[earlier], code[earlier], code[later], least)
 
 
-def against_people(votes: Votes, model: np.ndarray) -> Rows:
-    """A model's labels (items,), -1 for none, with those of each annotator who shares SHARED."""
-    there = model[votes.item] >= 0
-    item, code = votes.item[there], votes.code[there]
-    return _with_least(votes.worker[there], item, model[item], code, SHARED)
+def beside(people: Rows, model: np.ndarray) -> tuple[Rows, Rows]:
+    """Two people's labels of the items that a model judged (``model`` (items,), -1 for none), and
+    the model's with one of them, in the other's place: the same people on the same items.
+    """
+    there = model[people.item] >= 0
+    first, second = people.first[there], people.second[there]
+    same = _with_least(people.comparison[there], people.item[there], first, second, SHARED)
+    item = np.concatenate([same.item, same.item])
+    place = np.concatenate([2 * same.comparison, 2 * same.comparison + 1])
+    other = np.concatenate([same.first, same.second])
+    return same, Rows(place, item, model[item], other, 2 * same.comparisons)
 
 
 def against_majority(votes: Votes, model: np.ndarray) -> Rows:
@@ -119,7 +125,7 @@ def difference(people: Rows, model: Rows, votes: Votes) -> Coefficient:
 
     value = once()
     if np.isnan(value):
-        return undefined(NO_PAIR if not people.comparisons else NO_ANNOTATOR)
+        return undefined(NO_SHARED)
     return with_resamples(value, [once(weight) for weight in _weights(votes.items)])
 
 

@@ -18,9 +18,9 @@ class Wanted:
     """Which items: those to which ``who`` (PEOPLE or a model; "" both) gave ``label`` ("" any).
 
     ``show`` DIFFER are those on which PEOPLE, MODELS, or a model and a person say something else,
-    as the report's kappas count it; NO_BETTER those whose personalised answer ``who`` rates no
-    better than the generic one. ``cause`` was named of an attribute, and ``mention`` ("yes", "no")
-    says whether the personalised answer mentions the attribute outright.
+    as the report's kappas count it; NO_BETTER those with a rating of ``who`` by which the
+    personalised answer is no better than the generic one. ``cause`` was named of an attribute, and
+    ``mention`` ("yes", "no") says whether the personalised answer mentions the attribute outright.
     """
 
     who: str = ""
@@ -130,9 +130,8 @@ def _differ(unit: dict, who: str, class_of: dict[str, int]) -> bool:
 
 
 def _no_better(unit: dict, who: str, labels: Sequence[str]) -> bool:
-    """Whether the mean rating is in the middle of the scale or towards the generic answer."""
-    ratings = unit["people"]
+    """Whether a rating is in the middle of the scale or towards the generic answer."""
+    ratings = set(unit["people"])
     if who not in ("", PEOPLE):
-        ratings = {label: 1 for model, label in unit["models"].items() if model == who}
-    points = sum(labels.index(label) * number for label, number in ratings.items())
-    return bool(ratings) and 2 * points <= (len(labels) - 1) * sum(ratings.values())
+        ratings = {label for model, label in unit["models"].items() if model == who}
+    return any(2 * labels.index(label) <= len(labels) - 1 for label in ratings)

@@ -235,20 +235,22 @@ def _label_model(
     model: str, codes: np.ndarray, merged: np.ndarray, votes: gap.Votes, pairs: gap.Rows, k: int
 ) -> dict:
     two = np.where(codes >= 0, merged[codes], -1)
-    single = gap.against_people(votes, two)
+    people, single = gap.beside(pairs, two)
     majority = gap.against_majority(votes, two)
-    marked = _share_of_first(votes.code)
+    # An item of three votes counts three times for the model, too.
+    said = two[votes.item]
+    marked = _share_of_first(votes.code[said >= 0])
     return {
         # How many times as often as people it says "relevant", or that an attribute holds.
-        "over_selection": _share_of_first(two[two >= 0]) / marked if marked else None,
+        "over_selection": _share_of_first(said[said >= 0]) / marked if marked else None,
         "model": model,
         "n": int((codes >= 0).sum()),
         "shares": _distribution(codes[codes >= 0], k),
         "majority": gap.mean_kappa(
             majority, votes, "the model or the majority says one thing only"
         ),
-        "single": gap.mean_kappa(single, votes, gap.NO_ANNOTATOR),
-        "difference": gap.difference(pairs, single, votes),
+        "single": gap.mean_kappa(single, votes, gap.NO_SHARED),
+        "difference": gap.difference(people, single, votes),
     }
 
 
@@ -261,11 +263,8 @@ def _ratings(people: _People, verdicts: dict, labels: Sequence[str]) -> dict:
     v, k = people.votes, len(labels)
     side = sides_of(k)
     sides = gap.Votes(v.item, v.worker, side[v.code], v.items, 3)
-    sums = np.bincount(v.item, v.code, minlength=v.items)
-    means = sums / np.bincount(v.item, minlength=v.items) if v.items else sums
     return {
-        "no_better": float(100 * (means <= (k - 1) / 2).mean()) if v.items else None,
-        "mean_rating": float(means.mean() + 1) if v.items else None,
+        **_means(v.code, k),
         "spearman": gap.mean_spearman(gap.pairs(v), k, gap.NO_PAIR),
         "pairs": gap.mean_kappa(gap.pairs(sides), sides, gap.NO_PAIR),
         "between_models": _between_models(people, verdicts, labels, side),
@@ -277,23 +276,33 @@ def _ratings(people: _People, verdicts: dict, labels: Sequence[str]) -> dict:
     }
 
 
+def _means(ratings: np.ndarray, k: int) -> dict:
+    """Per cent of single ratings that are in the middle or towards the generic answer, and their
+    mean. Single ones of people, too, since the mean of several is less extreme than one; a model's
+    count as often as its items have votes.
+    """
+    if not len(ratings):
+        return {"no_better": None, "mean_rating": None}
+    no_better = float(100 * (ratings <= (k - 1) / 2).mean())
+    return {"no_better": no_better, "mean_rating": float(ratings.mean() + 1)}
+
+
 def _side_kappa(codes: np.ndarray, side: np.ndarray, sides: gap.Votes) -> Coefficient:
     """The mean Cohen's kappa of a model's side with that of a person."""
-    single = gap.against_people(sides, np.where(codes >= 0, side[codes], -1))
-    return gap.mean_kappa(single, sides, gap.NO_ANNOTATOR)
+    _, single = gap.beside(gap.pairs(sides), np.where(codes >= 0, side[codes], -1))
+    return gap.mean_kappa(single, sides, gap.NO_SHARED)
 
 
 def _rating_model(model: str, codes: np.ndarray, votes: gap.Votes, k: int) -> dict:
-    rated = codes[codes >= 0]
-    single = gap.against_people(votes, codes)
+    rated, said = codes[codes >= 0], codes[votes.item]
+    _, single = gap.beside(gap.pairs(votes), codes)
     return {
         "model": model,
         "n": len(rated),
         "shares": _distribution(rated, k),
-        "no_better": float(100 * (rated <= (k - 1) / 2).mean()) if len(rated) else None,
-        "mean_rating": float(rated.mean() + 1) if len(rated) else None,
+        **_means(said[said >= 0], k),
         "mean": gap.spearman_with_mean(votes, codes),
-        "single": gap.mean_spearman(single, k, gap.NO_ANNOTATOR),
+        "single": gap.mean_spearman(single, k, gap.NO_SHARED),
     }
 
 

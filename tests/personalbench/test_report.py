@@ -105,8 +105,9 @@ def test_kappas_shares_causes_and_mentions_equal_those_computed_by_hand(bench):
         (12, pytest.approx(1200 / 23)),
         (11, pytest.approx(1100 / 23)),
     ]
-    # Means of two are above 3 on the six items of both.
-    assert preference["no_better"] == pytest.approx(70)
+    # Of single ratings, as of a model: 23 of 40. Means of two are above 3 on six items alone.
+    assert preference["no_better"] == pytest.approx(57.5)
+    assert preference["models"][0]["no_better"] == pytest.approx(30)
     assert preference["mean_rating"] == pytest.approx((17 * 4 + 23 * 2) / 40)
     people, model, _other = preference["mentions"]
     assert (people["with"], people["n"]) == (4, [10, 30])

@@ -34,7 +34,7 @@ SENTENCES = (
     _("scores are needed: ordinal level or higher"),
     _("no two annotators share an item"),
     _("no two annotators share %(n)s items"),
-    _("no annotator shares %(n)s items with the model"),
+    _("no two annotators share %(n)s items that the model judged"),
     _("no two models share %(n)s items"),
     _("both annotators of every pair used one and the same category"),
     _("more than %(n)s pairs of votes on the same items"),
