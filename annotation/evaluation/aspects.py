@@ -25,7 +25,7 @@ def tables_of(release: Release) -> dict[str, tables.Table]:
     state = rows.aggregate(n=Count("pk"), last=Max("pk"))
     if not state["n"]:
         return {}
-    key = f"aspects:{release.pk}:{state['n']}:{state['last']}"
+    key = f"aspects/2:{release.pk}:{state['n']}:{state['last']}"
     if (made := cache.get(key)) is None:
         made = _made(release, rows)
         cache.set(key, made, CACHED_SECONDS)

@@ -1,5 +1,6 @@
 """Who stands where on a benchmark: models x settings, with intervals, paired differences, ranks."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +19,15 @@ DONE = Run.Status.DONE
 
 @dataclass(frozen=True)
 class Standing:
-    """One model in one setting: its rank (ties share one), its run and how far the first is."""
+    """One model in one setting: its rank (ties share one), its run and how far the first is.
 
-    rank: int
+    A run on other pairs than the first has no rank; how far it is behind is of common pairs.
+    """
+
+    rank: int | None
     run: Run
     behind: metrics.Difference
+    measured_on: str
 
     @property
     def name(self) -> str:
@@ -30,7 +35,8 @@ class Standing:
 
 
 def standings(benchmark: Benchmark) -> list[Standing]:
-    """The newest finished run of each model and setting on all it was asked, best first.
+    """The newest finished run of each model and setting on all it was asked, best first, those on
+    other pairs than most last.
 
     Ranks and differences come from paired resamples of items; they are kept until there is a
     newer run.
@@ -38,29 +44,58 @@ def standings(benchmark: Benchmark) -> list[Standing]:
     runs = newest(benchmark)
     if not runs:
         return []
-    key = f"standings:{benchmark.pk}:{':'.join(str(run.pk) for run in runs)}"
+    key = f"standings/2:{benchmark.pk}:{':'.join(str(run.pk) for run in runs)}"
+    names = measured_on(benchmark, runs)
     computed = cache.get(key)
     if computed is None:
-        computed = _compare(benchmark, runs)
+        computed = _compare(benchmark, runs, names.count(names[0]))
         cache.set(key, computed, CACHED_SECONDS)
-    rows = [Standing(rank, run, behind) for run, (rank, behind) in zip(runs, computed, strict=True)]
-    return sorted(rows, key=lambda row: (row.rank, -(row.run.result["average"]["value"] or 0)))
+    rows = [Standing(rank, run, behind, name) for run, (rank, behind), name in
+            zip(runs, computed, names, strict=True)]  # fmt: skip
+    # Runs on other pairs come last as they are; a stable order keeps the better of a rank first.
+    return sorted(rows, key=lambda row: row.rank or len(rows) + 1)
 
 
 def newest(benchmark: Benchmark) -> list[Run]:
-    """The newest finished run of each model and setting, by average, best first."""
+    """The newest finished run of each model and setting: those on the same pairs together, those
+    on most pairs first, and by average, best first.
+    """
     done = benchmark.runs.filter(status=DONE).exclude(kind=Run.Kind.JUDGE)
-    chosen = done.order_by("model", "setting", "-finished_at").distinct("model", "setting")
-    return sorted(chosen, key=lambda run: (-(run.result["average"]["value"] or 0), run.pk))
+    chosen = list(done.order_by("model", "setting", "-finished_at").distinct("model", "setting"))
+    runs_of = Counter(_places(run) for run in chosen)
+
+    def key(run: Run) -> tuple:
+        places = _places(run)
+        average = run.result["average"]["value"] or 0
+        return -len(places), -runs_of[places], places, -average, run.pk
+
+    return sorted(chosen, key=key)
 
 
-def _compare(benchmark: Benchmark, runs: list[Run]) -> list[tuple]:
+def _places(run: Run) -> tuple[int, ...]:
+    return tuple(run.outcomes["place"])
+
+
+def measured_on(benchmark: Benchmark, runs: list[Run]) -> list[str]:
+    """Of each run a name of the pairs it was measured on, such as "43 of 174"; others' differ."""
+    names: dict[tuple, str] = {}
+    for run in runs:
+        name = f"{len(_places(run))} of {len(benchmark.facts['item'])}"
+        again = sum(other.split(" (")[0] == name for other in names.values())
+        names.setdefault(_places(run), f"{name} ({again + 1})" if again else name)
+    return [names[_places(run)] for run in runs]
+
+
+def _compare(benchmark: Benchmark, runs: list[Run], like: int) -> list[tuple]:
+    """(rank, difference to the first) of each run; those after the first ``like`` have no rank."""
     item = np.array(benchmark.facts["item"])
     scores = np.full((len(runs), len(item)), np.nan)
     for row, run in enumerate(runs):
         scores[row, run.outcomes["place"]] = run.outcomes["score"]
     differences = metrics.differences(scores, item)
-    return list(zip(metrics.ranks(differences), [row[0] for row in differences], strict=True))
+    ranks = metrics.ranks([row[:like] for row in differences[:like]])
+    padded = [*ranks, *[None] * (len(runs) - like)]
+    return list(zip(padded, [row[0] for row in differences], strict=True))
 
 
 def unfinished(benchmark: Benchmark) -> list[Run]:
@@ -81,11 +116,12 @@ def all_tables(benchmark: Benchmark) -> dict[str, tables.Table]:
     runs = newest(benchmark)
     if not runs:
         return {}
-    results = [(run.group, run.result) for run in runs]
-    shown = [(group, result) for group, result in results if result["setting"] == "persona"]
+    measured = [tables.Measured(run.group, run.result, name) for run, name in
+                zip(runs, measured_on(benchmark, runs), strict=True)]  # fmt: skip
+    shown = [run for run in measured if run.result["setting"] == "persona"]
     return {
         **({"accuracy": tables.accuracies(shown)} if shown else {}),
-        "settings": tables.settings(results),
+        "settings": tables.settings(measured),
     }
 
 
@@ -96,7 +132,11 @@ def judge_runs(benchmark: Benchmark) -> list[Run]:
 
 
 def dots(rows: list[Standing]) -> list[charts.Dot]:
-    cells = [(row.name, row.run.result["average"]) for row in rows]
+    """Each standing's accuracy; the name of one on other pairs than the first says on which."""
+    cells = [
+        (row.name if row.rank else f"{row.name}, {row.measured_on}", row.run.result["average"])
+        for row in rows
+    ]
     return [charts.Dot(name, cell["value"], cell["low"], cell["high"]) for name, cell in cells]
 
 
@@ -119,6 +159,7 @@ def standings_table(rows: list[Standing]) -> tables.Table:
                 row.run.group,
                 row.name,
                 [*cells, result["position_consistency"], result["unparsed"]],
+                row.measured_on,
             )
         )
     ranked = {"accuracy", "equal length", "position consistency"}

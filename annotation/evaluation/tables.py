@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core import charts, pictures
 from annotation.core.cells import disarmed
+from annotation.evaluation.choices import of_scores
 from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
 from annotation.evaluation.prompts import SETTINGS
 
@@ -39,19 +40,21 @@ _LATEX = str.maketrans(
 class Row:
     """A line of a table: its heading in the table, its name, and a value or None a column.
 
-    Counts and ranks are ``int``: they are shown without digits after the point.
+    Counts and ranks are ``int``: they are shown without digits after the point. ``measured_on``
+    names what the values are of, such as "43 of 174" pairs: rows are compared among like alone.
     """
 
     group: str
     name: str
     values: Sequence[float | None]
+    measured_on: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
     """``heads`` name the columns of values, ``first`` that of the rows' names; ``digits`` are
     those after the point. ``ranked`` are the heads of columns whose highest value is the best,
-    None for all.
+    None for all. Rows that are measured on the same stand together; ``of`` is what is counted.
     """
 
     title: "StrOrPromise"
@@ -60,50 +63,85 @@ class Table:
     digits: int = 1
     first: "StrOrPromise" = MODEL
     ranked: Set[str] | None = None
+    of: str = "pairs"
 
-    def best(self) -> list[float | None]:
-        """The best value of each column, as it is shown; None where no value is better."""
-        columns = zip(*(row.values for row in self.rows), strict=True)
+    def best(self, measured_on: str) -> list[float | None]:
+        """The best value of each column among like rows, as it is shown; None where none is."""
+        like = [row.values for row in self.rows if row.measured_on == measured_on]
+        columns = zip(*(like if len(like) > 1 else ()), strict=True)
         shown = ([round(v, self.digits) for v in column if v is not None] for column in columns)
+        best = [max(values, default=None) for values in shown] or [None] * len(self.heads)
         return [
-            max(values, default=None) if self.ranked is None or head in self.ranked else None
-            for head, values in zip(self.heads, shown, strict=False)
+            value if self.ranked is None or head in self.ranked else None
+            for head, value in zip(self.heads, best, strict=True)
         ]
 
+    def others(self, row: Row) -> bool:
+        """Whether the row is measured on others than the table's first."""
+        return row.measured_on != self.rows[0].measured_on
 
-def accuracies(results: list[tuple[str, dict]]) -> Table:
-    """Table 3 of PersonaFeedback: ``results`` are (group, result of a run), best first a group.
+    @property
+    def lines(self) -> list[tuple]:
+        """(row, whether it is measured on others, (value, digits after the point) a column)."""
+        return [
+            (row, self.others(row), [(v, 0 if isinstance(v, int) else self.digits)
+                                     for v in row.values])
+            for row in self.rows
+        ]  # fmt: skip
 
-    Columns: easy, medium, hard and average of both halves, and the average of all.
+
+@dataclass(frozen=True)
+class Measured:
+    """The result of a run, the heading of its model, and what it was measured on."""
+
+    group: str
+    result: dict
+    measured_on: str
+
+
+N = "n"
+
+
+def accuracies(runs: list[Measured]) -> Table:
+    """Table 3 of PersonaFeedback, best first a group.
+
+    Columns: n, easy, medium, hard and average of both halves, and the average of all.
     """
     heads = [f"{half.title()} {name.title()}" for half in HALVES for name in (*TIERS, "avg.")]
     rows = []
-    for group, result in results:
+    for run in runs:
         cells = [
-            result["accuracy"][half][name]["value"]
+            run.result["accuracy"][half][name]["value"]
             for half in HALVES
             for name in (*TIERS, "average")
         ]
-        rows.append(Row(group, result["model"], [*cells, result["average"]["value"]]))
-    return Table(_("Accuracy by half and tier"), [*heads, TOTAL], _sorted(rows))
+        values = [run.result["n"], *cells, run.result["average"]["value"]]
+        rows.append(Row(run.group, run.result["model"], values, run.measured_on))
+    heads = [*heads, TOTAL]
+    title = _("Accuracy by half and tier")
+    return Table(title, [N, *heads], _sorted(rows), ranked=frozenset(heads))
 
 
-def settings(results: list[tuple[str, dict]]) -> Table:
-    """Table 7: a line a model, its average in each setting."""
-    lines: dict[tuple[str, str], dict[str, float]] = {}
-    for group, result in results:
-        line = lines.setdefault((group, result["model"]), {})
-        line[result["setting"]] = result["average"]["value"]
-    rows = [Row(*key, [line.get(name) for name in SETTINGS]) for key, line in lines.items()]
+def settings(runs: list[Measured]) -> Table:
+    """Table 7: a line a model and what it was measured on, its average in each setting."""
+    lines: dict[tuple, dict[str, float]] = {}
+    for run in runs:
+        key = (run.group, run.result["model"], run.measured_on, run.result["n"])
+        lines.setdefault(key, {})[run.result["setting"]] = run.result["average"]["value"]
+    rows = [
+        Row(group, model, [n, *(line.get(name) for name in SETTINGS)], measured_on)
+        for (group, model, measured_on, n), line in lines.items()
+    ]
     heads = [SETTING_NAMES[name] for name in SETTINGS]
-    return Table(_("Accuracy by setting"), heads, _sorted(rows, column=0))
+    title = _("Accuracy by setting")
+    return Table(title, [N, *heads], _sorted(rows, column=1), ranked=frozenset(heads))
 
 
 def aspects(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Table:
     """Table 4: how often the chosen answer has the higher score, by half, tier and aspect.
 
-    ``scores`` is {aspect: {answer's id: score}}. The paper counts equal scores as wrong; so does
-    this table. Only pairs whose both answers have a score count.
+    ``scores`` is {aspect: {answer's id: score}}. Equal scores count a half, as everywhere; only
+    pairs whose both answers have a score count, and each aspect has their number beside it.
     """
     rows = []
     for half in HALVES:
@@ -111,16 +149,21 @@ def aspects(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Table:
             some = [p for p in pairs if p.half == half and name in (p.tier, "whole")]
             if name in RULES and not some:
                 continue
-            values = [_higher(some, of) for of in scores.values()]
-            rows.append(Row(half, name, values))
-    return Table(_("Accuracy on aspects"), list(scores), rows, digits=2, first=_("Tier"))
+            rows.append(Row(half, name, [v for of in scores.values() for v in _higher(some, of)]))
+    heads = [head for aspect in scores for head in (f"n {aspect}", aspect)]
+    title = _("Accuracy on aspects")
+    # Rows are of other pairs each: none is better than another.
+    return Table(title, heads, rows, digits=2, first=_("Tier"), ranked=frozenset())
 
 
-def _higher(pairs: list[Pair], scores: dict[str, float]) -> float | None:
+def _higher(pairs: list[Pair], scores: dict[str, float]) -> tuple[int, float | None]:
+    """How many pairs have a score for both answers, and how often the chosen one has more."""
     both = [p for p in pairs if p.chosen_id in scores and p.reject_id in scores]
     if not both:
-        return None
-    return sum(scores[p.chosen_id] > scores[p.reject_id] for p in both) / len(both)
+        return 0, None
+    chosen, reject = ([scores[getattr(p, side)] for p in both] for side in
+                      ("chosen_id", "reject_id"))  # fmt: skip
+    return len(both), float(of_scores(np.array(chosen), np.array(reject)).mean())
 
 
 CHOSEN = "chosen"
@@ -129,16 +172,17 @@ CHOSEN = "chosen"
 def correlations(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Table:
     """Figure 4: Pearson's correlation of the aspects and of being chosen, over all answers.
 
-    Each answer of each pair is a row with its scores and 1 where it was chosen, else 0.
+    Each answer of each pair is a row with its scores and 1 where it was chosen, else 0. n is the
+    number of answers that have the line's score.
     """
     names = [*scores, CHOSEN]
     answers = [(p.chosen_id, 1.0) for p in pairs] + [(p.reject_id, 0.0) for p in pairs]
     columns = [[of.get(name, math.nan) for name, _mark in answers] for of in scores.values()]
     values = np.array([*columns, [chosen for _name, chosen in answers]])
-    rows = [Row("", name, [_pearson(a, b) for b in values]) for name, a in
-            zip(names, values, strict=True)]  # fmt: skip
+    rows = [Row("", name, [int(np.isfinite(a).sum()), *(_pearson(a, b) for b in values)])
+            for name, a in zip(names, values, strict=True)]  # fmt: skip
     title = _("Pearson's correlation of aspects and choice")
-    return Table(title, names, rows, digits=2, first=_("Aspect"), ranked=frozenset())
+    return Table(title, [N, *names], rows, digits=2, first=_("Aspect"), ranked=frozenset())
 
 
 def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
@@ -150,57 +194,79 @@ def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
 
 
 def judges(results: list[dict], criteria: tuple[str, ...]) -> Table:
-    """BESPOKE's table: the criteria, recall and their mean, and the correlation with the person."""
+    """BESPOKE's table: the criteria, recall and their mean, and the correlation with the person.
+
+    A limit asks about the first responses: as many are the same.
+    """
     heads = [name.split()[-1] if name.startswith("Exp") else name.split()[0] for name in criteria]
+    heads += ["Recall", "Avg", "Pearson", "Spearman"]
     rows = [
         Row(
             f"shots: {result['setting']}",
             result["model"],
             [
+                result["n"],
                 *(result["criteria"][name] for name in criteria),
                 result["recall"],
                 result["average"],
                 *(result["agreement"][name]["value"] for name in ("pearson", "spearman")),
             ],
+            str(result["n"]),
         )
-        for result in results
+        for result in sorted(results, key=lambda result: -result["n"])
     ]
-    return Table(_("Judges"), [*heads, "Recall", "Avg", "Pearson", "Spearman"], rows, digits=2)
+    ranked = frozenset(heads)
+    return Table(_("Judges"), [N, *heads], rows, digits=2, ranked=ranked, of="responses")
 
 
 def _sorted(rows: list[Row], column: int = -1) -> list[Row]:
-    """By group in the papers' order, then by a column, best first."""
+    """Like rows together, by group in the papers' order, then by a column, best first."""
+    parts = list(dict.fromkeys(row.measured_on for row in rows))
 
     def key(row: Row) -> tuple:
         place = GROUPS.index(row.group) if row.group in GROUPS else len(GROUPS)
-        value = row.values[column]
-        return place, row.group, value is None, -(value or 0), row.name
+        value, part = row.values[column], parts.index(row.measured_on)
+        return part, place, row.group, value is None, -(value or 0), row.name
 
     return sorted(rows, key=key)
 
 
+def as_lines(table: Table) -> list[list]:
+    """The heads and each row's values with all digits; and what it was measured on, if it says."""
+    named = any(row.measured_on for row in table.rows)
+    return [
+        ["group", "name", *([table.of] if named else []), *table.heads],
+        *(
+            [row.group, row.name, *([row.measured_on] if named else []), *row.values]
+            for row in table.rows
+        ),
+    ]
+
+
 def as_csv(table: Table) -> str:
-    """The table with all digits, one line a row."""
+    """``as_lines``, safe for spreadsheets."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["group", "name", *table.heads])
-    for row in table.rows:
-        writer.writerow([disarmed(row.group), disarmed(row.name), *row.values])
+    for line in as_lines(table):
+        writer.writerow([disarmed(cell) if isinstance(cell, str) else cell for cell in line])
     return stream.getvalue()
 
 
 def as_latex(table: Table) -> str:
     """A `tabular` for booktabs, the best value of each column in bold, groups in italics."""
-    best, lines, group = table.best(), [], None
-    width = len(table.heads) + 1
+    lines: list[str] = []
+    group, part = None, table.rows[0].measured_on if table.rows else ""
     for row in table.rows:
+        if row.measured_on != part:
+            group, part = None, row.measured_on
+            lines += ["\\midrule", _across(table, f"On other {table.of}: {part}")]
         if row.group and row.group != group:
             group = row.group
-            lines.append(f"\\multicolumn{{{width}}}{{l}}{{\\textit{{{_tex(group)}}}}} \\\\")
+            lines.append(_across(table, f"\\textit{{{_tex(group)}}}"))
         cells = [
             _bold(_number(value, table.digits), value is not None
                   and round(value, table.digits) == top)
-            for value, top in zip(row.values, best, strict=True)
+            for value, top in zip(row.values, table.best(part), strict=True)
         ]  # fmt: skip
         lines.append(" & ".join([_tex(row.name), *cells]) + " \\\\")
     heads = " & ".join([_tex(str(table.first)), *map(_tex, table.heads)])
@@ -209,6 +275,10 @@ def as_latex(table: Table) -> str:
         f"% {_tex(str(table.title))}\n\\begin{{tabular}}{{l{'r' * len(table.heads)}}}\n\\toprule\n"
         f"{heads} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
     )
+
+
+def _across(table: Table, text: str) -> str:
+    return f"\\multicolumn{{{len(table.heads) + 1}}}{{l}}{{{text}}} \\\\"
 
 
 def _tex(text: str) -> str:

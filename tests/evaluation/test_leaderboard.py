@@ -17,7 +17,7 @@ from annotation.evaluation import leaderboard, runs, tables, tasks
 from annotation.evaluation.models import Benchmark, Reply, Run
 from benchmarks.scripted_endpoint import NO_CREDIT, ScriptedEndpoint
 from tests.at_once import at_once
-from tests.evaluation.conftest import make_release, scripted, write_manifest
+from tests.evaluation.conftest import CELLS, make_release, scripted, write_manifest
 
 pytestmark = pytest.mark.django_db
 
@@ -181,24 +181,85 @@ def test_tables_leave_as_csv_latex_and_svg(cast, measured, login):
         return browser.get(reverse("models-export", args=["tea", 1, name, ending]))
 
     rows = list(csv.reader(io.StringIO(export("accuracy", "csv").content.decode())))
-    assert rows[0][:4] == ["group", "name", "Specific Easy", "Specific Medium"]
+    assert rows[0][:6] == ["group", "name", "pairs", "n", "Specific Easy", "Specific Medium"]
     scripted_row = next(row for row in rows if row[1] == "scripted-1")
-    assert [float(v) for v in scripted_row[2:5]] == [100, 75, 37.5]
+    assert scripted_row[2:4] == ["18 of 18", "18"]
+    assert [float(v) for v in scripted_row[4:7]] == [100, 75, 37.5]
     assert len(rows) == 3
     latex = export("accuracy", "tex").content.decode()
     assert "\\textbf{100.0}" in latex
     assert "co\\_1" in latex
     assert "\\& co" in latex
     settings = list(csv.reader(io.StringIO(export("settings", "csv").content.decode())))
-    assert settings[0][2:] == ["Persona", "RAG", "RAG, filtered", "No Persona"]
+    assert settings[0][2:] == ["pairs", "n", "Persona", "RAG", "RAG, filtered", "No Persona"]
     row = next(row for row in settings if row[1] == "scripted-1")
-    assert (row[3], row[4], row[2] == row[5]) == ("", "", True)
+    assert (row[3], row[5], row[6], row[4] == row[7]) == ("18", "", "", True)
     picture = export("standings", "svg")
     assert picture["Content-Type"] == "image/svg+xml"
     assert picture.content.decode().count("<circle") == 3
     assert "<b>" not in picture.content.decode()
     for name, ending in (("accuracy", "svg"), ("nothing", "csv"), ("accuracy", "exe")):
         assert export(name, ending).status_code == 404
+
+
+@pytest.fixture
+def partly(measured, tmp_path):
+    """Beside the three runs on all pairs one on three and one on five of them, always right."""
+    folder = folders.folder_of(measured)
+    lines = ["candidate,score"]
+    lines += [f"{half}-{tier}-{n}-{side}" for (half, tier), marks in CELLS.items()
+              for n in range(len(marks)) for side in ("c,2", "r,1")]  # fmt: skip
+    (tmp_path / "few.csv").write_text("\n".join(lines) + "\n")
+    options = {"scores": tmp_path / "few.csv", "group": "chat"}
+    call_command("evaluate", release=folder, name="few", limit=3, **options)
+    call_command("evaluate", release=folder, name="more", limit=5, **options)
+    return measured
+
+
+def test_runs_on_other_pairs_stand_apart_and_are_never_the_best(cast, partly, login, capsys):
+    """A run on five pairs is not compared with one on eighteen, by rank or by bold type."""
+    benchmark = Benchmark.objects.get()
+    rows = leaderboard.standings(benchmark)
+    assert [(row.rank, row.run.model, row.measured_on) for row in rows] == [
+        (1, "<b>oracle</b> & co_1", "18 of 18"), (2, "scripted-1", "18 of 18"),
+        (2, "scripted-1", "18 of 18"), (None, "more", "5 of 18"), (None, "few", "3 of 18"),
+    ]  # fmt: skip
+    Run.objects.filter(model="more").update(
+        result=Run.objects.get(model="more").result | {"average": {"value": 100.0, "low": 90.0,
+                                                                   "high": 100.0, "n": 5}}
+    )  # fmt: skip
+    Run.objects.filter(model__contains="oracle").delete()
+    folder = str(folders.folder_of(partly))
+    capsys.readouterr()
+    for table in ("accuracy", "settings"):
+        call_command("leaderboard", "--release", folder, "--table", table, "--format", "latex")
+        main, *others = capsys.readouterr().out.split("On other pairs: ")
+        assert [part.split(" \\\\")[0] for part in others] == [
+            "5 of 18}", "3 of 18}",
+        ]  # fmt: skip
+        assert "scripted-1 & 18 & " in main
+        assert "more & 5 & " in others[0]
+        assert not any("\\textbf" in part for part in (main, *others))
+    call_command("leaderboard", "--release", folder, "--format", "json")
+    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert (found["more (persona)"]["rank"], found["more (persona)"]["pairs"]) == (None, "5 of 18")
+    shown = login(cast.person("Rui")).get(page(partly)).content.decode()
+    assert shown.count("Measured on others (5 of 18): not comparable with the rows above") == 3
+    assert "more (persona), 5 of 18" in shown
+
+
+def test_runs_on_as_many_but_other_pairs_are_told_apart(partly):
+    benchmark = Benchmark.objects.get()
+    run = Run.objects.get(model="few")
+    free = next(n for n in range(18) if n not in run.outcomes["place"])
+    places = [*run.outcomes["place"][:-1], free]
+    Run.objects.create(
+        benchmark=benchmark, kind=run.kind, model="other", setting="persona", status="done",
+        result=run.result | {"model": "other"}, finished_at=timezone.now(),
+        outcomes=run.outcomes | {"place": places},
+    )  # fmt: skip
+    names = leaderboard.measured_on(benchmark, leaderboard.newest(benchmark))
+    assert sorted(names) == ["18 of 18"] * 3 + ["3 of 18", "3 of 18 (2)", "5 of 18"]
 
 
 def test_a_release_in_another_layout_is_refused(cast, release, server, login):
@@ -226,8 +287,8 @@ def test_the_command_prints_the_tables_of_a_release(capsys, measured, tmp_path):
         call_command("leaderboard", "--release", str(other))
 
 
-def test_aspects_are_counted_as_the_paper_counts_them(capsys, tmp_path):
-    """Table 4: the chosen answer scores higher; equal is not higher. Figure 4: answers as rows."""
+def test_equal_scores_on_aspects_count_a_half_as_everywhere(capsys, tmp_path):
+    """Table 4: the chosen answer scores higher. Figure 4: answers as rows."""
     folder = make_release(tmp_path / "r", {("specific", "easy"): "rr", ("general", "hard"): "r"})
     scores = {"specific-easy-0": (5, 3), "specific-easy-1": (2, 2), "general-hard-0": (1, 4)}
     lines = [f"{name}-{side},helpfulness,{value}" for name, pair in scores.items()
@@ -235,13 +296,13 @@ def test_aspects_are_counted_as_the_paper_counts_them(capsys, tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(["candidate,aspect,score", *lines]) + "\n")
     options = ("--release", str(folder), "--aspects", str(tmp_path / "a.csv"), "--format", "json")
     call_command("leaderboard", *options, "--table", "aspects")
-    values = {(row["group"], row["name"]): row["helpfulness"] for row in
+    values = {(row["group"], row["name"]): (row["n helpfulness"], row["helpfulness"]) for row in
               json.loads(capsys.readouterr().out)}  # fmt: skip
-    assert values["specific", "easy"] == values["specific", "whole"] == 0.5
-    assert (values["general", "hard"], values["general", "easy"]) == (0, None)
+    assert values["specific", "easy"] == values["specific", "whole"] == (2, 0.75)
+    assert (values["general", "hard"], values["general", "easy"]) == ((1, 0), (0, None))
     call_command("leaderboard", *options, "--table", "correlations")
     rows = json.loads(capsys.readouterr().out)
-    assert rows[0]["helpfulness"] == pytest.approx(1)
+    assert (rows[0]["n"], rows[0]["helpfulness"]) == (6, pytest.approx(1))
     # By hand, of 5, 2, 1, 3, 2, 4 and 1, 1, 1, 0, 0, 0: -0.5 / sqrt(65 / 6 * 1.5).
     assert rows[0]["chosen"] == pytest.approx(-0.5 / (65 / 6 * 1.5) ** 0.5)
 
@@ -265,8 +326,9 @@ def test_scores_of_a_studys_answers_on_aspects_stand_on_the_page(cast, release, 
     rows = list(csv.DictReader(io.StringIO(browser.get(address).content.decode())))
     easy = next(row for row in rows if (row["group"], row["name"]) == ("specific", "easy"))
     assert easy == {
-        "group": "specific", "name": "easy", "coherence": "0.0", "helpfulness (one)": "1.0",
-        "helpfulness (two)": "0.0",
+        "group": "specific", "name": "easy", "n coherence": "1", "coherence": "0.5",
+        "n helpfulness (one)": "1", "helpfulness (one)": "1.0",
+        "n helpfulness (two)": "1", "helpfulness (two)": "0.0",
     }  # fmt: skip
 
 

@@ -72,11 +72,8 @@ class Command(RefusingCommand):
         if format == "svg":
             raise CommandError("Only the standings are a picture.", returncode=2)
         if format == "json":
-            rows = [
-                {"group": row.group, "name": row.name}
-                | dict(zip(table.heads, row.values, strict=True))
-                for row in table.rows
-            ]
+            heads, *lines = tables.as_lines(table)
+            rows = [dict(zip(heads, line, strict=True)) for line in lines]
             self.stdout.write(json.dumps(rows, ensure_ascii=False))
             return
         text = tables.as_latex(table) if format == "latex" else tables.as_csv(table)
