@@ -16,19 +16,28 @@ from annotation.agreement.statistics.intervals import wilson
 
 RESAMPLES = 1000
 RIDGE = 1e-3
+# Log lengths of a pair that is near equal length: one is longer by a tenth at most. With fewer such
+# pairs the value at equal length is a guess from the others.
+NEAR = float(np.log(1.1))
+NEAR_LEAST = 10
+FAR = f"it cannot be told: fewer than {NEAR_LEAST} pairs have answers of nearly equal length"
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Per cent of ``n`` pairs, with its 95 % interval; ``value`` is None where n is 0."""
+    """Per cent of ``n`` pairs, with its 95 % interval; ``value`` is None where n is 0, or for the
+    ``reason``.
+    """
 
     n: int
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    reason: str = ""
 
     def as_json(self) -> dict:
-        return {"n": self.n, "value": self.value, "low": self.low, "high": self.high}
+        figures = {"n": self.n, "value": self.value, "low": self.low, "high": self.high}
+        return figures | ({"reason": self.reason} if self.reason else {})
 
 
 def accuracy(score: np.ndarray, item: np.ndarray, stratum: np.ndarray | None = None) -> Accuracy:
@@ -60,9 +69,12 @@ def controlled(score: np.ndarray, difference: np.ndarray, item: np.ndarray) -> A
 
     ``difference`` (pairs,) is the log length of the chosen answer less that of the other. The model
     is P(right) = 1 / (1 + exp(-(a + b tanh(d / sd)))), as length-controlled AlpacaEval (Dubois et
-    al. 2024) has it; the value is at d = 0. Interval: sandwich over items, on the logit.
+    al. 2024) has it; the value is at d = 0. Interval: sandwich over items, on the logit. Without
+    NEAR_LEAST pairs near d = 0 there is no value, but a reason.
     """
     n = len(score)
+    if n and (np.abs(difference) <= NEAR).sum() < NEAR_LEAST:
+        return Accuracy(n, reason=FAR)
     if n < 2 or not np.ptp(difference) or not np.ptp(score):
         return accuracy(score, item)
     x = np.column_stack([np.ones(n), np.tanh(difference / difference.std())])

@@ -44,6 +44,28 @@ def test_accuracy_at_equal_length_takes_a_taste_for_length_out():
     assert controlled.low < 80 < controlled.high
 
 
+def test_without_pairs_near_equal_length_it_cannot_be_told():
+    """A judge that follows length alone, where nearly every chosen answer is the longer one."""
+    rng = np.random.default_rng(8)
+    longer = np.where(rng.random(1000) < 0.9, 1, -1) * rng.uniform(0.3, 1.5, 1000)
+    score, item = (longer > 0).astype(float), np.arange(1000)
+    assert metrics.accuracy(score, item).value == pytest.approx(90, abs=5)
+    far = metrics.controlled(score, longer, item)
+    assert (far.n, far.value, far.low, far.high) == (1000, None, None, None)
+    assert far.as_json()["reason"] == metrics.FAR
+    # Ten pairs that differ by a tenth are enough, nine are not; two halves of them show the taste.
+    near = np.resize([metrics.NEAR, -metrics.NEAR], 10)
+    longer[:10], score[:10] = near, (near > 0)
+    told = metrics.controlled(score, longer, item)
+    assert told.low < 50 < told.high
+    assert told.reason == "" and "reason" not in told.as_json()
+    longer[0] = 0.3
+    assert metrics.controlled(score, longer, item).value is None
+    # Also where a model is always right, or all pairs differ alike.
+    assert metrics.controlled(np.ones(50), np.full(50, 0.3), np.arange(50)).value is None
+    assert metrics.controlled(np.ones(50), np.zeros(50), np.arange(50)).value == 100
+
+
 def test_models_that_differ_by_chance_share_a_rank():
     rng = np.random.default_rng(3)
     base = rng.random(500)
@@ -68,7 +90,9 @@ def test_rows_without_common_pairs_have_no_difference():
 @given(strategies.lists(strategies.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=40))
 def test_an_interval_holds_its_value_and_stays_between_0_and_100(values):
     score, item = np.array(values), np.arange(len(values))
-    for interval in (metrics.accuracy(score, item), metrics.controlled(score, item % 3, item)):
+    near = np.concatenate([np.zeros(10), item % 3])
+    more, items = np.concatenate([np.ones(10), score]), np.arange(len(near))
+    for interval in (metrics.accuracy(score, item), metrics.controlled(more, near, items)):
         assert 0 <= interval.low <= interval.value + 1e-9
         assert interval.value - 1e-9 <= interval.high <= 100
 

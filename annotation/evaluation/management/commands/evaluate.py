@@ -153,5 +153,5 @@ def _words(result: dict) -> str:
 
 def _value(cell: dict) -> str:
     if cell["value"] is None:
-        return "–"
+        return cell.get("reason") or "–"
     return f"{cell['value']:.1f} ({cell['low']:.1f}–{cell['high']:.1f})"
