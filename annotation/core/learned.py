@@ -264,8 +264,8 @@ def card_text(card: dict) -> str:
     result = card.get("result", {})
     if result:
         lines += [
-            f"- {result['metric']}, cross-validated by person in {result['folds']} folds on "
-            f"{result['n']} rows: {_of(result)}",
+            f"- {result['metric']}, cross-validated by {result.get('by', 'person')} in "
+            f"{result['folds']} folds on {result['n']} rows: {_of(result)}",
             *(f"- baseline {name}: {value:.3f}" for name, value in result["baselines"].items()),
         ]
     lines += [f"- {name}: {value}" for name, value in card.get("trained", {}).items()]

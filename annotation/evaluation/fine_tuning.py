@@ -64,17 +64,19 @@ def fine_tune(
     if not available():
         raise ModelError("Fine-tuning needs the extra: pip install 'attune[reward]'.")
     pairs, about = benchmark.pairs, training.about_users(benchmark, benchmark.pairs, "persona")
-    seen = training.seen_persons(pairs, hold_out)
+    persons = training.persons_of(benchmark, pairs)
+    seen = training.seen_persons(persons, hold_out)
     rows = [_row(pair, text) for pair, text, there in zip(pairs, about, seen, strict=True) if there]
     _train(rows, base, Path(out), settings)
-    result = _held_out(pairs, about, ~seen, partial(rewards, Path(out), settings.length))
+    names = training.names_of(persons, seen)
+    result = _held_out(pairs, persons, about, ~seen, partial(rewards, Path(out), settings.length))
     card = {
         "kind": "reward",
         "what": WHAT,
         "trained": {"release": benchmark.digest, "base": str(base)} | asdict(settings),
         "result": result,
-        "personas": training.digests_of(benchmark, pairs, seen),
-        "persons": len({pair.group for pair, there in zip(pairs, seen, strict=True) if there}),
+        "personas": names,
+        "persons": len(names),
     }
     (Path(out) / CARD).write_text(json.dumps(card, ensure_ascii=False, indent=1), "utf-8")
     return card
@@ -175,16 +177,20 @@ def _prompt(pair: Pair, about: str) -> str:
     return f"{person}Question:\n{pair.question}\n\nAnswer:\n"
 
 
-def _held_out(pairs: list[Pair], about: list[str], unseen: np.ndarray, rate: Callable) -> dict:
+def _held_out(
+    pairs: list[Pair], persons: list[str], about: list[str], unseen: np.ndarray, rate: Callable
+) -> dict:
     """What `train` prints; ``folds`` is 1, since a model of this size is fitted once."""
-    result = {"n": int(unseen.sum()), "folds": 1, "metric": "accuracy", "value": None, "low": None,
-              "high": None, "baselines": {}}  # fmt: skip
+    result = {"n": int(unseen.sum()), "folds": 1, "by": training.folds_by(pairs),
+              "metric": "accuracy", "value": None, "low": None, "high": None,
+              "baselines": {}}  # fmt: skip
     if not unseen.any():
         return result
     asked = [pair for pair, there in zip(pairs, unseen, strict=True) if there]
     texts = [text for text, there in zip(about, unseen, strict=True) if there]
-    person = training.codes_of([pair.group for pair in asked])
-    value, low, high = training.accuracy_of(of_scores(*rate(asked, texts)), person)
+    names = [name for name, there in zip(persons, unseen, strict=True) if there]
+    score = of_scores(*rate(asked, texts))
+    value, low, high = training.accuracy_of(score, training.codes_of(names))
     lengths = [np.array([len(getattr(pair, side)) for pair in asked]) for side in
                ("chosen", "reject")]  # fmt: skip
     baselines = {"verbosity": float(100 * of_scores(*lengths).mean())}

@@ -56,11 +56,6 @@ class Pair:
     chosen_id: str
     reject_id: str
 
-    @property
-    def group(self) -> str:
-        """What must not lie on both sides of a split: the user, or the question of nobody's."""
-        return self.user_id or f"\n{self.question}"
-
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -111,11 +106,13 @@ def _read_alone(folder: Path) -> Benchmark:
     pairs: list[Pair] = []
     personas: dict[str, dict] = {}
     for name, line, row in ((path.name, *entry) for path in paths for entry in _said(path, folder)):
-        names = {"user_id": "", "question": row.get("prompt"), "reject": row.get("rejected")}
+        persona = _profile(row.get("persona"))
+        names = {"question": row.get("prompt"), "reject": row.get("rejected")}
+        if not row.get("user_id"):
+            row["user_id"] = _user(persona)
         tier = str(row.get("tier")) if row.get("tier") in (*TIERS, *RULES) else "imported"
         pair = _pair(names | row, "specific", tier, len(pairs), name, line)
         pairs.append(pair)
-        persona = _profile(row.get("persona"))
         if isinstance(persona, dict):
             personas[pair.user_id] = persona
     if not pairs:
@@ -131,6 +128,13 @@ def _profile(value: object) -> object:
         return json.loads(value)
     except (ValueError, RecursionError):
         return value
+
+
+def _user(persona: object) -> str:
+    """A name for the person of a row that has no “user_id”: all rows of one profile are one's."""
+    if not persona:
+        return ""
+    return persona if isinstance(persona, str) else json.dumps(persona, sort_keys=True)
 
 
 def sample(pairs: list[Pair], limit: int | None) -> list[Pair]:

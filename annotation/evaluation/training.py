@@ -6,7 +6,7 @@ it was fitted on, so that `evaluate` can leave them out.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +49,8 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     ``hold_out`` is the share of persons that the saved model does not see. Raises ModelError.
     """
     pairs, profiles = benchmark.pairs, _profiles(benchmark)
-    person = codes_of([pair.group for pair in pairs])
+    persons = persons_of(benchmark, pairs)
+    person = codes_of(persons)
     texts = Texts()
     chosen, reject = (
         pair_features(texts, pairs, [getattr(pair, side) for pair in pairs],
@@ -68,27 +69,43 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     }
     seen = _seen(person, hold_out)
     model = learned.fit_reward(chosen[seen], reject[seen])
-    personas, persons = digests_of(benchmark, pairs, seen), len(set(person[seen]))
     card = _card("reward", "accuracy", len(pairs), fold, result, baselines, benchmark.digest)
-    return Trained(model, card | {"personas": personas, "persons": persons})
+    card["result"]["by"] = folds_by(pairs)
+    names = names_of(persons, seen)
+    return Trained(model, card | {"personas": names, "persons": len(names)})
 
 
-def seen_persons(pairs: list[Pair], hold_out: float) -> np.ndarray:
+def persons_of(benchmark: Benchmark, pairs: list[Pair]) -> list[str]:
+    """A name for the person of each pair that is the same in each file: the digest of the profile,
+    or of the question where a pair is nobody's.
+
+    Raises ModelError where a pair names a person whose profile is not there: a model trained on
+    that person could not be kept from being measured on the same person elsewhere.
+    """
+    digests = {user: persona_digest(profile) for user, profile in benchmark.personas.items()}
+    unknown = next((p.user_id for p in pairs if p.user_id and p.user_id not in digests), None)
+    if unknown is not None:
+        raise ModelError(
+            f"Of the person “{unknown[:60]}” there is no profile, so nobody can tell whom a model "
+            "was trained on: each pair needs its “persona” as an object."
+        )
+    return [digests[p.user_id] if p.user_id else persona_digest(p.question) for p in pairs]
+
+
+def seen_persons(persons: list[str], hold_out: float) -> np.ndarray:
     """Which pairs (pairs,) are of persons that a saved model is fitted on."""
-    return _seen(codes_of([pair.group for pair in pairs]), hold_out)
+    return _seen(codes_of(persons), hold_out)
 
 
-def digests_of(benchmark: Benchmark, pairs: list[Pair], seen: np.ndarray) -> list[str]:
-    """The groups of the pairs that were ``seen``, as ``unseen`` knows them."""
-    digests = zip(_digests(benchmark, pairs), seen, strict=True)
-    return sorted({digest for digest, there in digests if there and digest})
+def names_of(persons: list[str], seen: np.ndarray) -> list[str]:
+    """The persons of the pairs that were ``seen``, as ``unseen`` knows them."""
+    return sorted({person for person, there in zip(persons, seen, strict=True) if there})
 
 
-def _digests(benchmark: Benchmark, pairs: list[Pair]) -> Iterator[str]:
-    """Of each pair its persona's digest, or its question's where it is nobody's; "" for neither."""
-    users = {user: persona_digest(profile) for user, profile in benchmark.personas.items()}
-    for pair in pairs:
-        yield users.get(pair.user_id, "") if pair.user_id else persona_digest(pair.question)
+def folds_by(pairs: list[Pair]) -> str:
+    """What folds keep whole."""
+    kinds = {"person" if pair.user_id else "question" for pair in pairs}
+    return " or ".join(sorted(kinds))
 
 
 def pair_features(
@@ -121,10 +138,13 @@ def about_users(benchmark: Benchmark, pairs: list[Pair], setting: str) -> list[s
 
 
 def unseen(benchmark: Benchmark, pairs: list[Pair], card: dict) -> list[Pair]:
-    """The pairs of personas that the model was not trained on. ModelError where none is left."""
+    """The pairs of personas that the model was not trained on.
+
+    Raises ModelError where none is left, or where that cannot be told.
+    """
     trained = set(card.get("personas", []))
-    digests = zip(pairs, _digests(benchmark, pairs), strict=True)
-    left = [pair for pair, digest in digests if digest not in trained]
+    persons = zip(pairs, persons_of(benchmark, pairs), strict=True)
+    left = [pair for pair, person in persons if person not in trained]
     if not left:
         raise ModelError(
             "The model was trained on every persona or question of this release: what it says of "
@@ -325,6 +345,7 @@ def _card(
         "result": {
             "n": n,
             "folds": len(np.unique(fold)),
+            "by": "person",
             "metric": metric,
             "value": value,
             "low": low,

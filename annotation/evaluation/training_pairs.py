@@ -13,8 +13,10 @@ WITH_PERSONA = "A1"
 
 
 def rows(study: Study) -> Iterator[dict]:
-    """{"prompt", "chosen", "rejected", "persona"} of the training personas' questions.
+    """{"prompt", "question", "chosen", "rejected", "user_id", "persona"} of the training personas'
+    questions: the person is known by the profile, which `train` needs to leave that person out.
 
+    ``prompt`` shows profile and question, for training elsewhere; `train` reads both apart.
     Chosen is an answer that was made from the persona (A1), rejected one of the same model to the
     question alone (A3). A persona of the benchmark is never among them: a persona is of one split.
     """
@@ -37,10 +39,12 @@ def rows(study: Study) -> Iterator[dict]:
 def _row(chosen: Candidate, rejected: Candidate) -> dict:
     query = chosen.query
     persona = cast(Persona, query.persona)
-    profile = as_text(persona.versions.latest("pk").profile)
+    profile = persona.versions.latest("pk").profile
     return {
-        "prompt": f"The user's profile:\n{profile}\n\nQuestion:\n{query.text}",
+        "prompt": f"The user's profile:\n{as_text(profile)}\n\nQuestion:\n{query.text}",
+        "question": query.text,
         "chosen": chosen.text,
         "rejected": rejected.text,
-        "persona": persona.external_id,
+        "user_id": persona.external_id,
+        "persona": profile,
     }

@@ -118,7 +118,8 @@ def test_a_model_of_nobodys_pairs_is_not_measured_on_their_questions(tmp_path):
     ]
     write_lines(tmp_path / "dpo/pairs.jsonl", rows)
     card = train("reward", tmp_path / "dpo", tmp_path / "rm.npz")
-    assert card["n"] == 40
+    assert (card["n"], card["by"]) == (40, "question")
+    assert "cross-validated by question" in (tmp_path / "rm.npz.md").read_text()
     with pytest.raises(CommandError, match="trained on every persona or question"):
         evaluate(tmp_path / "dpo", tmp_path / "rm.npz", "--setting", "none")
     write_lines(tmp_path / "dpo/pairs.jsonl", [*rows, rows[0] | {"prompt": "Another?"}])

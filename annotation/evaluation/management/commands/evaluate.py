@@ -140,6 +140,8 @@ def _words(result: dict) -> str:
         f"{result['model']} ({result['setting']}): {_value(result['average'])} on {result['n']:,} "
         f"pairs; {result['unparsed']:,} verdicts could not be read; by chance 50"
     ]
+    if result.get("left_out"):
+        lines.append(f"{result['left_out']:,} pairs of persons it was trained on are left out")
     for half in HALVES:  # PostgreSQL keeps no order of keys
         names = (*TIERS, *RULES, "average")
         tiers = {name: cell for name in names if (cell := result["accuracy"][half].get(name))}

@@ -86,7 +86,7 @@ def _words(result: dict) -> str:
         return "Nobody was held out: evaluate the model on other persons, or use --hold-out."
     lines = [
         f"{result['metric']} {result['value']:.3f} ({result['low']:.3f}–{result['high']:.3f}) on "
-        f"{result['n']:,} rows in {result['folds']} folds by person"
+        f"{result['n']:,} rows in {result['folds']} folds by {result['by']}"
     ]
     lines += [f"{name}: {value:.3f}" for name, value in result["baselines"].items()]
     return "\n".join(lines)
