@@ -58,7 +58,11 @@ def test_a_curator_sees_the_cost_before_anything_is_asked(cast, release, server,
     assert run.benchmark.release == release
     run.refresh_from_db()
     assert run.result["average"]["value"] == pytest.approx(1200 / 18)
-    assert "66.7" in browser.get(page(release)).content.decode()
+    shown = browser.get(page(release)).content.decode()
+    assert "66.7" in shown
+    # Six of the pairs have answers of nearly equal length.
+    assert "cannot be told" in shown
+    assert "fewer than 10 pairs" in run.result["length_controlled"]["reason"]
 
 
 def test_a_run_that_workers_carry_out_is_not_asked_for_twice(cast, release, server, login):
