@@ -1,0 +1,49 @@
+"""Who may what: a module for each resource, asked by pages and API alike.
+
+A policy is a pure function of how somebody stands to the study. What belongs to one person alone
+(histories, tokens, own queries, slots in hand) needs none: it is fetched by its owner.
+"""
+
+from annotation.policies import (
+    batch,
+    candidate,
+    check,
+    data_import,
+    generation,
+    installation,
+    judgment,
+    member,
+    message,
+    persona,
+    query,
+    rater,
+    release,
+    result,
+    run,
+    source,
+    study,
+    task,
+    webhook,
+)
+
+__all__ = [
+    "batch",
+    "candidate",
+    "check",
+    "data_import",
+    "generation",
+    "installation",
+    "judgment",
+    "member",
+    "message",
+    "persona",
+    "query",
+    "rater",
+    "release",
+    "result",
+    "run",
+    "source",
+    "study",
+    "task",
+    "webhook",
+]
