@@ -83,6 +83,7 @@ def hot_path(study, person) -> list[Read]:
     """What the page, a draft and a submit with the next item read."""
     from django.db import transaction
 
+    from annotation import policies
     from annotation.judging.models import ItemOption
     from annotation.judging.work import drafts, present, queue, submit
     from annotation.studies.access import study_for
@@ -90,7 +91,7 @@ def hot_path(study, person) -> list[Read]:
     slot = queue.claim(study, person)
     choice = str(ItemOption.objects.filter(item__slots=slot).first().candidate_id)
     with reads() as read, transaction.atomic():
-        study_for(person, study.slug)
+        study_for(person, study.slug, policies.judgment.may_give)
         queue.claim(study, person)
         submit.last_answered(study, person)
         present.show(slot, person)

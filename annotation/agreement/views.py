@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.agreement import formulas, item_views, kind_votes, reading, scoring
 from annotation.agreement.figures import planning, summary
@@ -31,7 +32,7 @@ from annotation.core.pages import page_of, whole_or_part
 from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Slot
-from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study, TaskDefinition
 
 PAGE = 25
@@ -40,7 +41,7 @@ PAGE = 25
 @require_safe
 def study(request: UserRequest, slug: str) -> HttpResponse:
     """The overview; htmx fetches its live part alone."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.result.may_read)
     context = {
         "study": study,
         "progress": reading.progress(study),
@@ -64,7 +65,7 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
     htmx asks with the number of votes and the recomputation that the page shows, and gets the
     figures again where there are newer ones.
     """
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.result.may_read)
     board = _board(study, task)
     if request.GET.get("format") == "csv":
         key = request.GET.get("chart", "")
@@ -80,15 +81,16 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
     rows: Any = board.disputed(tier)
     number = request.GET.get("page")
     page = page_of(rows, PAGE, number) if tier else Paginator(rows, PAGE).get_page(number)
-    manages = study.role in MANAGERS or request.user.is_superuser
+    member = member_of(request.user, study)
+    tops_up = tier == "borderline" and policies.batch.may_change(member)
     context = {
         "study": study,
         "task": task,
         "board": board,
         "tier": tier,
-        "reserve": reserve.reserve(study, task).count() if tier == "borderline" and manages else 0,
+        "reserve": reserve.reserve(study, task).count() if tops_up else 0,
         "top_up": rules.DEFAULT.top_up,
-        "early": early_stop.state(study, task) if manages else None,
+        "early": early_stop.state(study, task) if policies.task.may_change(member) else None,
         "address": reverse("results", args=[slug, task]),
         "shown": urlencode(
             {"votes": board.totals["votes"], "of": digest, "page": page.number}
@@ -111,7 +113,7 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
 @require_safe
 def figure(request: UserRequest, slug: str, task: str, name: str, ending: str) -> HttpResponse:
     """One figure as a file for a paper, with a caption that states method and n."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.result.may_read)
     board = _board(study, task)
     drawn = _figure_of(study, board, name)
     if drawn is None or ending not in downloads.CHART_TYPES:
@@ -137,7 +139,7 @@ def _figure_of(study: Study, board: Board, name: str) -> Figure | None:
 @require_POST
 def top_up(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """Ask more people about every borderline item of the task."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.batch.may_change)
     _definition(study, task)
     with refusals.as_message(request):
         n = reserve.top_up(study, task, by=request.user)
@@ -151,7 +153,7 @@ def top_up(request: UserRequest, slug: str, task: str) -> HttpResponse:
 @require_POST
 def stop_early(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """Choose whether items that can no longer reach a tier get no more votes."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.task.may_change)
     _definition(study, task)
     with refusals.as_message(request):
         early_stop.choose(study, task, request.POST.get("below", ""), by=request.user)
@@ -192,7 +194,7 @@ def _other_results(request: UserRequest, study: Study, board: KindBoard) -> Http
 @require_safe
 def ratings(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """Scores of answers against the choices of a task; one figure as CSV, or all as JSON."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.result.may_read)
     rated = scoring.rated(study, _definition(study, task).name)
     if request.GET.get("format") == "json":
         return JsonResponse({"study": slug, "task": task, **rated.as_json()})
@@ -212,7 +214,7 @@ def ratings(request: UserRequest, slug: str, task: str) -> HttpResponse:
 @require_safe
 def audit(request: UserRequest, slug: str) -> HttpResponse:
     """The audit of the easy tier: which pairs are drawn, their votes, and the verdict."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.result.may_read)
     seen = easy_audit.audit_of(study)
     context = {
         "study": study,
@@ -220,7 +222,7 @@ def audit(request: UserRequest, slug: str) -> HttpResponse:
         "page": Paginator(seen.drawn, PAGE).get_page(request.GET.get("page")),
         "task": reading.AUDIT_TASK,
         "overlap": rules.DEFAULT.panel,
-        "manages": study.role in MANAGERS or request.user.is_superuser,
+        "manages": policies.batch.may_change(member_of(request.user, study)),
         "votes": sum(pair.truth + pair.against for pair in seen.drawn),
         "complete": sum(pair.complete for pair in seen.drawn),
     }
@@ -230,7 +232,7 @@ def audit(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def open_audit(request: UserRequest, slug: str) -> HttpResponse:
     """Draw the pairs that the audit still wants and open them."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.batch.may_change)
     with refusals.as_message(request):
         drawn = easy_audit.open_audit(study, by=request.user)
         words = ngettext("%(n)d pair is drawn and open.", "%(n)d pairs are drawn and open.", drawn)
@@ -241,7 +243,7 @@ def open_audit(request: UserRequest, slug: str) -> HttpResponse:
 @require_safe
 def item(request: UserRequest, slug: str, task: str, pk: UUID) -> HttpResponse:
     """One item with its votes, rulings, comments and handbacks."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.result.may_read)
     item = item_views.find(_board(study, task), pk)
     if item is None:
         raise Http404
@@ -255,7 +257,7 @@ def item(request: UserRequest, slug: str, task: str, pk: UUID) -> HttpResponse:
         "votes": votes,
         "rulings": rulings(item),
         "threads": item_views.threads(study, item),
-        "manages": request.user.is_superuser or study.role in MANAGERS,
+        "manages": policies.judgment.may_adjudicate(member_of(request.user, study)),
         "handbacks": item_views.handbacks(study, item),
     }
     return render(request, "agreement/item.html", context)
@@ -264,7 +266,7 @@ def item(request: UserRequest, slug: str, task: str, pk: UUID) -> HttpResponse:
 @require_safe
 def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """What another tier rule would change; nothing is stored."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.result.may_read)
     definition = _definition(study, task)
     votes = reading.voted_tasks(study).get(task)
     form = RuleForm(request.GET if "panel" in request.GET else None)
@@ -289,7 +291,7 @@ def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
 @require_safe
 def planner(request: UserRequest, slug: str) -> HttpResponse:
     """How many items, judgments and hours an interval of a wanted width takes."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.result.may_read)
     # A link names the pilot alone: the rest is still to be filled in.
     asked = request.GET if "goal" in request.GET else None
     initial = {"pilot": request.GET.get("pilot")}

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import policies
 from annotation.agreement.tiers import early_stop
 from annotation.agreement.tiers.rules import STOPS
 from annotation.api.base import StudyView, read
@@ -22,7 +23,7 @@ from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import board, curate, splitting
 from annotation.personas.balance import Tally
 from annotation.personas.models import PairDecision, Persona
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 MOST = 1000
@@ -93,7 +94,7 @@ class PersonaReviews(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="persona_reviews")
     def get(self, request: Request, slug: str) -> Response:
         """The reasons of both rounds, and how many personas were dropped for each."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.persona.may_change)
         return Response({"kept": len(board.versions(study)), "dropped": curate.dropped(study)})
 
     @extend_schema(
@@ -101,7 +102,7 @@ class PersonaReviews(StudyView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Drop personas for a reason of round 1 or 2, or take them back: all of them or none."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.persona.may_change)
         wanted = read(PersonaReviewBody, request.data)
         with transaction.atomic():
             people = _personas(study, wanted["ids"])
@@ -121,7 +122,7 @@ class PersonaBoard(StudyView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """Of whom the personas consist, and the pairs that are alike and wait for a decision."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.persona.may_change)
         wanted = read(BoardBody, request.query_params)
         similar = wanted.get("similar", review.similarity_of(None, study))
         people = board.versions(study)
@@ -145,7 +146,7 @@ class PersonaPairs(StudyView):
     @extend_schema(request=PairBody, responses=OpenApiTypes.OBJECT, operation_id="decide_pair")
     def post(self, request: Request, slug: str) -> Response:
         """Keep both personas of a pair, or drop one of them; a pair is decided once."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.persona.may_change)
         wanted = read(PairBody, request.data)
         with transaction.atomic():
             first, second = _two(study, wanted["personas"])
@@ -159,7 +160,7 @@ class PersonaPairs(StudyView):
     @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="undo_pair")
     def delete(self, request: Request, slug: str) -> Response:
         """Take your last decision back, and a drop with it."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.persona.may_change)
         return Response(_decision(board.undo(study, by=request.user)))
 
 
@@ -171,7 +172,7 @@ class PersonaSplit(StudyView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """How many personas are on each side; with ``benchmark`` who would be, by dimension."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.persona.may_change)
         people = study.personas.filter(dropped_at=None)
         sides = {side or "none": people.filter(split=side).count() for side in SIDES}
         if not request.query_params:
@@ -182,7 +183,7 @@ class PersonaSplit(StudyView):
     @extend_schema(request=SplitBody, responses=OpenApiTypes.OBJECT, operation_id="split_personas")
     def post(self, request: Request, slug: str) -> Response:
         """Divide the personas as the same call with GET proposes. Sides are for good."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.persona.may_change)
         wanted = read(SplitBody, request.data)
         return Response({"sides": splitting.make(study, **wanted, by=request.user)})
 
@@ -191,13 +192,13 @@ class ChecksOfStudy(StudyView):
     @extend_schema(responses=ChecksBody, operation_id="checks")
     def get(self, request: Request, slug: str) -> Response:
         """How often the study trains, checks, and lets owners judge their own items again."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.check.may_change)
         return Response(ChecksBody(Checks.objects.filter(study=study).first() or Checks()).data)
 
     @extend_schema(request=ChecksBody, responses=ChecksBody, operation_id="checks_save")
     def put(self, request: Request, slug: str) -> Response:
         """Set it; hidden checks get new places for everybody."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.check.may_change)
         rates = Rates(**read(ChecksBody, request.data))
         return Response(ChecksBody(checks.set_rates(study, rates, by=request.user)).data)
 
@@ -206,13 +207,13 @@ class EarlyStopOfTask(StudyView):
     @extend_schema(responses=EarlyStopState, operation_id="early_stop")
     def get(self, request: Request, slug: str, task: str) -> Response:
         """Whether items that can no longer reach a tier get no more votes, and what it saved."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.task.may_change)
         return Response(early_stop.state(study, _with_tiers(study, task)))
 
     @extend_schema(request=EarlyStopBody, responses=EarlyStopState, operation_id="early_stop_save")
     def put(self, request: Request, slug: str, task: str) -> Response:
         """Stop items ``below`` "hard" or "borderline" from now on; "" stops no more."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.task.may_change)
         name = _with_tiers(study, task)
         early_stop.choose(study, name, **read(EarlyStopBody, request.data), by=request.user)
         return Response(early_stop.state(study, name))

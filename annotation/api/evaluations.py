@@ -13,11 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation import policies
 from annotation.api.base import KEY, StudyView, once, read
 from annotation.api.releases import release_for
 from annotation.evaluation import rating, runs, tasks
 from annotation.evaluation.models import Run
-from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 NEWEST = 200
@@ -56,7 +57,7 @@ class EvaluationsOfRelease(StudyView):
     @extend_schema(responses=EvaluationStatus(many=True), operation_id="evaluation_list")
     def get(self, request: Request, pk: UUID) -> Response:
         """The newest runs of models on the release, newest first."""
-        release = release_for(request.user, pk)
+        release = release_for(request.user, pk, policies.run.may_read)
         rows = Run.objects.filter(benchmark__release=release).order_by("-created_at", "-pk")
         shown = EvaluationStatus(rows[:NEWEST], many=True, context={"request": request})
         return Response(shown.data)
@@ -69,8 +70,7 @@ class EvaluationsOfRelease(StudyView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Ask a configured endpoint about all of the release; workers carry it out."""
-        release = release_for(request.user, pk)
-        study_for(request.user, release.study.slug, MANAGERS)
+        release = release_for(request.user, pk, policies.run.may_start)
         values = read(EvaluationRequest, request.data)
         asked = (values["endpoint"], values["setting"], values["limit"])
 
@@ -94,7 +94,7 @@ class EvaluationDetail(APIView):
         rows = Run.objects.select_related("benchmark__release__study")
         run = get_object_or_404(rows.filter(benchmark__release__study__in=visible), public_id=pk)
         study = runs.study_of(run)
-        study_for(request.user, study.slug if study else "", READERS)
+        study_for(request.user, study.slug if study else "", policies.run.may_read)
         return Response(EvaluationStatus(run, context={"request": request}).data)
 
 
@@ -125,7 +125,7 @@ class ModelRaters(StudyView):
     @extend_schema(responses=RatingStatus(many=True), operation_id="model_rater_list")
     def get(self, request: Request, slug: str) -> Response:
         """The newest runs, newest first: verdicts, replies that name no label, contradictions."""
-        study = study_for(request.user, slug, READERS)
+        study = study_for(request.user, slug, policies.run.may_read)
         return Response(RatingStatus(rating.runs_of(study), many=True).data)
 
     @extend_schema(
@@ -139,7 +139,7 @@ class ModelRaters(StudyView):
 
         Where an item has several answers it is asked in both orders. Workers carry it out.
         """
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.run.may_start)
         asked = read(RatingRequest, request.data)
         dry_run = asked.pop("dry_run")
         named = (asked.pop("task"), asked.pop("endpoint"))

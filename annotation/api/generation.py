@@ -10,13 +10,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import KEY, StudyView, once, read
 from annotation.candidates import generate, proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
 from annotation.candidates.models import Run
 from annotation.core.errors import DomainError, NotFound
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 ANSWERS = review.ANSWER
@@ -45,7 +46,7 @@ class Generation(StudyView):
     def get(self, request: Request, slug: str) -> Response:
         """The newest runs with what became of them, what was spent, and how many owners' queries
         have too few answers for a release: five examples and one to test on."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         newest = list(study.runs.order_by("-pk")[:PAGE])
         counts = proposals.progress_of(newest)
         runs = [_run(run, counts[run.pk]) for run in newest]
@@ -57,7 +58,7 @@ class Generation(StudyView):
     @extend_schema(parameters=[KEY], request=GenerationBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, slug: str) -> Response:
         """Ask a model for proposals or answers; with ``dry_run`` only for the plan of it."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         wanted = read(GenerationBody, request.data)
         if wanted.pop("dry_run"):
             return Response(_planned(study, wanted))
@@ -68,13 +69,13 @@ class OneRun(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_run")
     def get(self, request: Request, slug: str, run: int) -> Response:
         """One run: calls, tokens, cost and seconds as ``planned`` and as they came (``actual``)."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         return Response(_run(get_object_or_404(Run, study=study, pk=run)))
 
     @extend_schema(request=RunBody, responses=OpenApiTypes.OBJECT, operation_id="change_run")
     def post(self, request: Request, slug: str, run: int) -> Response:
         """Cancel what is not written yet, or ask again for what was cancelled or failed."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         row = get_object_or_404(Run, study=study, pk=run)
         change = {"cancel": proposals.cancel, "resume": proposals.resume}
         change[read(RunBody, request.data)["do"]](row, by=request.user)
@@ -90,7 +91,7 @@ class Prompts(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompts_list")
     def get(self, request: Request, slug: str) -> Response:
         """The study's wording of every prompt, with the places that its texts may name."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         return Response({"prompts": [_prompt(study, name) for name in wording.EDITABLE]})
 
 
@@ -98,13 +99,13 @@ class OnePrompt(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompt")
     def get(self, request: Request, slug: str, name: str) -> Response:
         """The study's wording of one prompt."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         return Response(_prompt(study, _prompt_name(name)))
 
     @extend_schema(request=PromptBody, responses=OpenApiTypes.OBJECT, operation_id="prompt_save")
     def put(self, request: Request, slug: str, name: str) -> Response:
         """Make the next version; runs that were started keep theirs."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         texts = read(PromptBody, request.data)
         wording.save(study, _prompt_name(name), **texts, by=request.user)
         return Response(_prompt(study, name))

@@ -12,13 +12,14 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.parsers import StrictJSONParser
 from annotation.imports import bring, files, receive, run, tables, tasks
 from annotation.imports.models import DataImport
 from annotation.imports.recipes import RECIPES
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 FAULTS = 100
@@ -111,7 +112,7 @@ class Imports(StudyView):
     @extend_schema(responses=ImportStatus(many=True), operation_id="imports")
     def get(self, request: Request, slug: str) -> Response:
         """The last 100 imports of the study, newest first."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.data_import.may_manage)
         rows = study.imports.order_by("-created_at")[:LISTED]
         context = {"request": request, "slug": slug}
         return Response(ImportStatus(rows, many=True, context=context).data)
@@ -123,7 +124,7 @@ class Imports(StudyView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Send a table as a file; or announce its size, and send it in pieces."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.data_import.may_manage)
         if request.content_type.startswith("multipart/"):
             sent = request.FILES.get("file")
             if sent is None:
@@ -142,7 +143,7 @@ class Import(StudyView):
     @extend_schema(responses=ImportDetail, operation_id="import_status")
     def get(self, request: Request, slug: str, pk: UUID) -> Response:
         """How an import stands, what came in, and the first 100 faulty lines."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.data_import.may_manage)
         row = get_object_or_404(DataImport, study=study, pk=pk)
         return _answer(request, study, row, ImportDetail)
 
@@ -154,7 +155,7 @@ class Import(StudyView):
     )
     def patch(self, request: Request, slug: str, pk: UUID) -> Response:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.data_import.may_manage)
         row = get_object_or_404(DataImport, study=study, pk=pk)
         row = receive.append(study, row.pk, *piece_of(request))
         return _answer(request, study, row)
@@ -162,7 +163,7 @@ class Import(StudyView):
     @extend_schema(responses={204: None}, operation_id="import_cancel")
     def delete(self, request: Request, slug: str, pk: UUID) -> Response:
         """Cancel an import that is not done; nothing of it is stored."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.data_import.may_manage)
         receive.cancel(study, pk, request.user)
         return Response(status=204)
 
@@ -174,7 +175,7 @@ class StartImport(StudyView):
     @extend_schema(request=ImportStart, responses={202: ImportStatus}, operation_id="import_start")
     def post(self, request: Request, slug: str, pk: UUID) -> Response:
         """Import a file that has come whole, read by a recipe, a mapping, or its columns' names."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.data_import.may_manage)
         row = get_object_or_404(DataImport, study=study, pk=pk)
         wanted = read(ImportStart, request.data)
         run.check_startable(row)

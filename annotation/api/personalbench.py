@@ -7,11 +7,12 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.api.serializers import Share
 from annotation.candidates import attributes, verifier
 from annotation.personas import conversations
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 
 MOST = 2**31 - 1
 
@@ -44,7 +45,7 @@ class ConversationsOfStudy(StudyView):
     @extend_schema(parameters=[FiltersBody], responses=OpenApiTypes.OBJECT, operation_id="funnel")
     def get(self, request: Request, slug: str) -> Response:
         """How many people and conversations of the study's pool each filter leaves."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         rows = conversations.funnel(study, _filters(request.query_params))
         names = ("filter", "people", "conversations")
         return Response({"funnel": [dict(zip(names, row, strict=True)) for row in rows]})
@@ -52,7 +53,7 @@ class ConversationsOfStudy(StudyView):
     @extend_schema(request=FiltersBody, responses=OpenApiTypes.OBJECT, operation_id="take_people")
     def post(self, request: Request, slug: str) -> Response:
         """Make personas of the people whom the filters leave."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         return Response(conversations.take(study, _filters(request.data), by=request.user))
 
 
@@ -64,7 +65,7 @@ class AttributesMade(StudyView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """What thresholds would make of the extracted statements."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         preview = attributes.preview(study, _thresholds(request.query_params))
         examples = [[row.wording for row in cluster.members] for cluster in preview["examples"]]
         counts = ("statements", "people", "sampled", "confident", "attributes")
@@ -75,7 +76,7 @@ class AttributesMade(StudyView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Make attributes of the extracted statements; what people judge already stays."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         return Response(attributes.make(study, _thresholds(request.data), by=request.user))
 
 
@@ -85,7 +86,7 @@ class AttributesVerified(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="unverified")
     def get(self, request: Request, slug: str) -> Response:
         """How many extracted statements nothing verified yet."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         return Response({"statements": verifier.unverified(study).count()})
 
     @extend_schema(
@@ -95,7 +96,7 @@ class AttributesVerified(StudyView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Let a trained verifier decide on the extracted statements that nothing verified yet."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         body = read(VerifierBody, request.data)
         model, card = verifier.uploaded(body["model"])
         refine = body["flagged"] == verifier.REFINE

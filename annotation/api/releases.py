@@ -1,5 +1,6 @@
 """Releases of datasets over HTTP: ask for one, see how it stands, fetch it."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.agreement.forms import FractionField
 from annotation.api.base import StudyView, read
@@ -32,7 +34,8 @@ from annotation.datasets.choices import (
 from annotation.datasets.layouts import LAYOUTS
 from annotation.datasets.models import Release
 from annotation.datasets.views import zip_response
-from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.policies.roles import Member
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 
@@ -104,7 +107,7 @@ class ReleasesOfStudy(StudyView):
     @extend_schema(parameters=PAGES, responses=RowsPage, operation_id="release_list")
     def get(self, request: Request, slug: str) -> Response:
         """The study's releases, oldest first, without their manifests."""
-        study = study_for(request.user, slug, READERS)
+        study = study_for(request.user, slug, policies.release.may_read)
         rows = study.releases.select_related("study").defer("manifest")
         page, place = Since().page(request, rows)
         shown = ReleaseRow(page, many=True, context={"request": request})
@@ -115,7 +118,7 @@ class ReleasesOfStudy(StudyView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Freeze the study as its next release; it is written in the background."""
-        study = study_for(request.user, slug, READERS)
+        study = study_for(request.user, slug, policies.release.may_freeze)
         fields = {"format": "", **read(ReleaseRequest, request.data)}
         release = freeze.request(study, by=request.user, **fields)
         tasks.soon(release.pk)
@@ -135,14 +138,13 @@ class ReleaseDetail(APIView):
     @extend_schema(responses=ReleaseStatus, operation_id="release_status")
     def get(self, request: Request, pk: UUID) -> Response:
         """How a release stands, with its manifest when it is done and the reason when it failed."""
-        release = release_for(request.user, pk)
+        release = release_for(request.user, pk, policies.release.may_read)
         return Response(ReleaseStatus(release, context={"request": request}).data)
 
     @extend_schema(responses={204: None}, operation_id="release_delete")
     def delete(self, request: Request, pk: UUID) -> Response:
         """Delete a release that nobody has fetched; 409 where somebody has."""
-        release = release_for(request.user, pk)
-        study_for(request.user, release.study.slug, MANAGERS)
+        release = release_for(request.user, pk, policies.release.may_delete)
         remove.delete(release, by=request.user)
         return Response(status=204)
 
@@ -157,16 +159,16 @@ class ReleaseDownload(APIView):
     )
     def get(self, request: Request, pk: UUID) -> Response:
         """The release as a zip; 409 while it is not done."""
-        release = release_for(request.user, pk)
+        release = release_for(request.user, pk, policies.release.may_read)
         if release.status != Release.Status.DONE:
             raise Conflict(release.error or "The release is not written yet.", code="not_done")
         return zip_response(release)
 
 
-def release_for(user: User, public_id: UUID) -> Release:
-    """The release, for those who may read its study; Http404 or PermissionDenied otherwise."""
+def release_for(user: User, public_id: UUID, may: Callable[[Member], bool]) -> Release:
+    """The release, for those whom ``may`` lets; Http404 or PermissionDenied otherwise."""
     visible = Study.objects.visible_to(user)
     releases = Release.objects.select_related("study").filter(study__in=visible)
     release = get_object_or_404(releases, public_id=public_id)
-    study_for(user, release.study.slug, READERS)
+    study_for(user, release.study.slug, may)
     return release

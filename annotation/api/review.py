@@ -6,13 +6,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.api.serializers import Share
 from annotation.candidates import results, review
 from annotation.candidates.forms import FIELDS
 from annotation.candidates.models import Budget
 from annotation.core.errors import NotFound
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 ANSWERS = review.ANSWER
@@ -80,7 +81,7 @@ class Review(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="review_list")
     def get(self, request: Request, slug: str) -> Response:
         """What waits for you: ``?kind=`` a step, or answer; without it the counts of each."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         kind = request.query_params.get("kind")
         if kind is None:
             rows = [{**row, "label": str(row["label"])} for row in review.counts(study)]
@@ -94,7 +95,7 @@ class Review(StudyView):
     @extend_schema(request=DecisionBody, responses=OpenApiTypes.OBJECT, operation_id="review")
     def post(self, request: Request, slug: str) -> Response:
         """Accept or reject rows that wait for you."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         wanted = read(DecisionBody, request.data)
         kind, ids = wanted.pop("kind"), wanted.pop("ids")
         return Response({"decided": review.decide(study, kind, ids, by=request.user, **wanted)})
@@ -107,7 +108,7 @@ class ReviewUndo(StudyView):
 
         409 where something made is in use already. Rows that you did not decide on stay.
         """
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         return Response(
             {"undone": review.undo(study, **read(ReviewedBody, request.data), by=request.user)}
         )
@@ -117,7 +118,7 @@ class GenerationRules(StudyView):
     @extend_schema(responses=GenerationRulesBody, operation_id="generation_rules")
     def get(self, request: Request, slug: str) -> Response:
         """The study's budget, and how many reviewers decide on what."""
-        return Response(_rules(study_for(request.user, slug, MANAGERS)))
+        return Response(_rules(study_for(request.user, slug, policies.generation.may_run)))
 
     @extend_schema(
         request=GenerationRulesBody,
@@ -126,7 +127,7 @@ class GenerationRules(StudyView):
     )
     def put(self, request: Request, slug: str) -> Response:
         """Set what is named. A limit holds from the next call on."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         wanted = read(GenerationRulesBody, request.data)
         budget, rules = wanted.get("budget", {}), wanted.get("rules", {})
         review.set_rules(study, budget, rules, by=request.user)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from types import ModuleType
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -10,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import policies
 from annotation.api.base import KEY, StudyView, once, read
 from annotation.api.pagination import Since
 from annotation.candidates.models import Candidate
@@ -17,7 +19,7 @@ from annotation.judging.imports import rows
 from annotation.judging.models import Item, ItemOption
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
 from annotation.queries.models import Query
-from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 LIMIT = 1000
@@ -54,8 +56,9 @@ class RowsPage(serializers.Serializer):
 
 @dataclass(frozen=True)
 class Resource:
-    """A list of a study: its rows in the order of ``order``, and a row's JSON."""
+    """A list of a study: who may read and change it, its rows in ``order``, and a row's JSON."""
 
+    policy: ModuleType
     listed: Callable[[Study], QuerySet]
     fields: Callable[[Any], dict]
     order: tuple[str, ...] = ("pk",)
@@ -115,26 +118,30 @@ def _items(study: Study) -> QuerySet:
 
 
 RESOURCES = {
-    "personas": Resource(_personas, _persona),
+    "personas": Resource(policies.persona, _personas, _persona),
     "memories": Resource(
+        policies.persona,
         lambda study: Memory.objects.filter(persona__study=study).select_related("persona"),
         lambda memory: {"persona": memory.persona.external_id, "text": memory.text},
     ),
     # An owner's question is the owner's until it is released.
     "queries": Resource(
+        policies.query,
         lambda study: study.queries.filter(replaced_at=None, owner=None).select_related("persona"),
         _query,
     ),
     "candidates": Resource(
+        policies.candidate,
         lambda study: study.candidates.filter(query__owner=None).select_related("query"),
         _candidate,
         ("created_at", "pk"),
     ),
     "attributes": Resource(
+        policies.persona,
         lambda study: Attribute.objects.filter(persona__study=study).select_related("persona"),
         _attribute,
     ),
-    "items": Resource(_items, _item, ("position",)),
+    "items": Resource(policies.batch, _items, _item, ("position",)),
 }
 
 
@@ -147,15 +154,15 @@ class RowsOfStudy(StudyView):
     @extend_schema(parameters=PAGES, responses=RowsPage)
     def get(self, request: Request, slug: str) -> Response:
         """The study's rows, oldest first. `since` of an answer leads to what came after it."""
-        study = study_for(request.user, slug, READERS)
         resource = RESOURCES[self.resource]
+        study = study_for(request.user, slug, resource.policy.may_read)
         page, place = Since(resource.order).page(request, resource.listed(study))
         return Response({"results": [resource.fields(row) for row in page], **place})
 
     @extend_schema(parameters=[KEY], request=RowsBody, responses={201: Added})
     def post(self, request: Request, slug: str) -> Response:
         """Add rows; one the study has already changes nothing, a faulty one is named."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, RESOURCES[self.resource].policy.may_change)
         body = read(RowsBody, request.data)
         values, skip = body["rows"], body["skip_faulty"]
 

@@ -9,12 +9,13 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.candidates import document_files, documents, retrieve
 from annotation.candidates.models import DocumentFile, Retrieval
 from annotation.candidates.strategies import STRATEGIES
 from annotation.personas import conversations
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 
 FILES = 100
 SEARCHES = [
@@ -45,13 +46,13 @@ class StudyRetrieval(StudyView):
     @extend_schema(responses=RetrievalBody)
     def get(self, request: Request, slug: str) -> Response:
         """The sources and strategies of the study's search-augmented answers."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.source.may_change)
         return Response(RetrievalBody(retrieve.settings_of(study)).data)
 
     @extend_schema(request=RetrievalBody, responses=RetrievalBody)
     def put(self, request: Request, slug: str) -> Response:
         """Set them; ``oracle`` makes the study an experiment that may show the need to models."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.source.may_change)
         body = RetrievalBody(retrieve.settings_of(study), data=request.data)
         body.is_valid(raise_exception=True)
         saved = retrieve.save(study, body.validated_data, by=request.user)
@@ -78,7 +79,7 @@ class Documents(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="documents")
     def get(self, request: Request, slug: str) -> Response:
         """How many documents the collection has, and its newest files with what came of each."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.source.may_change)
         files = study.document_files.order_by("-pk")[:FILES]
         shown = DocumentFileBody(files, many=True).data
         return Response({"documents": study.documents.count(), "files": shown})
@@ -90,7 +91,7 @@ class Documents(StudyView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Add the documents of a file; a worker reads it."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.source.may_change)
         file = read(DocumentUpload, request.data)["file"]
         row = document_files.request(study, file, request.user)
         return Response(DocumentFileBody(row).data, status=202)
@@ -98,7 +99,7 @@ class Documents(StudyView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="documents_remove")
     def delete(self, request: Request, slug: str) -> Response:
         """Empty the collection. Answers keep the sources that they were written from."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.source.may_change)
         return Response({"removed": documents.remove(study, by=request.user)})
 
 
@@ -106,5 +107,5 @@ class ConversationsOfMembers(StudyView):
     @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="add_histories")
     def post(self, request: Request, slug: str) -> Response:
         """Add the redacted chats of members who allow it to the study's pool; ``added`` is new."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.generation.may_run)
         return Response({"added": conversations.add_histories(study, by=request.user)})

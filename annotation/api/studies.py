@@ -14,6 +14,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import policies
 from annotation.api.base import KEY, StudyView, once, read
 from annotation.api.pagination import Since
 from annotation.api.rows import PAGES, RowsPage
@@ -28,12 +29,11 @@ from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch, Item
 from annotation.studies import members
-from annotation.studies.access import MANAGERS, READERS, may_create, study_for
+from annotation.studies.access import may_create, study_for
 from annotation.studies.bundle import Task
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
 from annotation.studies.models import Invitation, Role, Study, TaskDefinition
 
-ADMINISTRATORS = (Role.ADMINISTRATOR,)
 NAMES_LIMIT = 10_000
 # What can be taken back, and the field that names it.
 NAMES_OF = {
@@ -158,7 +158,7 @@ def create_study(request: Request) -> Response:
 
 def change_study(request: Request, slug: str) -> Response:
     """Change title or description, open or close the study; what is left out stays."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.study.may_administer)
     fields = read(StudyChange, request.data)
     with transaction.atomic():
         if status := fields.pop("status", ""):
@@ -173,7 +173,7 @@ def change_study(request: Request, slug: str) -> Response:
 
 def remove_study(request: Request, slug: str) -> Response:
     """Delete the study, or close it where people have judged in it or it has releases."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.study.may_administer)
     return Response(asdict(removal.remove(study, "study", study, by=request.user)))
 
 
@@ -181,14 +181,14 @@ class Tasks(StudyView):
     @extend_schema(responses=RowsPage)
     def get(self, request: Request, slug: str) -> Response:
         """The newest version of each task."""
-        study = study_for(request.user, slug, READERS)
+        study = study_for(request.user, slug, policies.task.may_read)
         newest = {task.name: task for task in study.tasks.order_by("version")}
         return Response({"results": [_task(task) for task in newest.values()]})
 
     @extend_schema(parameters=[KEY], request=TaskBody, responses={201: dict})
     def post(self, request: Request, slug: str) -> Response:
         """Define a task; one that differs from the newest of its name is a new version."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.task.may_change)
         fields = read(TaskBody, request.data)
         config = kind_of(fields["kind"]).check_config(fields.pop("settings"))
 
@@ -214,7 +214,7 @@ class Members(StudyView):
     @extend_schema(parameters=PAGES, responses=RowsPage)
     def get(self, request: Request, slug: str) -> Response:
         """Who is a member, with role; for administrators."""
-        study = study_for(request.user, slug, ADMINISTRATORS)
+        study = study_for(request.user, slug, policies.member.may_manage)
         standing = study.memberships.filter(left_at=None).select_related("user")
         page, place = Since().page(request, standing)
         rows = [
@@ -226,7 +226,7 @@ class Members(StudyView):
     @extend_schema(request=MemberBody, responses=MemberBody)
     def put(self, request: Request, slug: str) -> Response:
         """Give a member another role, or end the membership."""
-        study = study_for(request.user, slug, ADMINISTRATORS)
+        study = study_for(request.user, slug, policies.member.may_manage)
         body = read(MemberBody, request.data)
         standing = study.memberships.filter(left_at=None, user__email__iexact=body["email"])
         members.change_role(get_object_or_404(standing), body["role"] or "", request.user)
@@ -240,7 +240,7 @@ class Invitations(StudyView):
     @extend_schema(parameters=PAGES, responses=RowsPage)
     def get(self, request: Request, slug: str) -> Response:
         """The invitations that somebody can still accept, without their links."""
-        study = study_for(request.user, slug, ADMINISTRATORS)
+        study = study_for(request.user, slug, policies.member.may_manage)
         page, place = Since().page(request, members.standing_invitations().filter(study=study))
         names = ("id", "role", "email", "expires_at")
         rows = [{name: getattr(row, name) for name in names} for row in page]
@@ -249,7 +249,7 @@ class Invitations(StudyView):
     @extend_schema(request=InvitationBody, responses={201: dict})
     def post(self, request: Request, slug: str) -> Response:
         """Make a link that lets one person join; it is shown only once."""
-        study = study_for(request.user, slug, ADMINISTRATORS)
+        study = study_for(request.user, slug, policies.member.may_manage)
         body = read(InvitationBody, request.data)
         with transaction.atomic():
             invitation, key = Invitation.issue(study, **body, by=request.user)
@@ -266,7 +266,7 @@ class OneInvitation(StudyView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, pk: int) -> Response:
         """Revoke an invitation that nobody has accepted."""
-        members.revoke(study_for(request.user, slug, ADMINISTRATORS), pk, request.user)
+        members.revoke(study_for(request.user, slug, policies.member.may_manage), pk, request.user)
         return Response(status=204)
 
 
@@ -276,7 +276,7 @@ class Batches(StudyView):
     @extend_schema(parameters=PAGES, responses=RowsPage)
     def get(self, request: Request, slug: str) -> Response:
         """The study's batches with their progress."""
-        study = study_for(request.user, slug, READERS)
+        study = study_for(request.user, slug, policies.batch.may_read)
         work = _counted(Batch.objects.filter(study=study, purpose=Batch.Purpose.WORK))
         page, place = Since().page(request, work)
         return Response({"results": [_batch(batch) for batch in page], **place})
@@ -284,7 +284,7 @@ class Batches(StudyView):
     @extend_schema(parameters=[KEY], request=BatchBody, responses={200: dict, 201: dict})
     def post(self, request: Request, slug: str) -> Response:
         """Open a batch of what the task asks about and lacks, or say what it would be."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.batch.may_change)
         body = BatchBody(data=request.data)
         body.is_valid(raise_exception=True)
         data = body.validated_data
@@ -328,7 +328,7 @@ class Removals(StudyView):
     @extend_schema(request=RemovalBody, responses=RemovalDone)
     def post(self, request: Request, slug: str) -> Response:
         """Delete a thing of the study, or put it aside where people have judged it."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.study.may_curate)
         body = read(RemovalBody, request.data)
         what, fields = body["what"], {NAMES_OF[body["what"]]: body["id"]}
         if what == "attribute":
@@ -343,7 +343,7 @@ class CloseBatch(StudyView):
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, slug: str, batch: int) -> Response:
         """Hand out nothing more of a batch."""
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.batch.may_change)
         close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
         return Response(status=204)
 

@@ -19,13 +19,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.api import base, judgments, serializers, studies
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.models import Slot
 from annotation.judging.work import present, queue, submit
-from annotation.studies.access import READERS, study_for
-from annotation.studies.models import Role, Study
+from annotation.studies.access import study_for
+from annotation.studies.models import Study
 
 KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -66,7 +67,8 @@ class OneStudy(base.StudyView, generics.GenericAPIView):
 
     def get(self, request: Request, slug: str) -> Response:
         """A study that you are a member of."""
-        return Response(self.get_serializer(study_for(request.user, slug)).data)
+        study = study_for(request.user, slug, policies.study.may_open)
+        return Response(self.get_serializer(study).data)
 
     @extend_schema(request=studies.StudyChange)
     def patch(self, request: Request, slug: str) -> Response:
@@ -93,7 +95,7 @@ class ClaimSlot(APIView):
         },
     )
     def post(self, request: Request, slug: str) -> Response:
-        study = study_for(request.user, slug, (Role.ANNOTATOR,))
+        study = study_for(request.user, slug, policies.judgment.may_give)
         _may_judge(study)
         if study.status != Study.Status.OPEN:
             raise Conflict("The study is not open.", code="closed")
@@ -161,7 +163,7 @@ class Judgments(base.StudyView, generics.GenericAPIView):
         operation_id="judgments_list",
     )
     def get(self, request: Request, slug: str) -> Response:
-        study = study_for(request.user, slug, READERS)
+        study = study_for(request.user, slug, policies.judgment.may_read)
         rows = judgments.long_form(study, every=_every(request)).filter(pk__gt=_since(request))
         page = self.paginate_queryset(rows)
         rows = self.get_serializer(judgments.with_answers(page), many=True)
@@ -193,7 +195,7 @@ def _study_of(user: User, slot_id: UUID) -> Study:
     if slug is None:
         raise Http404
     try:
-        return study_for(user, slug, (Role.ANNOTATOR,))
+        return study_for(user, slug, policies.judgment.may_give)
     except PermissionDenied:
         raise Http404 from None
 

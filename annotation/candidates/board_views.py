@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import review
 from annotation.core import charts, downloads, refusals
@@ -14,7 +15,7 @@ from annotation.core.errors import DomainError
 from annotation.personas import board as personas
 from annotation.personas.balance import DIMENSIONS, Tally, tally
 from annotation.personas.forms import PairForm
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 
 # Bars of a chart, rows of a table and pairs of a page.
 BARS, ROWS, PAIRS = 12, 50, 10
@@ -23,7 +24,7 @@ BARS, ROWS, PAIRS = 12, 50, 10
 @require_safe
 def board(request: UserRequest, slug: str) -> HttpResponse:
     """The personas by dimension, and pairs of them that are alike."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     people = personas.versions(study)
     pairs = personas.undecided(study, people)
     similarity = review.similarity_of(request.GET.get("similar"), study)
@@ -69,7 +70,7 @@ def _chart(values: Tally) -> str:
 @require_safe
 def figure(request: UserRequest, slug: str, name: str, ending: str) -> HttpResponse:
     """A dimension as SVG or PNG, its whole table as CSV."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     if name not in DIMENSIONS or ending not in downloads.CHART_TYPES:
         raise Http404
     profiles = [version.profile for version in personas.versions(study)]
@@ -89,7 +90,7 @@ def figure(request: UserRequest, slug: str, name: str, ending: str) -> HttpRespo
 @require_POST
 def decide(request: UserRequest, slug: str) -> HttpResponse:
     """Keep both personas of a pair or drop one of them; or take the last decision back."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     with refusals.as_message(request):
         if request.POST.get("do") == "undo":
             personas.undo(study, by=request.user)

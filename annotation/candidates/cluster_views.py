@@ -6,17 +6,18 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import attributes
 from annotation.candidates.forms import ThresholdsForm
 from annotation.core import refusals
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def clusters(request: UserRequest, slug: str) -> HttpResponse:
     """A preview of the thresholds; POST makes the attributes."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     data = request.POST if request.method == "POST" else request.GET or None
     form = ThresholdsForm(data)
     valid = form.is_bound and form.is_valid()

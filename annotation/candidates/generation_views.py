@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import proposals, review, spending, wording
 from annotation.candidates.forms import FIELDS, BudgetForm, PromptForm, RulesForm, StepForm
@@ -15,7 +16,7 @@ from annotation.candidates.models import Budget, PromptTemplate, Run
 from annotation.candidates.steps import STEPS
 from annotation.core import refusals
 from annotation.core.heartbeat import worker_alive
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 SHOWN_RUNS = 20
@@ -24,7 +25,7 @@ SHOWN_RUNS = 20
 @require_safe
 def generation(request: UserRequest, slug: str) -> HttpResponse:
     """What can be asked of models, what runs and ran, and what it cost."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     context = _runs(study) | {
         "study": study,
         "steps": [STEPS[name] for name in FIELDS],
@@ -64,7 +65,7 @@ def _label(step: str) -> str:
 @require_http_methods(["GET", "POST"])
 def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """One step: POST "plan" says what it would take, POST "start" asks for it."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     if name not in FIELDS:
         raise Http404
     form = StepForm(*((request.POST, request.FILES) if request.method == "POST" else ()), step=name)
@@ -105,7 +106,7 @@ def _filled(form: StepForm, name: str, newest: int) -> StepForm:
 @require_POST
 def stop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Cancel a run, or resume it."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     run = get_object_or_404(Run, study=study, pk=pk)
     if request.POST.get("do") == "resume":
         count = proposals.resume(run, by=request.user)
@@ -120,7 +121,7 @@ def stop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def rules(request: UserRequest, slug: str) -> HttpResponse:
     """Budgets, and how what models write is reviewed."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     data = request.POST if request.method == "POST" else None
     budget = Budget.objects.filter(study=study).first() or Budget(study=study)
     forms = (BudgetForm(data, instance=budget), RulesForm(data, instance=proposals.rules_of(study)))
@@ -138,7 +139,7 @@ def rules(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def prompt(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """The study's wording of one prompt; POST makes its next version."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     if name not in wording.EDITABLE:
         raise Http404
     current = wording.of(study, name)

@@ -10,11 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import proposals, review
 from annotation.core import refusals
 from annotation.core.errors import DomainError
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 20
@@ -23,7 +24,7 @@ PAGE = 20
 @require_safe
 def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
     """What waits for this reviewer, one page of it, with what to look out for."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     _check(kind)
     flag = request.GET.get("flag", "")
     flags = review.flags_of(kind)
@@ -56,7 +57,7 @@ def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
 @require_POST
 def decide(request: UserRequest, slug: str, kind: str) -> HttpResponse:
     """Accept or reject what was chosen; or take the last decision back."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     _check(kind)
     key = _key(study, kind)
     with refusals.as_message(request):

@@ -8,13 +8,14 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import document_files, documents, retrieve
 from annotation.candidates.forms import DocumentsForm, RetrievalForm
 from annotation.core import refusals
 from annotation.core.jobs import REQUESTED, RUNNING
 from annotation.core.pages import whole_or_part
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 50
@@ -24,7 +25,7 @@ FILES_SHOWN = 10
 @require_http_methods(["GET", "POST"])
 def sources(request: UserRequest, slug: str) -> HttpResponse:
     """Sources and arms of the study; POST saves them."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.source.may_change)
     stored = retrieve.settings_of(study)
     form = RetrievalForm(request.POST if request.method == "POST" else None, instance=stored)
     if form.is_bound and form.is_valid():
@@ -37,7 +38,7 @@ def sources(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def upload(request: UserRequest, slug: str) -> HttpResponse:
     """Add the documents of a file to the collection."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.source.may_change)
     form = DocumentsForm(request.POST, request.FILES)
     if form.is_valid():
         with refusals.in_form(form, "file"):
@@ -50,7 +51,7 @@ def upload(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def clear(request: UserRequest, slug: str) -> HttpResponse:
     """Ask before the collection is emptied; then do it."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.source.may_change)
     if not request.POST.get("sure"):
         context = {"study": study, "count": study.documents.count()}
         return render(request, "candidates/clear.html", context)

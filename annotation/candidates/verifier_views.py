@@ -6,17 +6,18 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import verifier
 from annotation.candidates.forms import VerifierForm
 from annotation.core import refusals
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def verify(request: UserRequest, slug: str) -> HttpResponse:
     """What it is for; POST takes the file and verifies."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     form = VerifierForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if form.is_bound and form.is_valid():
         refine = form.cleaned_data["flagged"] == verifier.REFINE

@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import calls, endpoints, generate, spending
@@ -15,7 +16,7 @@ from annotation.candidates.forms import REWRITES, GenerateForm
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.core import refusals
 from annotation.core.heartbeat import worker_alive
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 20
@@ -25,7 +26,7 @@ FAILURES = 50
 @require_http_methods(["GET", "POST"])
 def candidates(request: UserRequest, slug: str) -> HttpResponse:
     """The study's answers: GET shows them and what is being written, POST asks for more."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.candidate.may_change)
     if request.method == "GET" and request.htmx:
         return _progress(request, study)
     servers = configured_servers(request)
@@ -46,7 +47,7 @@ def candidates(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def retry(request: UserRequest, slug: str) -> HttpResponse:
     """Ask again for every answer that failed."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.candidate.may_change)
     count = generate.retry(study, by=request.user)
     text = ngettext("%(n)d answer is tried again.", "%(n)d answers are tried again.", count)
     messages.success(request, text % {"n": count})
@@ -56,7 +57,7 @@ def retry(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def cancel(request: UserRequest, slug: str) -> HttpResponse:
     """Ask for nothing more of what waits."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.candidate.may_change)
     count = generate.cancel(study, by=request.user)
     text = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
     messages.success(request, text % {"n": count})

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
@@ -19,7 +20,7 @@ from annotation.core.scratch import scratch_folder
 from annotation.datasets.models import ReleaseImport
 from annotation.datasets.release_import import import_release
 from annotation.judging.imports.bundles import check_slug
-from annotation.studies.access import MANAGERS, may_create
+from annotation.studies.access import may_create, member_of
 from annotation.studies.models import Membership, Role, Study
 
 FILE_LIMIT = 1 << 30
@@ -37,8 +38,8 @@ def request(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
     check_slug(slug)
     if not may_create(by):
         raise DomainError("Only who runs a study may make one.", code="refused", status=403)
-    study = Study.objects.filter(slug=slug).first()
-    if study and not _manages(by, study):
+    study = Study.objects.with_standing(by).filter(slug=slug).first()
+    if study and not policies.release.may_import_into(member_of(by, study)):
         raise Conflict(f"There is a study “{slug}” already.", code="exists")
     if (file.size or 0) > FILE_LIMIT:
         raise DomainError(f"The file is larger than {FILE_LIMIT >> 30} GB.", code="size")
@@ -62,11 +63,6 @@ def _write(path: Path, file: UploadedFile) -> None:
         for piece in file.chunks(PIECE):
             target.write(piece)
         os.fsync(target.fileno())
-
-
-def _manages(user: User, study: Study) -> bool:
-    roles = user.memberships.filter(study=study, role__in=MANAGERS, left_at=None)
-    return user.is_superuser or roles.exists()
 
 
 def path_of(job: ReleaseImport) -> Path:

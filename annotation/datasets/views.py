@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.heartbeat import worker_alive
@@ -15,7 +16,7 @@ from annotation.core.pages import whole_or_part
 from annotation.datasets import folders, freeze, layouts, remove, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
-from annotation.studies.access import MANAGERS, READERS, may_create, study_for
+from annotation.studies.access import may_create, member_of, study_for
 
 PAGE = 20
 UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
@@ -24,7 +25,8 @@ UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
 @require_http_methods(["GET", "HEAD", "POST"])
 def releases(request: UserRequest, slug: str) -> HttpResponse:
     """A study's releases, newest first, and the form that asks for the next one."""
-    study = study_for(request.user, slug, READERS)
+    may = policies.release.may_freeze if request.method == "POST" else policies.release.may_read
+    study = study_for(request.user, slug, may)
     suited = {"layout": lambda: layouts.suited(freeze.kinds_of(study))}
     form = ReleaseForm(request.POST or None, initial=suited)
     if request.method == "POST" and form.is_valid():
@@ -35,7 +37,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
             messages.success(request, words)
             return redirect("releases", slug)
     page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
-    deletes = study.role in MANAGERS or request.user.is_superuser
+    deletes = policies.release.may_delete(member_of(request.user, study))
     context = {"study": study, "form": form, "page": page, "deletes": deletes, **_progress(page)}
     # While a release is being written the page asks for its list alone.
     part = "" if request.method == "POST" else "list"
@@ -72,7 +74,7 @@ def import_release(request: UserRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: UserRequest, slug: str, version: int) -> HttpResponse:
     """Ask once, then delete a release that nobody has fetched."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.release.may_delete)
     release = get_object_or_404(Release, study=study, version=version)
     if request.method != "POST":
         context = {"study": study, "release": release}
@@ -86,7 +88,7 @@ def delete(request: UserRequest, slug: str, version: int) -> HttpResponse:
 @require_safe
 def download(request: UserRequest, slug: str, version: int) -> FileResponse:
     """The release as a zip, the same bytes each time."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.release.may_read)
     release = get_object_or_404(Release, study=study, version=version)
     if release.status != Release.Status.DONE:
         raise Http404

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement.votes.table import VotesError
@@ -33,7 +34,7 @@ from annotation.evaluation import gap_units as units
 from annotation.evaluation.forms import EvaluationForm, RaterForm
 from annotation.evaluation.models import Run
 from annotation.evaluation.verdicts import KINDS
-from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,8 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
 
     A POST shows what asking a model costs; a confirmed one has workers ask it.
     """
-    study = study_for(request.user, slug, MANAGERS if request.method == "POST" else READERS)
+    may = policies.run.may_start if request.method == "POST" else policies.run.may_read
+    study = study_for(request.user, slug, may)
     form = RaterForm(
         request.POST if request.method == "POST" else None,
         servers=configured_servers(request),
@@ -74,7 +76,7 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
         "runs": rating.runs_of(study),
         "form": form,
         "expected": expected,
-        "may_ask": study.role in MANAGERS or request.user.is_superuser,
+        "may_ask": policies.run.may_start(member_of(request.user, study)),
     }
     return render(request, "evaluation/gap.html", context)
 
@@ -91,14 +93,14 @@ def _rated(study: Study, data: dict, user: User) -> dict | None:
 @require_safe
 def gap_json(request: UserRequest, slug: str) -> HttpResponse:
     """The whole report as JSON, as the command prints it."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.run.may_read)
     return downloads.attachment(f"{slug}-gap.json", "application/json", report.as_json(study))
 
 
 @require_safe
 def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpResponse:
     """The numbers of a stage as CSV, its kappas as SVG or PNG."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.run.may_read)
     stage = next((row for row in report.stages(study) if row["task"].name == task), None)
     if stage is None or ending not in downloads.CHART_TYPES:
         raise Http404
@@ -120,7 +122,7 @@ def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpRes
 @require_safe
 def gap_units(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """The items behind a number of the report; the address says which (``gap_units.Wanted``)."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.run.may_read)
     definitions = study.tasks.filter(name=task, kind__in=KINDS).order_by("-version")
     definition = get_object_or_404(definitions[:1])
     names = [field.name for field in fields(units.Wanted)]
@@ -137,7 +139,7 @@ def gap_units(request: UserRequest, slug: str, task: str) -> HttpResponse:
 @require_POST
 def rater_again(request: UserRequest, slug: str, run: UUID) -> HttpResponse:
     """Go on with a model's run on a task that stopped."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.run.may_start)
     row = get_object_or_404(Run, public_id=run, study=study)
     with refusals.as_message(request):
         runs.again(row, by=request.user)
@@ -149,7 +151,8 @@ def rater_again(request: UserRequest, slug: str, run: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
     """Who stands where on a release; a POST shows what a run costs, a confirmed one starts it."""
-    study = study_for(request.user, slug, MANAGERS if request.method == "POST" else READERS)
+    may = policies.run.may_start if request.method == "POST" else policies.run.may_read
+    study = study_for(request.user, slug, may)
     release = get_object_or_404(Release, study=study, version=version)
     form = EvaluationForm(
         request.POST if request.method == "POST" else None,
@@ -168,7 +171,7 @@ def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
         "expected": expected,
         "judged": release.layout == bespoke.LAYOUT,
         "measurable": release.layout in runs.SETTINGS and release.status == Release.Status.DONE,
-        "may_ask": study.role in MANAGERS or request.user.is_superuser,
+        "may_ask": policies.run.may_start(member_of(request.user, study)),
     }
     return render(request, "evaluation/models.html", context)
 
@@ -225,7 +228,7 @@ def _chart(dots: list) -> str:
 @require_POST
 def again(request: UserRequest, slug: str, version: int, run: UUID) -> HttpResponse:
     """Go on with a run that stopped."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.run.may_start)
     row = get_object_or_404(
         Run, public_id=run, benchmark__release__study=study, benchmark__release__version=version
     )
@@ -239,7 +242,7 @@ def again(request: UserRequest, slug: str, version: int, run: UUID) -> HttpRespo
 @require_safe
 def export(request: UserRequest, slug: str, version: int, name: str, ending: str) -> HttpResponse:
     """A table of the page as CSV or LaTeX, the standings as SVG, too."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.run.may_read)
     release = get_object_or_404(Release, study=study, version=version)
     text = ending in TYPES and _exported(release, name, ending)
     if not text:

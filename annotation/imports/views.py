@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import downloads, refusals, sharing
 from annotation.core.errors import DomainError
@@ -23,7 +24,7 @@ from annotation.imports import mapping as mappings
 from annotation.imports.forms import MappingForm, task_names
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 20
@@ -44,7 +45,7 @@ TITLES = {
 @require_http_methods(["GET", "HEAD", "POST"])
 def imports(request: UserRequest, slug: str) -> HttpResponse:
     """A study's imports, newest first, and the form that sends a file."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.data_import.may_manage)
     error = ""
     if request.method == "POST":
         try:
@@ -64,7 +65,7 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def data_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """One import: its mapping and preview, its progress, or what came in."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.data_import.may_manage)
     row = get_object_or_404(DataImport, study=study, pk=pk)
     if request.method == "POST" and request.POST.get("action") == "cancel":
         return _cancel(request, study, row)
@@ -201,7 +202,7 @@ def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> H
 @require_safe
 def faults(request: UserRequest, slug: str, pk: UUID) -> HttpResponseBase:
     """Every faulty line as CSV."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.data_import.may_manage)
     row = get_object_or_404(DataImport, study=study, pk=pk)
     lines = row.faults.values_list("line", "reason").iterator(chunk_size=2_000)
     body = downloads.csv_lines(chain([("line", "reason")], lines))

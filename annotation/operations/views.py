@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import downloads, refusals
@@ -37,7 +38,7 @@ def for_operators(view: Callable) -> Callable:
 
     @functools.wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if not request.user.is_superuser:
+        if not policies.installation.may_operate(request.user):
             raise PermissionDenied
         return view(request, *args, **kwargs)
 

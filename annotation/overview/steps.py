@@ -9,10 +9,9 @@ from django.utils.translation import ngettext
 from annotation.accounts.models import User
 from annotation.overview.figures import Figures
 from annotation.queries.shots import FEWEST, SHOTS
-from annotation.studies.access import MANAGERS, READERS
-from annotation.studies.models import Role, Study
-
-ADMINISTRATORS = (Role.ADMINISTRATOR,)
+from annotation.studies.access import member_of
+from annotation.studies.models import Study
+from annotation.studies.navigation import opens
 
 
 @dataclass(frozen=True)
@@ -25,9 +24,8 @@ class Step:
     # What is there, in words, and why it cannot go on.
     figures: list[str]
     action: str
-    # The name of the page where it is done, and who may open that.
+    # The name of the page where it is done.
     page: str
-    roles: tuple
     blocked: str = ""
     part: tuple[int, int] | None = None
     # Another way to do it: its words and the name of its page.
@@ -52,12 +50,11 @@ def steps_of(study: Study, figures: Figures, agreement: list[str], user: User) -
         *(_invited(figures), _judging(study, figures)),
         *(_agreement(figures, agreement), _release(figures)),
     ]
-    shown, waiting = [], True
+    member, shown, waiting = member_of(user, study), [], True
     for step in steps:
         if waiting and step.state == "open":
             step, waiting = replace(step, state="next"), False
-        allowed = study.role in step.roles or user.is_superuser
-        if allowed:
+        if opens(step.page, member):
             step = replace(step, url=reverse(step.page, args=[study.slug]))
             if step.other:
                 step = replace(step, other_url=reverse(step.other[1], args=[study.slug]))
@@ -82,8 +79,8 @@ def _people(n: Figures) -> Step:
     elif n.impersonal and not n.personas:
         figures = [_("The answers compared here are written without personas.")]
     state = _state(bool(n.personas or n.owned or n.queries or n.impersonal))
-    return Step("people", _("People described"), state, figures, _("Describe people"), "personas",
-                MANAGERS)  # fmt: skip
+    action = _("Describe people")
+    return Step("people", _("People described"), state, figures, action, "personas")
 
 
 def _questions(n: Figures) -> Step:
@@ -93,8 +90,8 @@ def _questions(n: Figures) -> Step:
     action, page, other = _("Write queries"), "queries", (_("Import a file"), "imports")
     if state == "open":
         (action, page), other = other, (action, page)
-    return Step("questions", _("Questions"), state, figures, action, page, MANAGERS,
-                "" if n.queries else blocked, other=other)  # fmt: skip
+    blocked = "" if n.queries else blocked
+    return Step("questions", _("Questions"), state, figures, action, page, blocked, other=other)
 
 
 def _answers(n: Figures) -> Step:
@@ -121,14 +118,14 @@ def _answers(n: Figures) -> Step:
         bool(n.answers) and not n.unanswered + short, running=bool(n.writing), blocked=blocked
     )
     part = (n.answers, n.answers + n.writing) if n.writing else None
-    return Step("answers", _("Answers"), state, figures, _("Have answers written"), "candidates",
-                MANAGERS, blocked, part)  # fmt: skip
+    action = _("Have answers written")
+    return Step("answers", _("Answers"), state, figures, action, "candidates", blocked, part)
 
 
 def _tasks(n: Figures) -> Step:
     figures = [ngettext("%(n)d task", "%(n)d tasks", n.tasks) % {"n": n.tasks}]
     action = _("Tasks and preview") if n.tasks else _("Define a task")
-    return Step("tasks", _("Tasks"), _state(bool(n.tasks)), figures, action, "tasks", MANAGERS)
+    return Step("tasks", _("Tasks"), _state(bool(n.tasks)), figures, action, "tasks")
 
 
 def _invited(n: Figures) -> Step:
@@ -137,8 +134,8 @@ def _invited(n: Figures) -> Step:
         ngettext("%(n)d invitation or code open", "%(n)d invitations or codes open", n.doors)
         % {"n": n.doors},
     ]
-    return Step("invited", _("People invited"), _state(bool(n.annotators or n.judgments)), figures,
-                _("Invite people"), "people", ADMINISTRATORS)  # fmt: skip
+    state = _state(bool(n.annotators or n.judgments))
+    return Step("invited", _("People invited"), state, figures, _("Invite people"), "people")
 
 
 def _judging(study: Study, n: Figures) -> Step:
@@ -153,8 +150,8 @@ def _judging(study: Study, n: Figures) -> Step:
     running = bool(n.items) and not complete and not blocked
     state = _state(complete, running=running, blocked=blocked)
     part = (n.judgments, n.wanted) if n.items else None
-    return Step("judging", _("Judging"), state, figures, _("Open a batch"), "tasks", MANAGERS,
-                blocked, part)  # fmt: skip
+    action = _("Open a batch")
+    return Step("judging", _("Judging"), state, figures, action, "tasks", blocked, part)
 
 
 def _judging_blocked(study: Study, n: Figures) -> str:
@@ -171,8 +168,8 @@ def _agreement(n: Figures, sentences: list[str]) -> Step:
     blocked = "" if n.judgments else _("Agreement needs judgments first.")
     figures = sentences or ([] if blocked else [_("It is being computed.")])
     state = _state(bool(sentences), running=bool(n.judgments) and not sentences, blocked=blocked)
-    return Step("agreement", _("Agreement"), state, figures, _("Look at the results"), "study",
-                READERS, blocked)  # fmt: skip
+    action = _("Look at the results")
+    return Step("agreement", _("Agreement"), state, figures, action, "study", blocked)
 
 
 def _release(n: Figures) -> Step:
@@ -191,5 +188,5 @@ def _release(n: Figures) -> Step:
         )
         figures.append(words % {"fewest": FEWEST, "shots": SHOTS})
     state = _state(bool(n.releases) and not untested, running=bool(n.freezing), blocked=blocked)
-    return Step("release", _("Release"), state, figures, _("Freeze a release"), "releases",
-                READERS, blocked)  # fmt: skip
+    action = _("Freeze a release")
+    return Step("release", _("Release"), state, figures, action, "releases", blocked)

@@ -3,19 +3,20 @@
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core.heartbeat import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.overview.figures import figures_of
 from annotation.overview.steps import steps_of
-from annotation.studies.access import READERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 
 @require_safe
 def overview(request: UserRequest, slug: str) -> HttpResponse:
     """The steps of the study; htmx fetches them alone while something runs."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.study.may_read)
     figures = figures_of(study)
     steps = steps_of(study, figures, _agreement(study), request.user)
     context = {

@@ -7,17 +7,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.personas import conversations
 from annotation.personas.forms import FiltersForm
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def pool(request: UserRequest, slug: str) -> HttpResponse:
     """What each filter leaves; POST makes personas of the people who are left."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     data = request.POST if request.method == "POST" else request.GET or None
     form = FiltersForm(data, study=study)
     if request.method == "POST" and form.is_valid():
@@ -47,7 +48,7 @@ def pool(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def add_histories(request: UserRequest, slug: str) -> HttpResponse:
     """Add chats of members who allow it to the pool."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.generation.may_run)
     added = conversations.add_histories(study, by=request.user)
     words = ngettext("%(n)d conversation is new.", "%(n)d conversations are new.", added)
     messages.success(request, words % {"n": added})

@@ -6,12 +6,13 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.personas import splitting
 from annotation.personas.forms import SplitForm
 from annotation.personas.models import Persona
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 
 # Values of a dimension that are shown.
 ROWS = 12
@@ -22,7 +23,7 @@ ALIKE = 0.9
 @require_http_methods(["GET", "HEAD", "POST"])
 def split(request: UserRequest, slug: str) -> HttpResponse:
     """A proposal of who is on which side; POST makes it so."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     data = request.POST if request.method == "POST" else request.GET or None
     form = SplitForm(data)
     proposal = None

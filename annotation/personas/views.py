@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.rows import chunks
@@ -23,7 +24,7 @@ from annotation.personas.forms import (
     UploadForm,
 )
 from annotation.personas.models import Persona, PersonaVersion
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 50
@@ -33,7 +34,7 @@ CHUNK = 2000
 @require_http_methods(["GET", "POST"])
 def personas(request: UserRequest, slug: str) -> HttpResponse:
     """The list; POST imports a personas.jsonl."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if form.is_bound and form.is_valid():
         _import(request, study, form.cleaned_data["file"])
@@ -44,7 +45,7 @@ def personas(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def add_attributes(request: UserRequest, slug: str) -> HttpResponse:
     """Import an attributes.jsonl."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     form = AttributesForm(request.POST, request.FILES, study=study)
     if form.is_valid():
         with refusals.in_form(form, "file"):
@@ -77,7 +78,7 @@ def _list(
 @require_http_methods(["GET", "POST"])
 def add(request: UserRequest, slug: str) -> HttpResponse:
     """Write a persona."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     form = PersonaForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         key = form.cleaned_data["external_id"]
@@ -94,7 +95,7 @@ def add(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def persona(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """One persona, its memories and versions; POST saves a change as a new version."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     row = get_object_or_404(Persona, study=study, pk=pk)
     form = PersonaForm(request.POST if request.method == "POST" else None, persona=row)
     if request.method == "POST" and form.is_valid():
@@ -150,7 +151,7 @@ def forget(request: UserRequest, slug: str, pk: int, memory: int) -> HttpRespons
 
 
 def _study_and_persona(request: UserRequest, slug: str, pk: int) -> tuple[Study, Persona]:
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.persona.may_change)
     return study, get_object_or_404(Persona, study=study, pk=pk)
 
 

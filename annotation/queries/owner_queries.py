@@ -11,12 +11,13 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.core.errors import Conflict, DomainError
 from annotation.queries import author
 from annotation.queries.models import Ground, Query
 from annotation.studies.access import study_for
-from annotation.studies.models import Role, Study, TaskDefinition
+from annotation.studies.models import Study, TaskDefinition
 
 # The guided need, part by part, and the question that stands over each.
 PARTS = {
@@ -47,7 +48,7 @@ def study_of(user: User, slug: str) -> Study:
 
     Raises Http404 where it asks for none, PermissionDenied where ``user`` has not consented.
     """
-    study = study_for(user, slug, (Role.ANNOTATOR,))
+    study = study_for(user, slug, policies.query.may_write_own)
     if not asked_for(study):
         raise Http404
     if not study.consented:

@@ -10,12 +10,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core.rows import chunks
 from annotation.queries import author
 from annotation.queries.forms import QueriesUpload, QueryForm
 from annotation.queries.models import Query
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 50
@@ -25,7 +26,7 @@ CHUNK = 2000
 @require_http_methods(["GET", "POST"])
 def queries(request: UserRequest, slug: str) -> HttpResponse:
     """The list of current queries; POST imports a queries.jsonl."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.query.may_change)
     data = (request.POST, request.FILES) if request.method == "POST" else ()
     form = QueriesUpload(*data, study=study)
     if form.is_bound and form.is_valid():
@@ -47,7 +48,7 @@ def queries(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def add(request: UserRequest, slug: str) -> HttpResponse:
     """Write a query."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.query.may_change)
     form = QueryForm(request.POST if request.method == "POST" else None, study=study)
     if form.is_bound and form.is_valid():
         key = form.cleaned_data["external_id"]
@@ -64,7 +65,7 @@ def add(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def query(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """One query and its earlier versions; POST saves a change."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.query.may_change)
     shown = get_object_or_404(Query, study=study, pk=pk)
     versions = study.queries.filter(external_id=shown.external_id).order_by("-version")
     current = versions[0]

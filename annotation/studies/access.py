@@ -1,18 +1,15 @@
-"""Who may open which page of a study. Every view of a study begins with ``study_for``."""
+"""How somebody stands to a study. Every view of a study begins with ``study_for``."""
 
-from collections.abc import Collection
+from collections.abc import Callable
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.core import sql
-from annotation.studies.models import Role, Study
-
-MANAGERS = (Role.CURATOR, Role.ADMINISTRATOR)
-READERS = (Role.RESEARCHER, *MANAGERS)
-EVERYBODY = tuple(Role)
-
+from annotation.policies.roles import Member
+from annotation.studies.models import Study
 
 # Every request of a study's page asks this, so it is written out (reason: see core.sql).
 _STANDING = f"""
@@ -23,28 +20,39 @@ _STANDING = f"""
     FROM studies_study s
     LEFT JOIN studies_membership m
         ON m.study_id = s.id AND m.user_id = %(me)s AND m.left_at IS NULL
-    WHERE s.slug = %(slug)s AND (m.id IS NOT NULL OR %(all)s)"""  # noqa: S608 - constants only
+    WHERE s.slug = %(slug)s"""  # noqa: S608 - constants only
 
 
-def study_for(user: User, slug: str, roles: Collection[str] = EVERYBODY) -> Study:
+def study_for(user: User, slug: str, may: Callable[[Member], bool]) -> Study:
     """Return the study with ``user``'s ``role`` and ``consented`` on it, in one query.
 
-    The site's administrator has every role except the annotator's: whoever judges must be a member
-    who does. Raises Http404 where the user may not know of the study, PermissionDenied where the
-    role does not include the page.
+    ``may`` is the policy of the page. Raises Http404 where the user may not know of the study,
+    PermissionDenied where the policy refuses.
     """
-    values = {"me": user.pk, "slug": slug, "all": user.is_superuser}
-    row = sql.first(_STANDING, values)
+    row = sql.first(_STANDING, {"me": user.pk, "slug": slug})
     if row is None:
         raise Http404
     study = sql.instance(Study, row)
     study.role, study.consented = row[-2:]
-    administers = user.is_superuser and set(roles) != {Role.ANNOTATOR}
-    if study.role not in roles and not administers:
+    member = member_of(user, study)
+    if not policies.study.may_open(member):
+        raise Http404
+    if not may(member):
         raise PermissionDenied
     return study
 
 
+def member_of(user: User, study: Study) -> Member:
+    """``user`` as policies see them; ``study`` has ``role``, from ``study_for`` or a query."""
+    return Member(study.role, user.is_superuser)
+
+
+def standings(user: User) -> list[Member]:
+    """``user`` as each study sees them, those of which they are no member as one."""
+    roles = user.memberships.filter(left_at=None).values_list("role", flat=True).distinct()
+    return [Member(role, user.is_superuser) for role in (None, *roles)]
+
+
 def may_create(user: User) -> bool:
     """Whether ``user`` may start studies: who runs one already, and the site's administrator."""
-    return user.is_superuser or user.memberships.filter(role__in=MANAGERS, left_at=None).exists()
+    return any(map(policies.study.may_create, standings(user)))

@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
@@ -147,7 +148,7 @@ def give_back(
 
     ``release(study, user)`` of the app that hands out work takes back what the person holds.
     """
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.member.may_return)
     entry = crowd.entry_of(request.user, study)
     if entry is None:
         raise Http404

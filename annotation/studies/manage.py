@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
 from annotation.studies import crowd, members
@@ -33,7 +34,6 @@ from annotation.studies.models import (
     Study,
 )
 
-ADMINISTRATORS = (Role.ADMINISTRATOR,)
 ENTRIES_A_PAGE = 100
 
 
@@ -41,7 +41,7 @@ ENTRIES_A_PAGE = 100
 @transaction.atomic
 def people(request: UserRequest, slug: str) -> HttpResponse:
     """Members and invitations; a new invitation's link is shown this once, or mailed."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.member.may_manage)
     form = InvitationForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
         return _people(request, study, invite=form)
@@ -112,7 +112,7 @@ def _people(
 @require_POST
 def member(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Change one member's role, or end the membership."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.member.may_manage)
     membership = get_object_or_404(Membership, study=study, pk=pk, left_at=None)
     back = "crowd" if request.POST.get("back") == "crowd" else "people"
     role = request.POST.get("role", "")
@@ -126,7 +126,7 @@ def member(request: UserRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
-    members.revoke(study_for(request.user, slug, ADMINISTRATORS), pk, request.user)
+    members.revoke(study_for(request.user, slug, policies.member.may_manage), pk, request.user)
     return redirect("people", slug)
 
 
@@ -134,7 +134,7 @@ def revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
 @transaction.atomic
 def code_make(request: UserRequest, slug: str) -> HttpResponse:
     """Make a join code; it is shown this once."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.member.may_manage)
     form = CodeForm(request.POST)
     if not form.is_valid():
         return _people(request, study, code_form=form)
@@ -150,7 +150,7 @@ def code_make(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 @transaction.atomic
 def code_revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.member.may_manage)
     code = get_object_or_404(JoinCode, study=study, pk=pk)
     code.revoked_at = timezone.now()
     code.save(update_fields=["revoked_at"])
@@ -162,7 +162,7 @@ def code_revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
 @transaction.atomic
 def crowd_(request: UserRequest, slug: str) -> HttpResponse:
     """Crowd sources with their links, and who came through them."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.member.may_manage)
     form = SourceForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         form.instance.study, form.instance.created_by = study, request.user
@@ -207,7 +207,7 @@ def _entries(study: Study) -> QuerySet[CrowdEntry]:
 @transaction.atomic
 def crowd_close(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Take in no newcomers through a source any more."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.member.may_manage)
     source = get_object_or_404(study.sources, pk=pk)
     if source.closed_at is None:
         source.closed_at = timezone.now()

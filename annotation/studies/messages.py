@@ -8,10 +8,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError, NotFound
-from annotation.studies.access import MANAGERS
+from annotation.studies.access import member_of
 from annotation.studies.models import Membership, Message, MessageRead, Role, Study
 
 LENGTH_LIMIT = 10_000
@@ -57,7 +58,7 @@ def heading(message: Message, reader: User, manages: bool) -> str:
 
 
 def _manages(user: User, study: Study) -> bool:
-    return study.role in MANAGERS or (user.is_superuser and study.role != Role.ANNOTATOR)
+    return policies.message.may_write_to_all(member_of(user, study))
 
 
 def _for_annotator(user: User, study: Study) -> Q:

@@ -8,9 +8,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.core.views import problem
-from annotation.studies.models import Membership, Role
+from annotation.studies.access import standings
 
 # Addresses needed to set up a second factor, or to log out.
 OPEN = {
@@ -52,8 +53,6 @@ class SecondFactor:
 def _lacks_factor(user: User | AnonymousUser) -> bool:
     if not user.is_authenticated:
         return False
-    staff = user.is_superuser or (
-        Membership.objects.filter(user=user, left_at=None).exclude(role=Role.ANNOTATOR).exists()
-    )
+    staff = not all(map(policies.member.may_lack_second_factor, standings(user)))
     factors = Authenticator.objects.filter(user=user, type__in=("totp", "webauthn"))
     return staff and not factors.exists()

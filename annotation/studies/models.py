@@ -12,16 +12,17 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from annotation.accounts.models import Consent, ConsentText, User
+from annotation.policies import roles
 
 # Names of pages that stand where a study's address could.
 RESERVED_SLUGS = {"new", "import"}
 
 
 class Role(models.TextChoices):
-    ANNOTATOR = "annotator", _("annotator")
-    CURATOR = "curator", _("curator")
-    RESEARCHER = "researcher", _("researcher")
-    ADMINISTRATOR = "administrator", _("administrator")
+    ANNOTATOR = roles.ANNOTATOR, _("annotator")
+    CURATOR = roles.CURATOR, _("curator")
+    RESEARCHER = roles.RESEARCHER, _("researcher")
+    ADMINISTRATOR = roles.ADMINISTRATOR, _("administrator")
 
 
 class StudyQuerySet(models.QuerySet):

@@ -1,86 +1,90 @@
 """The pages of a study in the order of work, in groups; which of them a person may open."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
+from annotation import policies
 from annotation.accounts.models import User
-from annotation.studies.access import MANAGERS, READERS
-from annotation.studies.models import Role, Study
-
-ADMINISTRATORS = (Role.ADMINISTRATOR,)
+from annotation.policies.roles import Member
+from annotation.studies.access import member_of
+from annotation.studies.models import Study
 
 
 @dataclass(frozen=True)
 class Page:
-    """``here`` is what a page's template calls itself, ``url`` the name of its address."""
+    """``url`` is the name of its address, and what its template calls itself."""
 
-    here: str
     url: str
     title: str | Promise
-    roles: tuple[Role, ...]
+    may: Callable[[Member], bool]
 
 
 # Each group is a tab that leads to the first of its pages that the person may open.
 GROUPS = [
-    (gettext_lazy("Overview"), [Page("overview", "overview", gettext_lazy("Overview"), READERS)]),
+    (
+        gettext_lazy("Overview"),
+        [Page("overview", gettext_lazy("Overview"), policies.study.may_read)],
+    ),
     (
         gettext_lazy("Material"),
         [
-            Page("generation", "generation", gettext_lazy("Generation"), MANAGERS),
-            Page("imports", "imports", gettext_lazy("Data"), MANAGERS),
-            Page("personas", "personas", gettext_lazy("Personas"), MANAGERS),
-            Page("queries", "queries", gettext_lazy("Queries"), MANAGERS),
-            Page("candidates", "candidates", gettext_lazy("Answers"), MANAGERS),
+            Page("generation", gettext_lazy("Generation"), policies.generation.may_run),
+            Page("imports", gettext_lazy("Data"), policies.data_import.may_manage),
+            Page("personas", gettext_lazy("Personas"), policies.persona.may_change),
+            Page("queries", gettext_lazy("Queries"), policies.query.may_change),
+            Page("candidates", gettext_lazy("Answers"), policies.candidate.may_change),
         ],
     ),
     (
         gettext_lazy("Judging"),
         [
-            Page("tasks", "tasks", gettext_lazy("Tasks"), MANAGERS),
-            Page("checks", "checks", gettext_lazy("Checks"), MANAGERS),
-            Page("raters", "raters", gettext_lazy("Raters"), READERS),
-            Page("adjudicate", "adjudicate", gettext_lazy("Adjudication"), MANAGERS),
+            Page("tasks", gettext_lazy("Tasks"), policies.task.may_change),
+            Page("checks", gettext_lazy("Checks"), policies.check.may_change),
+            Page("raters", gettext_lazy("Raters"), policies.rater.may_read),
+            Page("adjudicate", gettext_lazy("Adjudication"), policies.judgment.may_adjudicate),
         ],
     ),
     (
         gettext_lazy("People"),
         [
-            Page("people", "people", gettext_lazy("Members"), ADMINISTRATORS),
-            Page("crowd", "crowd", gettext_lazy("Crowd"), ADMINISTRATORS),
-            Page("messages", "messages", gettext_lazy("Messages"), MANAGERS),
+            Page("people", gettext_lazy("Members"), policies.member.may_manage),
+            Page("crowd", gettext_lazy("Crowd"), policies.member.may_manage),
+            Page("messages", gettext_lazy("Messages"), policies.study.may_curate),
         ],
     ),
     (
         gettext_lazy("Results"),
         [
-            Page("study", "study", gettext_lazy("Results"), READERS),
-            Page("releases", "releases", gettext_lazy("Releases"), READERS),
+            Page("study", gettext_lazy("Results"), policies.result.may_read),
+            Page("releases", gettext_lazy("Releases"), policies.release.may_read),
         ],
     ),
     (
         gettext_lazy("Settings"),
         [
-            Page("settings", "settings", gettext_lazy("Settings"), ADMINISTRATORS),
-            Page("webhooks", "webhooks", gettext_lazy("Webhooks"), MANAGERS),
+            Page("settings", gettext_lazy("Settings"), policies.study.may_administer),
+            Page("webhooks", gettext_lazy("Webhooks"), policies.webhook.may_manage),
         ],
     ),
 ]
+PAGES = {page.url: page for _title, pages in GROUPS for page in pages}
 
 
-def allows(page: Page, study: Study, user: User) -> bool:
-    """Whether ``user`` may open ``page``; ``study`` comes from ``access.study_for``."""
-    return study.role in page.roles or user.is_superuser
+def opens(url: str, member: Member) -> bool:
+    """Whether the page whose address has the name ``url`` is open to ``member``."""
+    return PAGES[url].may(member)
 
 
 def groups_for(study: Study, user: User, here: str) -> list[dict]:
     """The groups with the pages open to ``user``; ``current`` is the group that holds ``here``."""
-    shown = []
+    member, shown = member_of(user, study), []
     for title, pages in GROUPS:
-        allowed = [page for page in pages if allows(page, study, user)]
+        allowed = [page for page in pages if page.may(member)]
         if allowed:
-            current = any(page.here == here for page in allowed)
+            current = any(page.url == here for page in allowed)
             # A group of one page is that page.
             name = title if len(allowed) > 1 else allowed[0].title
             shown.append({"title": name, "pages": allowed, "current": current})

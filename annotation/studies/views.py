@@ -11,12 +11,13 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts import consent as consents
 from annotation.accounts.models import ConsentText, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
 from annotation.studies import members, messages, wording
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import member_of, study_for
 from annotation.studies.forms import (
     CuratorsMessageForm,
     MessageForm,
@@ -26,14 +27,13 @@ from annotation.studies.forms import (
 )
 from annotation.studies.models import Role, Study
 
-ADMINISTRATORS = (Role.ADMINISTRATOR,)
 MESSAGES_A_PAGE = 50
 
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
 def settings(request: UserRequest, slug: str) -> HttpResponse:
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.study.may_administer)
     text = study.consent_text
     form = SettingsForm(
         request.POST or None, instance=study, initial={"consent": text.body if text else ""}
@@ -60,7 +60,7 @@ def settings(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
     """Enter the study's texts in one of its languages."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.study.may_administer)
     if language not in study.languages:
         raise Http404
     tasks = wording.newest_tasks(study)
@@ -77,7 +77,7 @@ def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
 @require_POST
 def status(request: UserRequest, slug: str) -> HttpResponse:
     """Open, close or reopen the study."""
-    study = study_for(request.user, slug, ADMINISTRATORS)
+    study = study_for(request.user, slug, policies.study.may_administer)
     wanted = request.POST.get("status", "")
     if wanted in Study.Status.values:
         members.change_status(study, wanted, request.user)
@@ -93,7 +93,7 @@ def consent(
 
     ``withdraw(study, user)`` of the app that holds the judgments takes them back as well.
     """
-    study = study_for(request.user, slug)
+    study = study_for(request.user, slug, policies.study.may_open)
     text = study.consent_text
     if request.method == "POST" and text:
         if request.POST.get("decision") != "withdraw":
@@ -119,8 +119,8 @@ def _agree(request: UserRequest, study: Study, text: ConsentText) -> HttpRespons
 @require_http_methods(["GET", "POST"])
 def messages_(request: UserRequest, slug: str) -> HttpResponse:
     """What the curators and the annotators of a study write to each other."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR, *MANAGERS))
-    writes_to_all = study.role != Role.ANNOTATOR
+    study = study_for(request.user, slug, policies.message.may_read)
+    writes_to_all = policies.message.may_write_to_all(member_of(request.user, study))
     data = request.POST or None
     form = CuratorsMessageForm(data, study=study) if writes_to_all else MessageForm(data)
     if request.method == "POST" and form.is_valid():
@@ -144,7 +144,7 @@ def messages_(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def messages_read(request: UserRequest, slug: str) -> HttpResponse:
     """Note that everything up to the message shown last has been read."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR, *MANAGERS))
+    study = study_for(request.user, slug, policies.message.may_read)
     up_to = request.POST.get("up_to", "")
     # As many digits as an id can have.
     if up_to.isascii() and up_to.isdigit() and len(up_to) < 19:

@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.webhooks import deliver, tasks
 from annotation.webhooks.events import EVENTS
 from annotation.webhooks.models import Delivery, Webhook
@@ -35,7 +36,7 @@ class WebhookForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhooks(request: UserRequest, slug: str) -> HttpResponse:
     """The study's webhooks and their messages; POST adds one."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.webhook.may_manage)
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form, "url"):
@@ -56,7 +57,7 @@ def webhooks(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def change(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     """Test, pause or remove a webhook; removing asks first."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.webhook.may_manage)
     webhook = get_object_or_404(Webhook, study=study, pk=pk)
     action = request.POST.get("action")
     if action == "test":
@@ -87,7 +88,7 @@ def _question(webhook: Webhook) -> dict:
 @require_POST
 def replay(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """Send a message once more."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.webhook.may_manage)
     delivery = get_object_or_404(Delivery, webhook__study=study, pk=pk)
     deliver.replay(delivery)
     jobs.notify(tasks.send, delivery.pk)

@@ -6,13 +6,14 @@ import zipfile
 import pytest
 from django.db import connection
 
+from annotation import policies
 from annotation.datasets import folders, freeze
 from annotation.datasets.models import Release
 from annotation.judging.annotator import leaving
 from annotation.judging.models import Handback, Slot
 from annotation.studies import messages
 from annotation.studies.access import study_for
-from annotation.studies.models import Message, Role
+from annotation.studies.models import Message
 
 CANARY = "CANARY-OF-RATER8"
 DOWNLOAD = "/studies/tea/releases/1/download/"
@@ -61,7 +62,7 @@ def test_no_word_of_who_withdraws_stays_in_any_row(cast, tea, raters, voted):
     Handback.objects.create(
         slot=slot, item=slot.item, annotator=last, cause="skipped", reason=CANARY
     )
-    messages.write(study_for(last, "tea", (Role.ANNOTATOR,)), last, CANARY)
+    messages.write(study_for(last, "tea", policies.message.may_read), last, CANARY)
     slot.judgments.update(marks=[{"comment": CANARY}])
     assert everything().count(CANARY) == 4
     leaving.withdraw(tea, last)

@@ -18,6 +18,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from annotation import policies
 from annotation.accounts.models import ApiToken
 from annotation.agreement import recompute
 from annotation.candidates.erase import erase_withdrawn
@@ -33,7 +34,6 @@ from annotation.judging.work import drafts, queue, submit
 from annotation.queries import gold
 from annotation.studies import messages
 from annotation.studies.access import study_for
-from annotation.studies.models import Role
 from tests.bespoke.conftest import SEND, answered, ask, bespoke, scores  # noqa: F401 - a fixture
 from tests.candidates.conftest import fake  # noqa: F401 - a fixture
 
@@ -132,7 +132,7 @@ def write_everywhere(cast, study, ann) -> None:
     ItemComment.objects.create(slot_id=slot, author=ann, text=ANN)
     queue.hand_back(queue.claim(study, ann), ann, "skipped", ANN)
     drafts.save(study, queue.claim(study, ann), ann, {"reason": ANN})
-    messages.write(study_for(ann, study.slug, (Role.ANNOTATOR,)), ann, ANN)
+    messages.write(study_for(ann, study.slug, policies.message.may_read), ann, ANN)
     for person in ("Bo", "Chen"):
         other = cast.person(person)
         slot = queue.claim(study, other)

@@ -13,13 +13,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement import reading
 from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.judging.models import Slot
 from annotation.judging.work import comments as threads
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 25
@@ -28,7 +29,7 @@ PAGE = 25
 @require_http_methods(["GET", "HEAD", "POST"])
 def comments(request: UserRequest, slug: str) -> HttpResponse:
     """Threads on items, those that wait for an answer first; ``?slot=`` shows one of them."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.judgment.may_answer_comments)
     refusal = None
     if request.method == "POST":
         try:

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement.raters import records
@@ -15,7 +16,7 @@ from annotation.core.models import AuditEvent
 from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
 from annotation.judging.models import Batch, Desk, Handback, Item, Judgment
 from annotation.judging.work import hidden_checks
-from annotation.studies.access import MANAGERS, READERS, study_for
+from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study
 
 PAGE = 50
@@ -25,7 +26,7 @@ SHOWN = 50
 @require_safe
 def overview(request: UserRequest, slug: str) -> HttpResponse:
     """Everybody who annotates, those with signs first."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.rater.may_read)
     raters = records.raters(study)
     context = {
         "study": study,
@@ -38,7 +39,7 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
 @require_safe
 def rater(request: UserRequest, slug: str, user: int) -> HttpResponse:
     """One annotator: signs with their rules, answers to checks, skips, and what was done."""
-    study = study_for(request.user, slug, READERS)
+    study = study_for(request.user, slug, policies.rater.may_read)
     person = records.person(study, user)
     if person is None:
         raise Http404
@@ -46,7 +47,7 @@ def rater(request: UserRequest, slug: str, user: int) -> HttpResponse:
     context = {
         "study": study,
         "rater": record,
-        "manages": request.user.is_superuser or study.role in MANAGERS,
+        "manages": policies.rater.may_sanction(member_of(request.user, study)),
         # Who has neither a desk nor a membership has imported votes only.
         "works_here": record.desk.pk or study.memberships.filter(user=person).exists(),
         "gold": _answered(study, person, Batch.Purpose.GOLD),

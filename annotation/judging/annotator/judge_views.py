@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.characters import clean
@@ -26,7 +27,7 @@ from annotation.judging.work import comments, drafts, hidden_checks, present, qu
 from annotation.queries import owner_queries
 from annotation.studies import crowd
 from annotation.studies.access import study_for
-from annotation.studies.models import Role, Study, TaskDefinition
+from annotation.studies.models import Study, TaskDefinition
 
 # Technical fields of the page, which are no part of an answer.
 TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"}
@@ -37,7 +38,7 @@ TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "
 @require_http_methods(["GET", "POST"])
 def judge(request: UserRequest, slug: str) -> HttpResponse:
     """GET shows the annotator's slot (claiming one); POST stores the answer and shows the next."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_give)
     if not study.consented:
         return _go(request, reverse("consent", args=[slug]))
     if request.method == "POST":
@@ -70,7 +71,7 @@ def guideline(request: UserRequest, slug: str) -> HttpResponse:
     With ``?task=ID`` that of one task in the version of the item on the judging page; htmx gets it
     without the page around it.
     """
-    study = study_for(request.user, slug)
+    study = study_for(request.user, slug, policies.study.may_open)
     tasks: Iterable[TaskDefinition] = study.tasks.order_by("name", "-version").distinct("name")
     if "task" in request.GET:
         tasks = [_task(study, request.GET["task"])]
@@ -81,7 +82,7 @@ def guideline(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def tour(request: UserRequest, slug: str) -> HttpResponse:
     """How a task (``?task=ID``) is judged, with a worked example; POST notes that it was seen."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_give)
     task = _task(study, request.GET.get("task"))
     if request.method == "POST":
         tours.finish(study, request.user, task)
@@ -95,7 +96,7 @@ def tour(request: UserRequest, slug: str) -> HttpResponse:
 @require_safe
 def beside(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """Sessions beside one's item: of one's own history the nearest, else those its owner shows."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_give)
     shown = _slot_of(study, slot, request.user)
     sessions = history_beside.sessions(study, shown.query_id, request.user)
     return render(request, "judging/beside.html", {"sessions": sessions})
@@ -104,7 +105,7 @@ def beside(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
 @require_safe
 def sources(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """The answers of one's own slot as they were written, in the order shown."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_give)
     shown = _slot_of(study, slot, request.user)
     return JsonResponse({"answers": [clean(text) for _id, text in shown.answers]})
 
@@ -119,7 +120,7 @@ def _slot_of(study: Study, slot: UUID, annotator: User) -> present.Shown:
 @require_POST
 def skip(request: UserRequest, slug: str) -> HttpResponse:
     """Hand the item back with a reason; it is not offered to this person again."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_give)
     reason = request.POST.get("skip_reason") or request.POST.get("reason", "")
     reason = reason.replace("\x00", "")[:5000]
     try:
@@ -134,7 +135,7 @@ def skip(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def draft(request: UserRequest, slug: str) -> HttpResponse:
     """Keep what is typed so far, for this person alone."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_give)
     data = request.POST
     try:
         drafts.save(study, _slot_id(data), request.user, _typed(data), change="change" in data)
@@ -148,7 +149,7 @@ def draft(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def judged(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """An item that this person has judged, with the answer given; POST changes it."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_give)
     try:
         old = submit.own_judgment(study, slot, request.user)
     except NotFound as none:
@@ -247,7 +248,7 @@ def _filled(slot_id: UUID, request: UserRequest) -> QueryDict:
 @require_safe
 def explained(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """Whether one's own answer to a training item is the expected one, and why."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_give)
     try:
         return _explained(request, study, slot)
     except NotFound as none:

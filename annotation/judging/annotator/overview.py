@@ -18,6 +18,7 @@ from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.judging.kinds import answers_of, config_of_task, kind_of
 from annotation.judging.kinds.base import Answer
@@ -284,7 +285,7 @@ def own_study(user: User, slug: str) -> Study:
     """
     ended = Membership.objects.filter(user=user, role=Role.ANNOTATOR).exclude(left_at=None)
     try:
-        return study_for(user, slug, (Role.ANNOTATOR,))
+        return study_for(user, slug, policies.judgment.may_read_own)
     except Http404:
         study = Study.objects.filter(slug=slug, memberships__in=ended).with_standing(user).first()
         if study is None:

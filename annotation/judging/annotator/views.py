@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError, uuid_or_not_found
@@ -18,9 +19,10 @@ from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
 from annotation.judging.owner import checklist, notices
 from annotation.judging.work import comments, hidden_checks
+from annotation.policies.roles import Member
 from annotation.queries import owner_queries
 from annotation.studies import crowd
-from annotation.studies.access import MANAGERS, may_create, study_for
+from annotation.studies.access import may_create, member_of, study_for
 from annotation.studies.models import Role, Study
 
 STUDIES = 200
@@ -41,13 +43,16 @@ def home(request: UserRequest) -> HttpResponse:
     steps = checklist.checklists(
         request.user, [member_of for member_of in judged if member_of.pk in asking]
     )
-    reading = [study for study in studies if study.role in (Role.ANNOTATOR, *MANAGERS)]
+    # As a member: the site's administrator may read those of every study, and is told of none.
+    reading = [study for study in studies if policies.message.may_read(Member(study.role))]
     unread = notices.still_true(request.user, overview.unread(request.user, reading))
     answers = comments.unread(request.user, judged) if judged else {}
     rows = [
         (study, places.get(study.pk), unread.get(study.pk), steps.get(study.pk))
         for study in studies
     ]
+    for study in studies:
+        study.opens = policies.study.may_read(member_of(request.user, study))
     for study in judged:
         study.answers = answers.get(study.pk, [])
     left = list(overview.left(request.user))
@@ -87,7 +92,7 @@ def _hold_to_quota(user: User, places: dict) -> crowd.Completion | None:
 @require_http_methods(["GET", "POST"])
 def past(request: UserRequest, slug: str) -> HttpResponse:
     """What this person has judged in the study; POST comments on one for the curators."""
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.judgment.may_read_own)
     refusal = None
     if request.method == "POST":
         try:

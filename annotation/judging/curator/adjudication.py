@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit
@@ -21,7 +22,7 @@ from annotation.judging.curator import checks
 from annotation.judging.kinds import answers_of, kind_of, labels
 from annotation.judging.kinds.base import Label
 from annotation.judging.models import Adjudication, Item, Judgment
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study, TaskDefinition
 
 PAGE = 25
@@ -33,7 +34,7 @@ CLEAR = 2 / 3
 @require_safe
 def overview(request: UserRequest, slug: str) -> HttpResponse:
     """Items to rule on, ties first, then the least agreed on; or those with a ruling."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.judgment.may_adjudicate)
     tasks = {task.name: task for task in study.tasks.order_by("version")}
     task = tasks.get(request.GET.get("task", "")) or next(iter(tasks.values()), None)
     ruled = "ruled" in request.GET
@@ -54,7 +55,7 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """One item with its votes and earlier rulings, and the ruling on it."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.judgment.may_adjudicate)
     items = Item.objects.work().shared().filter(study=study)
     item = get_object_or_404(
         items.select_related(

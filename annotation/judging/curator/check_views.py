@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
 from annotation.core.pages import page_of
@@ -20,7 +21,7 @@ from annotation.judging.kinds import labels
 from annotation.judging.kinds.base import Field, Label
 from annotation.judging.models import Checks, Item
 from annotation.judging.work import hidden_checks
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 25
@@ -87,7 +88,7 @@ class RatesForm(forms.Form):
 @require_http_methods(["GET", "POST"])
 def overview(request: UserRequest, slug: str) -> HttpResponse:
     """Rates, the checks there are, and the items that more can be made of."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.check.may_change)
     rates = Checks.objects.filter(study=study).first() or Checks()
     initial = {
         "pass_mark": round(rates.pass_mark * 100),
@@ -119,7 +120,7 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def make(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """Make a check of one of the study's items."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.check.may_change)
     source = get_object_or_404(checks.ready(study), pk=pk)
     context = {"study": study, "item": source, "purposes": checks.PURPOSES}
     context |= {
@@ -143,7 +144,7 @@ def make(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def change(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.check.may_change)
     item = get_object_or_404(_of(study), pk=pk)
     context = {"study": study, "item": item, "check": item}
     if request.method == "POST":
@@ -160,7 +161,7 @@ def change(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
 
 @require_POST
 def retire(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.check.may_change)
     checks.retire(get_object_or_404(_of(study), pk=pk), by=request.user)
     messages.success(request, _("The check is handed out to nobody else."))
     return redirect("checks", slug)

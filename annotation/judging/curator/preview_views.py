@@ -5,11 +5,12 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import translation
 from django.views.decorators.http import require_http_methods
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.judging.curator import preview
 from annotation.judging.models import Batch
 from annotation.judging.work import present
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.forms import LANGUAGES
 from annotation.studies.models import Study, TaskDefinition
 
@@ -25,7 +26,7 @@ def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
 
     ``?batch=`` keeps to one batch, ``?language=`` is the language of the page.
     """
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.task.may_change)
     task = study.tasks.filter(name=name).order_by("-version").first()
     if task is None:
         raise Http404

@@ -6,10 +6,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.judging.curator import removal
-from annotation.studies.access import MANAGERS, study_for
-from annotation.studies.models import Role
+from annotation.studies.access import study_for
 
 # Where to go when it is done.
 BACK = {
@@ -24,8 +24,8 @@ BACK = {
 @require_http_methods(["GET", "POST"])
 def remove(request: UserRequest, slug: str, what: str, key: str) -> HttpResponse:
     """Show what taking back ``what`` with the id ``key`` means; POST does it."""
-    roles = (Role.ADMINISTRATOR,) if what == "study" else MANAGERS
-    study = study_for(request.user, slug, roles)
+    may = policies.study.may_administer if what == "study" else policies.study.may_curate
+    study = study_for(request.user, slug, may)
     if what not in removal.WORDS:
         raise Http404
     thing = removal.thing_of(study, what, pk=key)

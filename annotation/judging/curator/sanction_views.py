@@ -11,11 +11,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.judging.curator import sanctions
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study
 
 
@@ -25,7 +26,7 @@ def _on_rater(act: Callable[[UserRequest, Study, User], str]) -> Callable[..., H
     @require_POST
     @functools.wraps(act)
     def view(request: UserRequest, slug: str, user: int) -> HttpResponse:
-        study = study_for(request.user, slug, MANAGERS)
+        study = study_for(request.user, slug, policies.rater.may_sanction)
         of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
         person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
         with refusals.as_message(request):

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates.views import configured_servers
 from annotation.core import refusals
@@ -21,7 +22,7 @@ from annotation.judging.curator.batch_form import BatchForm
 from annotation.judging.kinds import KINDS
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch
-from annotation.studies.access import MANAGERS, study_for
+from annotation.studies.access import study_for
 from annotation.studies.models import Study, TaskDefinition
 
 # Why there may be nothing to open.
@@ -38,7 +39,7 @@ def tasks(request: UserRequest, slug: str) -> HttpResponse:
 
     POST names its kind itself.
     """
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.task.may_change)
     newest = study.tasks.order_by("name", "-version").distinct("name")
     edited = newest.filter(name=request.GET.get("task", "")).first()
     name = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind", ""))
@@ -62,7 +63,7 @@ def tasks(request: UserRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def open_(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """Show what a batch of this task would hold and cost; POST opens it as it was shown."""
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.batch.may_change)
     task = study.tasks.filter(name=name).order_by("-version").first()
     if task is None:
         raise Http404
@@ -134,7 +135,7 @@ def _missing(task: TaskDefinition) -> str:
 
 @require_POST
 def close(request: UserRequest, slug: str, batch: int) -> HttpResponse:
-    study = study_for(request.user, slug, MANAGERS)
+    study = study_for(request.user, slug, policies.batch.may_change)
     close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
     messages.success(request, _("The batch is closed; items in hand may still be submitted."))
     return redirect("tasks", slug)

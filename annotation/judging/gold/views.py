@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints
 from annotation.candidates.models import Candidate
@@ -17,11 +18,11 @@ from annotation.judging.gold import claims
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import Query
 from annotation.studies.access import study_for
-from annotation.studies.models import Role, Study
+from annotation.studies.models import Study
 
 
 def _study_and_query(request: UserRequest, slug: str, key: str) -> tuple[Study, Query]:
-    study = study_for(request.user, slug, (Role.ANNOTATOR,))
+    study = study_for(request.user, slug, policies.query.may_write_own)
     if not study.consented:
         raise PermissionDenied
     return study, get_object_or_404(owner_queries.of(study, request.user), external_id=key)

@@ -14,9 +14,10 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils import translation
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.judging.models import Batch, Slot
-from annotation.studies.access import MANAGERS
+from annotation.policies.roles import holding
 from annotation.studies.models import Message, items_opened
 from annotation.studies.texts import localized
 
@@ -91,7 +92,8 @@ def _sentence(owner: User, count: int) -> str:
 
 
 def _manager(batch: Batch) -> User | None:
-    members = batch.study.memberships.filter(role__in=MANAGERS, left_at=None)
+    roles = holding(policies.batch.may_change)
+    members = batch.study.memberships.filter(role__in=roles, left_at=None)
     member = members.select_related("user").order_by("pk").first()
     return member.user if member else None
 

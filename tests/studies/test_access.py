@@ -1,0 +1,98 @@
+"""``study_for`` by what it answers; who may what is tests/policies and tests/security."""
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.utils import timezone
+
+from annotation.accounts.models import Consent
+from annotation.policies.roles import Member
+from annotation.studies.access import may_create, member_of, standings, study_for
+
+
+def yes(member: Member) -> bool:
+    return True
+
+
+def no(member: Member) -> bool:
+    return False
+
+
+@pytest.fixture
+def ann(tea, cast):
+    return cast.person("Ann")
+
+
+@pytest.fixture
+def rain(cast, db):
+    return cast.study("rain")
+
+
+def test_the_study_comes_with_the_role_and_the_consent(tea, ann):
+    study = study_for(ann, "tea", yes)
+    assert (study, study.role, study.consented) == (tea, "annotator", True)
+
+
+def test_one_query_fetches_all_of_it(tea, ann, django_assert_num_queries):
+    with django_assert_num_queries(1):
+        study_for(ann, "tea", yes)
+
+
+def test_a_consent_that_was_withdrawn_is_none(tea, ann):
+    Consent.objects.filter(user=ann).update(withdrawn_at=timezone.now())
+    assert study_for(ann, "tea", yes).consented is False
+
+
+def test_a_consent_to_another_text_is_none(tea, rain, cast):
+    # Of tea alone.
+    carol = cast.person("Carol")
+    rain.memberships.create(user=carol, role="curator")
+    assert study_for(carol, "rain", yes).consented is False
+
+
+def test_a_policy_is_asked_of_the_role_here(tea, ann):
+    asked = []
+    study_for(ann, "tea", lambda member: asked.append(member) or True)
+    assert asked == [Member("annotator", is_superuser=False)]
+
+
+def test_a_policy_that_refuses_a_member_denies_the_page(tea, ann):
+    with pytest.raises(PermissionDenied):
+        study_for(ann, "tea", no)
+
+
+@pytest.mark.parametrize("policy", [yes, no])
+def test_who_is_no_member_does_not_learn_that_there_is_a_study(tea, rain, ann, policy):
+    for slug in ("rain", "none"):
+        with pytest.raises(Http404):
+            study_for(ann, slug, policy)
+
+
+def test_who_has_left_is_no_member(tea, ann):
+    tea.memberships.filter(user=ann).update(left_at=timezone.now())
+    with pytest.raises(Http404):
+        study_for(ann, "tea", yes)
+
+
+def test_the_sites_administrator_knows_of_every_study(tea, cast):
+    ada = cast.person("Ada", is_superuser=True)
+    assert member_of(ada, study_for(ada, "tea", yes)) == Member(None, is_superuser=True)
+    with pytest.raises(PermissionDenied):
+        study_for(ada, "tea", no)
+
+
+def test_standings_are_those_to_all_studies(tea, rain, cast):
+    assert standings(cast.person("Noor")) == [Member(None)]
+    carol = cast.person("Carol")
+    rain.memberships.create(user=carol, role="annotator")
+    assert set(standings(carol)) == {Member(None), Member("curator"), Member("annotator")}
+    tea.memberships.filter(user=carol).update(left_at=timezone.now())
+    assert standings(carol) == [Member(None), Member("annotator")]
+
+
+def test_who_runs_a_study_may_create_another(tea, cast):
+    people = ("Noor", "Ann", "Rui", "Carol")
+    assert [may_create(cast.person(name)) for name in people] == [False, False, False, True]
+    assert may_create(cast.person("Ada", is_superuser=True))
+    tea.memberships.filter(user=cast.person("Carol")).update(left_at=timezone.now())
+    assert not may_create(cast.person("Carol"))
