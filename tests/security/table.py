@@ -1,9 +1,10 @@
 """Who may do what: one row for every URL name of the site.
 
-A row names the roles that may use the page and the status of each method for them. Everything else
-follows from the doctrine and is not written down: nobody logged in -> the login page (API: 401); a
-study that one is no member of -> 404; a page of one's own study that is not for one's role -> 403;
-a method that the row does not name -> 405. ``but`` holds what differs from that.
+A row names the policy that guards the page (where none does, the roles that may use it) and the
+status of each method for those whom it lets; tests/policies says which roles a policy lets.
+Everything else follows from the doctrine and is not written down: nobody logged in -> the login
+page (API: 401); a study that one is no member of -> 404; a page of one's own study that is not for
+one's role -> 403; a method that the row does not name -> 405. ``but`` holds what differs from that.
 """
 
 import json
@@ -11,6 +12,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from django.core.files.uploadedfile import SimpleUploadedFile
+
+from annotation.policies import (
+    batch,
+    candidate,
+    check,
+    data_import,
+    generation,
+    installation,
+    judgment,
+    member,
+    message,
+    persona,
+    query,
+    rater,
+    release,
+    result,
+    run,
+    source,
+    study,
+    task,
+    webhook,
+)
+from annotation.policies.roles import Member
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROLES = (
@@ -20,19 +44,28 @@ ROLES = (
 STRANGERS = {"outsider", "left"}
 UNKNOWN = {"anonymous", "gone"}
 LOGGED_IN = set(ROLES) - UNKNOWN
-MEMBERS = LOGGED_IN - STRANGERS
-READERS = {"researcher", "curator", "administrator", "site"}
-MANAGERS = READERS - {"researcher"}
-ADMINISTRATORS = {"administrator", "site"}
-ANNOTATORS = {"fresh", "ann"}
+# As policies see them in "tea"; nobody else gets as far as a policy.
+STANDINGS = {
+    **dict.fromkeys(STRANGERS, Member(None)),
+    **dict.fromkeys(("fresh", "ann"), Member("annotator")),
+    **{role: Member(role) for role in ("researcher", "curator", "administrator")},
+    "site": Member(None, is_superuser=True),
+}
+# In the study where they may do most.
+ANYWHERE = STANDINGS | {"outsider": Member("curator")}
 
 
 @dataclass
 class Row:
-    """``args`` and ``data`` get the world; ``foreign`` are args that must be unknown to all."""
+    """``args`` and ``data`` get the world; ``foreign`` are args that must be unknown to all.
+
+    ``may`` has the policy of each method that one guards, asked of the standings ``among``.
+    """
 
     allow: set
     methods: dict
+    may: dict = field(default_factory=dict)
+    among: dict = field(default_factory=lambda: STANDINGS)
     args: Callable = lambda w: {}
     data: Callable = lambda w: {}
     foreign: Callable = lambda w: []
@@ -56,24 +89,36 @@ class Row:
             return 401 if self.api else 302
         if method not in self.methods:
             return 405
-        if role in self.allow or self.public:
+        if role in self.allowed(method) or self.public:
             return self.methods[method]
         return 404 if role in STRANGERS else self.refused
+
+    def allowed(self, method: str) -> set:
+        """The roles that may use this method."""
+        return granted(self.may[method], self.among) if method in self.may else self.allow
+
+
+def granted(may: Callable[[Member], bool], among: dict) -> set:
+    """The roles that a policy lets."""
+    return {role for role, member in among.items() if may(member)}
 
 
 def _slug(w) -> dict:
     return {"slug": w.tea.slug}
 
 
-def page(allow, *, args=_slug, **kwargs) -> Row:
+def page(allow, *, args=_slug, may=None, among=STANDINGS, **kwargs) -> Row:
     """A page; lower-case keywords are fields of the row, upper-case ones statuses.
 
-    ``SAFE`` is that of GET and of HEAD.
+    ``allow`` is a policy or a set of roles, ``may`` has the policies of methods with another one.
+    ``SAFE`` is the status of GET and of HEAD.
     """
     methods = {name: kwargs.pop(name) for name in METHODS if name in kwargs}
     if "SAFE" in kwargs:
         methods |= dict.fromkeys(("GET", "HEAD"), kwargs.pop("SAFE"))
-    return Row(allow, methods, args=args, **kwargs)
+    asked = dict.fromkeys(methods, allow) if callable(allow) else {}
+    allow = granted(allow, among) if callable(allow) else allow
+    return Row(allow, methods, asked | (may or {}), among, args=args, **kwargs)
 
 
 def api(allow, *, args=_slug, **kwargs) -> Row:
@@ -81,14 +126,14 @@ def api(allow, *, args=_slug, **kwargs) -> Row:
     return page(allow, args=args, api=True, **kwargs)
 
 
-def api_rows(row) -> Row:
+def api_rows(policy, row) -> Row:
     """A list of a study to which ``row(world)`` can be added."""
     return api(
-        READERS,
+        policy.may_read,
         SAFE=200,
         POST=201,
+        may={"POST": policy.may_change},
         data=lambda w: {"rows": [row(w)]},
-        but={("POST", "researcher"): 403},
     )
 
 
@@ -117,7 +162,7 @@ def _none(w) -> dict:
 
 def _operators(*, args=_none, **kwargs) -> Row:
     """A page of the site's administrators."""
-    row = page({"site"}, args=args, **kwargs)
+    row = page(installation.may_operate, args=args, **kwargs)
     row.but = {(method, role): 403 for method in row.methods for role in STRANGERS}
     return row
 
@@ -404,7 +449,8 @@ TABLE = {
     "totp-picture": page(set(), args=_none, refused=404, SAFE=200),
     # --- Studies -------------------------------------------------------------------------------
     "study-new": page(
-        {"curator", "administrator", "site", "outsider"},
+        study.may_create,
+        among=ANYWHERE,
         args=_none,
         GET=200,
         POST=302,
@@ -412,24 +458,27 @@ TABLE = {
         # There is nothing to hide: whoever runs no study may not start one.
         but={("GET", "left"): 403, ("POST", "left"): 403},
     ),
-    "settings": page(ADMINISTRATORS, GET=200, POST=302, data=lambda w: CHANGED),
+    "settings": page(study.may_administer, GET=200, POST=302, data=lambda w: CHANGED),
     "texts": page(
-        ADMINISTRATORS,
+        study.may_administer,
         args=lambda w: {"slug": w.tea.slug, "language": "en"},
         foreign=lambda w: [{"slug": w.tea.slug, "language": "ko"}],
         GET=200,
         POST=302,
         data=lambda w: {"title": "In English"},
     ),
-    "status": page(ADMINISTRATORS, POST=302, data=lambda w: {"status": "closed"}),
+    "status": page(study.may_administer, POST=302, data=lambda w: {"status": "closed"}),
     "consent": page(
-        MEMBERS, GET=200, POST=302, data=lambda w: {"text": w.tea.consent_text.pk, "agree": "1"}
+        study.may_open,
+        GET=200,
+        POST=302,
+        data=lambda w: {"text": w.tea.consent_text.pk, "agree": "1"},
     ),
-    "people": page(ADMINISTRATORS, GET=200, POST=200, data=lambda w: {"role": "annotator"}),
+    "people": page(member.may_manage, GET=200, POST=200, data=lambda w: {"role": "annotator"}),
     "member": page(
-        ADMINISTRATORS, **_thing(pk="member.pk"), POST=302, data=lambda w: {"role": "curator"}
+        member.may_manage, **_thing(pk="member.pk"), POST=302, data=lambda w: {"role": "curator"}
     ),
-    "revoke": page(ADMINISTRATORS, **_thing(pk="invitation.pk"), POST=302),
+    "revoke": page(member.may_manage, **_thing(pk="invitation.pk"), POST=302),
     "invitation": page(
         LOGGED_IN,
         args=lambda w: {"key": w.mine.key},
@@ -444,8 +493,8 @@ TABLE = {
         },
         inert={"POST"},
     ),
-    "code-make": page(ADMINISTRATORS, POST=200, data=lambda w: {"uses": 5, "days": 5}),
-    "code-revoke": page(ADMINISTRATORS, **_thing(pk="code.pk"), POST=302),
+    "code-make": page(member.may_manage, POST=200, data=lambda w: {"uses": 5, "days": 5}),
+    "code-revoke": page(member.may_manage, **_thing(pk="code.pk"), POST=302),
     "join": page(
         LOGGED_IN,
         args=_none,
@@ -472,8 +521,8 @@ TABLE = {
     "join-study": page(
         LOGGED_IN, args=_none, public=True, GET=302, POST=302, inert={"POST"}, leads="/join/"
     ),
-    "crowd": page(ADMINISTRATORS, GET=200, POST=302, data=lambda w: SOURCE),
-    "crowd-close": page(ADMINISTRATORS, **_thing(pk="source.pk"), POST=302),
+    "crowd": page(member.may_manage, GET=200, POST=302, data=lambda w: SOURCE),
+    "crowd-close": page(member.may_manage, **_thing(pk="source.pk"), POST=302),
     # Without what the platform adds to it, the link opens nothing.
     "crowd-enter": page(
         LOGGED_IN,
@@ -484,19 +533,17 @@ TABLE = {
     ),
     "returned": page(LOGGED_IN, args=_none, public=True, SAFE=200),
     "return": page(
-        {"fresh"},
+        member.may_return,
         GET=200,
         POST=302,
         # Annotators who came otherwise have nothing to return.
         but={(method, "ann"): 404 for method in ("GET", "POST")},
     ),
-    "messages": page(MANAGERS | ANNOTATORS, GET=200, POST=302, data=lambda w: {"body": "Hello."}),
-    "messages-read": page(
-        MANAGERS | ANNOTATORS, POST=302, data=lambda w: {"up_to": w.mine.message.pk}
-    ),
+    "messages": page(message.may_read, GET=200, POST=302, data=lambda w: {"body": "Hello."}),
+    "messages-read": page(message.may_read, POST=302, data=lambda w: {"up_to": w.mine.message.pk}),
     # --- Judging -------------------------------------------------------------------------------
     "judge": page(
-        ANNOTATORS,
+        judgment.may_give,
         GET=200,
         POST=302,
         data=_choice,
@@ -506,61 +553,63 @@ TABLE = {
         changes={"GET", "POST"},
     ),
     "skip": page(
-        ANNOTATORS,
+        judgment.may_give,
         POST=302,
         data=lambda w: {"slot": str(w.mine.slot.pk), "reason": "No idea."},
         # Somebody else's slot.
         but={("POST", "fresh"): 404},
     ),
-    "guideline": page(MEMBERS, SAFE=200),
+    "guideline": page(study.may_open, SAFE=200),
     "mine": page(
-        ANNOTATORS,
+        judgment.may_read_own,
         GET=200,
         POST=302,
         data=lambda w: {"slot": str(w.judged.pk), "text": "It repeats another one."},
         # Finn has judged nothing.
         but={("POST", "fresh"): 404},
     ),
-    "mine-download": page(ANNOTATORS, SAFE=200),
-    "leave": page(ANNOTATORS, GET=200, POST=302, data=lambda w: {"choice": "withdraw"}),
-    "tasks": page(MANAGERS, GET=200, POST=302, data=_task),
+    "mine-download": page(judgment.may_read_own, SAFE=200),
+    "leave": page(judgment.may_read_own, GET=200, POST=302, data=lambda w: {"choice": "withdraw"}),
+    "tasks": page(task.may_change, GET=200, POST=302, data=_task),
     "remove": page(
-        MANAGERS,
+        study.may_curate,
         args=lambda w: {"slug": w.tea.slug, "what": "batch", "key": str(w.mine.batch.pk)},
         foreign=lambda w: [{"slug": w.tea.slug, "what": "batch", "key": str(w.other.batch.pk)}],
         GET=200,
         POST=302,
     ),
     # It shows and takes answers, and stores nothing.
-    "preview": page(MANAGERS, **_thing(name="batch.task.name"), GET=200, POST=400, inert={"POST"}),
-    "open-batch": page(
-        MANAGERS, **_thing(name="batch.task.name"), GET=200, POST=302, inert={"POST"}
+    "preview": page(
+        task.may_change, **_thing(name="batch.task.name"), GET=200, POST=400, inert={"POST"}
     ),
-    "close-batch": page(MANAGERS, **_thing(batch="batch.pk"), POST=302),
+    "open-batch": page(
+        batch.may_change, **_thing(name="batch.task.name"), GET=200, POST=302, inert={"POST"}
+    ),
+    "close-batch": page(batch.may_change, **_thing(batch="batch.pk"), POST=302),
     "draft": page(
-        ANNOTATORS,
+        judgment.may_give,
         POST=204,
         data=lambda w: {"slot": str(w.mine.slot.pk), "reason": "Half a thought."},
         # Somebody else's slot.
         but={("POST", "fresh"): 404},
     ),
     "tour": page(
-        ANNOTATORS,
+        judgment.may_give,
         GET=200,
         POST=302,
         # Without a task there is no tour.
-        but={(method, role): 404 for method in ("GET", "POST") for role in ANNOTATORS},
+        but={(method, role): 404 for method in ("GET", "POST") for role in ("fresh", "ann")},
         inert={"POST"},
     ),
     "beside": page(
-        {"ann"},
+        judgment.may_give,
         args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},
         foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
         SAFE=200,
         but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
     ),
     "judge-sources": page(
-        {"ann"},
+        judgment.may_give,
         args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},
         foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
         SAFE=200,
@@ -568,7 +617,7 @@ TABLE = {
         but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
     ),
     "judged": page(
-        {"ann"},
+        judgment.may_give,
         args=lambda w: {"slug": w.tea.slug, "slot": w.judged.pk},
         foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
         GET=200,
@@ -577,7 +626,7 @@ TABLE = {
         but={(method, "fresh"): 404 for method in ("GET", "POST")},
     ),
     "explained": page(
-        {"ann"},
+        judgment.may_give,
         args=lambda w: {"slug": w.tea.slug, "slot": w.trained.pk},
         foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
         SAFE=200,
@@ -585,109 +634,132 @@ TABLE = {
         but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
     ),
     "checks": page(
-        MANAGERS,
+        check.may_change,
         GET=200,
         POST=302,
         data=lambda w: {"pass_mark": 80, "gold_every": 20, "repeat_every": 30},
     ),
     "check-make": page(
-        MANAGERS,
+        check.may_change,
         **_of_item("judged"),
         GET=200,
         POST=302,
         data=lambda w: {"purpose": "gold", "label": "1", "explanation": "So."},
     ),
     "check": page(
-        MANAGERS,
+        check.may_change,
         **_of_item("trained"),
         GET=200,
         POST=302,
         data=lambda w: {"label": "2", "explanation": "So."},
     ),
-    "check-retire": page(MANAGERS, **_of_item("trained"), POST=302),
-    "adjudicate": page(MANAGERS, SAFE=200),
+    "check-retire": page(check.may_change, **_of_item("trained"), POST=302),
+    "adjudicate": page(judgment.may_adjudicate, SAFE=200),
     "adjudicate-item": page(
-        MANAGERS,
+        judgment.may_adjudicate,
         **_of_item("judged"),
         GET=200,
         POST=302,
         data=lambda w: {"label": "2", "reason": "So."},
     ),
-    "raters": page(READERS, SAFE=200),
-    "rater": page(READERS, **_rater(), SAFE=200),
-    "rater-pause": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"sentence": "Wait."}),
-    "rater-resume": page(MANAGERS, **_rater(), POST=302, inert={"POST"}),
-    "rater-exclude": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"reason": "A bot."}),
-    "rater-requalify": page(MANAGERS, **_rater(), POST=302),
-    "rater-bonus": page(MANAGERS, **_rater(), POST=302, data=lambda w: {"text": "5 euros"}),
-    "study": page(READERS, SAFE=200),
-    "overview": page(READERS, SAFE=200),
-    "planner": page(READERS, SAFE=200),
+    "raters": page(rater.may_read, SAFE=200),
+    "rater": page(rater.may_read, **_rater(), SAFE=200),
+    "rater-pause": page(
+        rater.may_sanction, **_rater(), POST=302, data=lambda w: {"sentence": "Wait."}
+    ),
+    "rater-resume": page(rater.may_sanction, **_rater(), POST=302, inert={"POST"}),
+    "rater-exclude": page(
+        rater.may_sanction, **_rater(), POST=302, data=lambda w: {"reason": "A bot."}
+    ),
+    "rater-requalify": page(rater.may_sanction, **_rater(), POST=302),
+    "rater-bonus": page(
+        rater.may_sanction, **_rater(), POST=302, data=lambda w: {"text": "5 euros"}
+    ),
+    "study": page(result.may_read, SAFE=200),
+    "overview": page(study.may_read, SAFE=200),
+    "planner": page(result.may_read, SAFE=200),
     # Without a task it shows the form again.
-    "gap": page(READERS, SAFE=200, POST=200, inert={"POST"}, but={("POST", "researcher"): 403}),
+    "gap": page(run.may_read, SAFE=200, POST=200, inert={"POST"}, may={"POST": run.may_start}),
     # Nobody has judged such a task there.
-    "gap-json": page(READERS, SAFE=200),
+    "gap-json": page(run.may_read, SAFE=200),
     "gap-file": page(
-        READERS,
+        run.may_read,
         args=lambda w: {**_slug(w), "task": "none", "ending": "csv"},
         foreign=lambda w: [{**_slug(w), "task": "other", "ending": "csv"}],
         SAFE=404,
     ),
     "gap-units": page(
-        READERS,
+        run.may_read,
         args=lambda w: {**_slug(w), "task": "none"},
         foreign=lambda w: [{**_slug(w), "task": "other"}],
         SAFE=404,
     ),
     "comments": page(
-        MANAGERS,
+        judgment.may_answer_comments,
         SAFE=200,
         POST=302,
         data=lambda w: {"slot": str(w.judged.pk), "text": "Thank you."},
     ),
-    "rater-again": page(MANAGERS, **_thing(run="rated.public_id"), POST=302),
-    "audit": page(READERS, SAFE=200),
-    "audit-open": page(MANAGERS, POST=302, inert={"POST"}),
-    "ratings": page(READERS, **_results(), SAFE=200),
-    "results": page(READERS, **_results(), SAFE=200),
-    "figure": page(READERS, **_figure(), SAFE=200),
-    "rule-preview": page(READERS, **_results(), SAFE=200),
-    "top-up": page(MANAGERS, **_results(), POST=302, inert={"POST"}),
-    "stop-early": page(MANAGERS, **_results(), POST=302, data=lambda w: {"below": "hard"}),
-    "result-item": page(READERS, **_result_item(), SAFE=200),
+    "rater-again": page(run.may_start, **_thing(run="rated.public_id"), POST=302),
+    "audit": page(result.may_read, SAFE=200),
+    "audit-open": page(batch.may_change, POST=302, inert={"POST"}),
+    "ratings": page(result.may_read, **_results(), SAFE=200),
+    "results": page(result.may_read, **_results(), SAFE=200),
+    "figure": page(result.may_read, **_figure(), SAFE=200),
+    "rule-preview": page(result.may_read, **_results(), SAFE=200),
+    "top-up": page(batch.may_change, **_results(), POST=302, inert={"POST"}),
+    "stop-early": page(task.may_change, **_results(), POST=302, data=lambda w: {"below": "hard"}),
+    "result-item": page(result.may_read, **_result_item(), SAFE=200),
     # --- Personas and queries ------------------------------------------------------------------
-    "personas": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(PERSONA)}),
-    "attributes": page(MANAGERS, POST=302, data=lambda w: {"attributes-file": _file(ATTRIBUTE)}),
+    "personas": page(
+        persona.may_change, GET=200, POST=302, data=lambda w: {"file": _file(PERSONA)}
+    ),
+    "attributes": page(
+        persona.may_change, POST=302, data=lambda w: {"attributes-file": _file(ATTRIBUTE)}
+    ),
     "persona-add": page(
-        MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "p9", "name": "Noa"}
+        persona.may_change, GET=200, POST=302, data=lambda w: {"external_id": "p9", "name": "Noa"}
     ),
     "persona": page(
-        MANAGERS, **_thing(pk="persona.pk"), GET=200, POST=302, data=lambda w: {"name": "Noa"}
+        persona.may_change,
+        **_thing(pk="persona.pk"),
+        GET=200,
+        POST=302,
+        data=lambda w: {"name": "Noa"},
     ),
-    "persona-board": page(MANAGERS, SAFE=200),
-    "persona-pair": page(MANAGERS, POST=302, inert={"POST"}),
+    "persona-board": page(persona.may_change, SAFE=200),
+    "persona-pair": page(persona.may_change, POST=302, inert={"POST"}),
     "persona-figure": page(
-        MANAGERS,
+        persona.may_change,
         args=lambda w: {**_slug(w), "name": "gender", "ending": "csv"},
         foreign=lambda w: [{**_slug(w), "name": "nonsense", "ending": "csv"}],
         SAFE=200,
     ),
-    "persona-split": page(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
+    "persona-split": page(persona.may_change, SAFE=200, POST=400, inert={"POST"}),
     "persona-drop": page(
-        MANAGERS, **_thing(pk="persona.pk"), POST=302, data=lambda w: {"reason": "stereotyped"}
+        persona.may_change,
+        **_thing(pk="persona.pk"),
+        POST=302,
+        data=lambda w: {"reason": "stereotyped"},
     ),
-    "persona-restore": page(MANAGERS, **_thing(pk="persona.pk"), POST=302, inert={"POST"}),
+    "persona-restore": page(
+        persona.may_change, **_thing(pk="persona.pk"), POST=302, inert={"POST"}
+    ),
     "persona-remember": page(
-        MANAGERS, **_thing(pk="persona.pk"), POST=302, data=lambda w: {"text": "A walk."}
+        persona.may_change, **_thing(pk="persona.pk"), POST=302, data=lambda w: {"text": "A walk."}
     ),
-    "persona-forget": page(MANAGERS, **_memory(), POST=302),
-    "queries": page(MANAGERS, GET=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
-    "query-add": page(MANAGERS, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}),
-    "query": page(MANAGERS, **_thing(pk="query.pk"), GET=200, POST=302, data=lambda w: WORDS),
-    "owner-steps": page(ANNOTATORS, SAFE=200, but=_fresh("GET", "HEAD")),
-    "own-queries": page(ANNOTATORS, GET=200, POST=302, but=_fresh("GET", "POST")),
+    "persona-forget": page(persona.may_change, **_memory(), POST=302),
+    "queries": page(query.may_change, GET=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
+    "query-add": page(
+        query.may_change, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}
+    ),
+    "query": page(
+        query.may_change, **_thing(pk="query.pk"), GET=200, POST=302, data=lambda w: WORDS
+    ),
+    "owner-steps": page(query.may_write_own, SAFE=200, but=_fresh("GET", "HEAD")),
+    "own-queries": page(query.may_write_own, GET=200, POST=302, but=_fresh("GET", "POST")),
     "own-query": page(
-        ANNOTATORS,
+        query.may_write_own,
         **_own(),
         GET=200,
         POST=302,
@@ -695,10 +767,12 @@ TABLE = {
         but=_fresh("GET", "POST"),
     ),
     # Nothing has answered it: it needs no new version.
-    "own-query-change": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")),
-    "own-query-sessions": page(ANNOTATORS, **_own(), SAFE=200, but=_fresh("GET", "HEAD")),
+    "own-query-change": page(
+        query.may_write_own, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")
+    ),
+    "own-query-sessions": page(query.may_write_own, **_own(), SAFE=200, but=_fresh("GET", "HEAD")),
     "gold": page(
-        ANNOTATORS,
+        query.may_write_own,
         **_own(),
         GET=200,
         POST=302,
@@ -706,23 +780,28 @@ TABLE = {
         but=_fresh("GET", "POST"),
     ),
     # Without a gold response there is nothing to split.
-    "gold-split": page(ANNOTATORS, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")),
+    "gold-split": page(query.may_write_own, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")),
     "gold-rubric": page(
-        ANNOTATORS, **_own(), POST=302, data=lambda w: {"text": "Calm."}, but=_fresh("POST")
+        query.may_write_own,
+        **_own(),
+        POST=302,
+        data=lambda w: {"text": "Calm."},
+        but=_fresh("POST"),
     ),
     "sources": page(
-        MANAGERS,
+        source.may_change,
         GET=200,
         POST=302,
         data=lambda w: {"sources": ["documents"], "strategies": ["search"], "results": 6},
     ),
     "sources-upload": page(
-        MANAGERS, POST=302, data=lambda w: {"file": SimpleUploadedFile("tea.md", b"# Tea")}
+        source.may_change, POST=302, data=lambda w: {"file": SimpleUploadedFile("tea.md", b"# Tea")}
     ),
-    "sources-clear": page(MANAGERS, POST=302, data=lambda w: {"sure": "1"}),
+    "sources-clear": page(source.may_change, POST=302, data=lambda w: {"sure": "1"}),
     # --- Answers and releases ------------------------------------------------------------------
     "release-import": page(
-        MANAGERS | {"outsider"},
+        study.may_create,
+        among=ANYWHERE,
         args=_none,
         SAFE=200,
         POST=302,
@@ -730,63 +809,69 @@ TABLE = {
         # There is nothing to hide: whoever runs no study may not make one.
         but={(method, "left"): 403 for method in ("GET", "HEAD", "POST")},
     ),
-    "candidates": page(MANAGERS, GET=200, POST=200, inert={"POST"}),
-    "candidates-cancel": page(MANAGERS, POST=302, inert={"POST"}),
-    "candidates-retry": page(MANAGERS, POST=302, inert={"POST"}),
-    "generation": page(MANAGERS, SAFE=200),
+    "candidates": page(candidate.may_change, GET=200, POST=200, inert={"POST"}),
+    "candidates-cancel": page(candidate.may_change, POST=302, inert={"POST"}),
+    "candidates-retry": page(candidate.may_change, POST=302, inert={"POST"}),
+    "generation": page(generation.may_run, SAFE=200),
     # Nobody is in the pool, and nothing was extracted: a POST has nothing to take.
-    "conversations": page(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
-    "conversations-histories": page(MANAGERS, POST=302),
-    "clusters": page(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
-    "verifier": page(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
+    "conversations": page(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
+    "conversations-histories": page(generation.may_run, POST=302),
+    "clusters": page(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
+    "verifier": page(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
     "generation-rules": page(
-        MANAGERS,
+        generation.may_run,
         GET=200,
         POST=302,
         data=lambda w: {"reviewers": "2", "similarity": "0.9", "length_tolerance": "0.1"},
     ),
     # A name that is no step's is unknown; a form without texts is shown again.
-    "step": page(MANAGERS, **_word(name="general"), GET=200, POST=400, inert={"POST"}),
-    "run-stop": page(MANAGERS, **_thing(pk="run.pk"), POST=302),
+    "step": page(generation.may_run, **_word(name="general"), GET=200, POST=400, inert={"POST"}),
+    "run-stop": page(generation.may_run, **_thing(pk="run.pk"), POST=302),
     "prompt": page(
-        MANAGERS,
+        generation.may_run,
         **_word(name="general"),
         GET=200,
         POST=302,
         data=lambda w: {"system": "Judge.", "user": "{question}"},
     ),
-    "review": page(MANAGERS, **_word(kind="answer"), SAFE=200),
+    "review": page(generation.may_run, **_word(kind="answer"), SAFE=200),
     # Without a chosen row there is nothing to decide.
-    "review-decide": page(MANAGERS, **_word(kind="answer"), POST=302, inert={"POST"}),
+    "review-decide": page(generation.may_run, **_word(kind="answer"), POST=302, inert={"POST"}),
     "imports": page(
-        MANAGERS,
+        data_import.may_manage,
         SAFE=200,
         POST=302,
         data=lambda w: {"file": SimpleUploadedFile("mine.csv", b"prompt\nWhy?\n")},
     ),
     "import": page(
-        MANAGERS,
+        data_import.may_manage,
         **_thing(pk="data_import.pk"),
         SAFE=200,
         POST=302,
         data=lambda w: {"action": "cancel"},
     ),
-    "import-faults": page(MANAGERS, **_thing(pk="data_import.pk"), SAFE=200),
-    "releases": page(READERS, SAFE=200, POST=302, data=lambda w: {"layout": "long"}),
-    "release-delete": page(
-        MANAGERS, **_thing(version="release.version"), SAFE=200, POST=302, inert={"POST"}
+    "import-faults": page(data_import.may_manage, **_thing(pk="data_import.pk"), SAFE=200),
+    "releases": page(
+        release.may_read,
+        SAFE=200,
+        POST=302,
+        may={"POST": release.may_freeze},
+        data=lambda w: {"layout": "long"},
     ),
-    "release_download": page(READERS, **_thing(version="release.version"), SAFE=200),
+    "release-delete": page(
+        release.may_delete, **_thing(version="release.version"), SAFE=200, POST=302, inert={"POST"}
+    ),
+    "release_download": page(release.may_read, **_thing(version="release.version"), SAFE=200),
     "webhooks": page(
-        MANAGERS,
+        webhook.may_manage,
         SAFE=200,
         POST=302,
         data=lambda w: {"url": "https://example.org/hook", "events": ["item.complete"]},
     ),
     "webhook": page(
-        MANAGERS, **_thing(pk="webhook.pk"), POST=302, data=lambda w: {"action": "pause"}
+        webhook.may_manage, **_thing(pk="webhook.pk"), POST=302, data=lambda w: {"action": "pause"}
     ),
-    "webhook-message": page(MANAGERS, **_thing(pk="delivery.pk"), POST=302),
+    "webhook-message": page(webhook.may_manage, **_thing(pk="delivery.pk"), POST=302),
     # --- Operations ---------------------------------------------------------------------------
     # A page that everybody may know of: 403 for whoever does not run the server.
     "operations": _operators(SAFE=200),
@@ -808,18 +893,18 @@ TABLE = {
     # No key is set here.
     "metrics": page(set(), args=_none, public=True, SAFE=404),
     "models": page(
-        READERS,
+        run.may_read,
         **_thing(version="release.version"),
         SAFE=200,
         POST=302,
         data=lambda w: {"endpoint": "none", "setting": "none", "confirmed": "1"},
-        but={("POST", "researcher"): 403},
+        may={"POST": run.may_start},
     ),
     "models-again": page(
-        MANAGERS, **_thing(version="release.version", run="evaluated.public_id"), POST=302
+        run.may_start, **_thing(version="release.version", run="evaluated.public_id"), POST=302
     ),
     "models-export": page(
-        READERS,
+        run.may_read,
         args=lambda w: {
             "slug": w.tea.slug,
             "version": w.mine.release.version,
@@ -843,19 +928,24 @@ TABLE = {
         SAFE=200,
         POST=201,
         data=lambda w: {"slug": "newly-made", "title": "Newly made"},
-        # Who curates another study may make one, too.
-        but={("POST", role): 403 for role in LOGGED_IN - MANAGERS - {"outsider"}},
+        may={"POST": study.may_create},
+        among=ANYWHERE,
+        # There is nothing to hide: whoever runs no study may not make one.
+        but={("POST", "left"): 403},
     ),
-    "api-personas": api_rows(lambda w: {"id": "p9", "profile": {"Name": "Ida"}}),
-    "api-memories": api_rows(lambda w: {"persona": _external(w, "persona"), "text": "Tea."}),
-    "api-queries": api_rows(lambda w: {"id": "q9", "text": "Which tea?"}),
+    "api-personas": api_rows(persona, lambda w: {"id": "p9", "profile": {"Name": "Ida"}}),
+    "api-memories": api_rows(
+        persona, lambda w: {"persona": _external(w, "persona"), "text": "Tea."}
+    ),
+    "api-queries": api_rows(query, lambda w: {"id": "q9", "text": "Which tea?"}),
     "api-candidates": api_rows(
-        lambda w: {"id": "c9", "query": _external(w, "query"), "text": "Green tea."}
+        candidate, lambda w: {"id": "c9", "query": _external(w, "query"), "text": "Green tea."}
     ),
     "api-attributes": api_rows(
-        lambda w: {"id": "a9", "persona": _external(w, "persona"), "text": "Drinks tea."}
+        persona, lambda w: {"id": "a9", "persona": _external(w, "persona"), "text": "Drinks tea."}
     ),
     "api-items": api_rows(
+        batch,
         lambda w: {
             "id": "i9",
             "task": w.mine.batch.task.name,
@@ -863,78 +953,84 @@ TABLE = {
             "candidates": list(
                 w.tea.candidates.filter(query=w.mine.query).values_list("external_id", flat=True)
             )[: w.mine.batch.task.config["options"]],
-        }
+        },
     ),
     "api-tasks": api(
-        READERS,
+        task.may_read,
         SAFE=200,
         POST=201,
         data=lambda w: {"name": "nine", "kind": "relevance"},
-        but={("POST", "researcher"): 403},
+        may={"POST": task.may_change},
     ),
     "api-members": api(
-        ADMINISTRATORS,
+        member.may_manage,
         SAFE=200,
         PUT=200,
         data=lambda w: {"email": w.mine.member.user.email, "role": "curator"},
         changes={"PUT"},
     ),
     "api-invitations": api(
-        ADMINISTRATORS, SAFE=200, POST=201, data=lambda w: {"role": "annotator"}
+        member.may_manage, SAFE=200, POST=201, data=lambda w: {"role": "annotator"}
     ),
     "api-invitation": api(
-        ADMINISTRATORS, **_thing(pk="invitation.pk"), DELETE=204, changes={"DELETE"}
+        member.may_manage, **_thing(pk="invitation.pk"), DELETE=204, changes={"DELETE"}
     ),
     "api-removals": api(
-        MANAGERS,
+        study.may_curate,
         POST=200,
         data=lambda w: {"what": "task", "id": w.mine.batch.task.name, "dry_run": True},
         inert={"POST"},
     ),
     "api-batches": api(
-        READERS,
+        batch.may_read,
         SAFE=200,
         POST=201,
         data=lambda w: {"task": w.mine.batch.task.name},
-        but={("POST", "researcher"): 403},
+        may={"POST": batch.may_change},
     ),
     "api-generation": api(
-        MANAGERS,
+        generation.may_run,
         SAFE=200,
         POST=200,
         data=lambda w: {"step": "persona", "options": {"count": 1}, "dry_run": True},
         inert={"POST"},
     ),
     "api-run": api(
-        MANAGERS, **_thing(run="run.pk"), SAFE=200, POST=200, data=lambda w: {"do": "cancel"}
+        generation.may_run,
+        **_thing(run="run.pk"),
+        SAFE=200,
+        POST=200,
+        data=lambda w: {"do": "cancel"},
     ),
-    "api-conversations": api(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
-    "api-conversations-histories": api(MANAGERS, POST=200),
+    "api-conversations": api(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
+    "api-conversations-histories": api(generation.may_run, POST=200),
     # A file of documents is a form's, not JSON.
     "api-documents": api(
-        MANAGERS, SAFE=200, POST=415, DELETE=200, inert={"POST"}, changes={"DELETE"}
+        source.may_change, SAFE=200, POST=415, DELETE=200, inert={"POST"}, changes={"DELETE"}
     ),
-    "api-attributes-make": api(MANAGERS, SAFE=200, POST=400, inert={"POST"}),
+    "api-attributes-make": api(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
     # A model's file is a form's, not JSON.
-    "api-attributes-verify": api(MANAGERS, SAFE=200, POST=415, inert={"POST"}),
+    "api-attributes-verify": api(generation.may_run, SAFE=200, POST=415, inert={"POST"}),
     "api-persona-reviews": api(
-        MANAGERS,
+        persona.may_change,
         SAFE=200,
         POST=200,
         data=lambda w: {"ids": [_external(w, "persona")], "reason": "stereotyped"},
     ),
-    "api-persona-board": api(MANAGERS, SAFE=200),
+    "api-persona-board": api(persona.may_change, SAFE=200),
     # There is one persona: no pair to decide on, and no decision to take back.
     "api-persona-pairs": api(
-        MANAGERS,
+        persona.may_change,
         POST=400,
         DELETE=400,
         data=lambda w: {"personas": [_external(w, "persona")] * 2, "drop": None},
         inert={"POST", "DELETE"},
     ),
-    "api-persona-split": api(MANAGERS, SAFE=200, POST=200, data=lambda w: {"benchmark": 1}),
+    "api-persona-split": api(
+        persona.may_change, SAFE=200, POST=200, data=lambda w: {"benchmark": 1}
+    ),
     "api-early-stop": api(
-        MANAGERS,
+        task.may_change,
         args=lambda w: {**_slug(w), "task": w.mine.batch.task.name},
         foreign=lambda w: [{**_slug(w), "task": "nonsense"}],
         SAFE=200,
@@ -943,10 +1039,10 @@ TABLE = {
         changes={"PUT"},
     ),
     "api-checks": api(
-        MANAGERS, SAFE=200, PUT=200, data=lambda w: {"retest_number": 3}, changes={"PUT"}
+        check.may_change, SAFE=200, PUT=200, data=lambda w: {"retest_number": 3}, changes={"PUT"}
     ),
     "api-review": api(
-        MANAGERS,
+        generation.may_run,
         SAFE=200,
         POST=200,
         data=lambda w: {"kind": "answer", "ids": [str(w.mine.candidate.pk)], "accepts": True},
@@ -954,42 +1050,38 @@ TABLE = {
     ),
     # Nobody has decided on the answer.
     "api-review-undo": api(
-        MANAGERS,
+        generation.may_run,
         POST=200,
         data=lambda w: {"kind": "answer", "ids": [str(w.mine.candidate.pk)]},
         inert={"POST"},
     ),
     "api-generation-rules": api(
-        MANAGERS,
+        generation.may_run,
         SAFE=200,
         PUT=200,
         data=lambda w: {"rules": {"reviewers": 2}, "budget": {"cost": "5"}},
         changes={"PUT"},
     ),
-    "api-batch-close": api(MANAGERS, **_thing(batch="batch.pk"), POST=204),
+    "api-batch-close": api(batch.may_change, **_thing(batch="batch.pk"), POST=204),
     "api-study": api(
-        MEMBERS,
+        study.may_open,
         SAFE=200,
         PATCH=200,
         DELETE=200,
         data=lambda w: {"title": "Another"},
         changes={"PATCH", "DELETE"},
-        but={
-            (method, role): 403
-            for method in ("PATCH", "DELETE")
-            for role in MEMBERS - ADMINISTRATORS
-        },
+        may=dict.fromkeys(("PATCH", "DELETE"), study.may_administer),
     ),
-    "api-claim": api(ANNOTATORS, POST=200, but={("POST", "fresh"): 403}),
+    "api-claim": api(judgment.may_give, POST=200, but={("POST", "fresh"): 403}),
     "api-own-queries": api(
-        ANNOTATORS,
+        query.may_write_own,
         SAFE=200,
         POST=201,
         data=lambda w: {"text": "What now?"},
         but=_fresh("GET", "HEAD", "POST"),
     ),
     "api-own-query": api(
-        ANNOTATORS,
+        query.may_write_own,
         **_own(),
         SAFE=200,
         PUT=200,
@@ -998,16 +1090,16 @@ TABLE = {
         changes={"PUT"},
     ),
     "api-own-gold": api(
-        ANNOTATORS,
+        query.may_write_own,
         **_own(),
         SAFE=200,
         POST=200,
         data=lambda w: {"text": "The best answer."},
         but=_fresh("GET", "HEAD", "POST"),
     ),
-    "api-judgments": api(READERS, SAFE=200),
+    "api-judgments": api(judgment.may_read, SAFE=200),
     "api-judgment": api(
-        {"ann"},
+        judgment.may_give,
         args=_slot,
         foreign=lambda w: [{"pk": w.other.slot.pk}, {"pk": w.bo_slot.pk}],
         refused=404,
@@ -1017,45 +1109,53 @@ TABLE = {
         but={("POST", "fresh"): 403},
     ),
     "api-release": api(
-        {"ann"},
+        judgment.may_give,
         args=_slot,
         foreign=lambda w: [{"pk": w.other.slot.pk}, {"pk": w.bo_slot.pk}],
         refused=404,
         POST=204,
+        # Somebody else's slot.
+        but={("POST", "fresh"): 404},
     ),
-    "api-releases": api(READERS, SAFE=200, POST=202, data=lambda w: {"layout": "long"}),
+    "api-releases": api(
+        release.may_read,
+        SAFE=200,
+        POST=202,
+        may={"POST": release.may_freeze},
+        data=lambda w: {"layout": "long"},
+    ),
     "api-release-status": api(
-        READERS,
+        release.may_read,
         **_release(),
         SAFE=200,
         # Somebody has fetched it.
         DELETE=409,
-        but={("DELETE", "researcher"): 403},
+        may={"DELETE": release.may_delete},
     ),
-    "api-release-download": api(READERS, **_release(), SAFE=200),
+    "api-release-download": api(release.may_read, **_release(), SAFE=200),
     "api-model-raters": api(
-        READERS,
+        run.may_read,
         SAFE=200,
         POST=202,
-        but={("POST", "researcher"): 403},
+        may={"POST": run.may_start},
         data=lambda w: {"task": "best", "endpoint": "none"},
     ),
     "api-evaluations": api(
-        READERS,
+        run.may_read,
         **_release(),
         SAFE=200,
         POST=202,
-        but={("POST", "researcher"): 403},
+        may={"POST": run.may_start},
         data=lambda w: {"endpoint": "none", "setting": "none"},
     ),
     "api-evaluation": api(
-        READERS,
+        run.may_read,
         args=lambda w: {"pk": w.mine.evaluated.public_id},
         foreign=lambda w: [{"pk": w.other.evaluated.public_id}],
         SAFE=200,
     ),
     "api-own-claims": api(
-        ANNOTATORS,
+        query.may_write_own,
         **_own(),
         SAFE=200,
         # Without a gold response there is nothing to split.
@@ -1064,16 +1164,16 @@ TABLE = {
         but=_fresh("GET", "HEAD", "POST"),
     ),
     "api-own-rubric": api(
-        ANNOTATORS,
+        query.may_write_own,
         **_own(),
         SAFE=200,
         POST=201,
         data=lambda w: {"text": "Short and calm."},
         but=_fresh("GET", "HEAD", "POST"),
     ),
-    "api-prompts": api(MANAGERS, SAFE=200),
+    "api-prompts": api(generation.may_run, SAFE=200),
     "api-prompt": api(
-        MANAGERS,
+        generation.may_run,
         **_word(name="plain"),
         SAFE=200,
         PUT=200,
@@ -1081,7 +1181,7 @@ TABLE = {
         changes={"PUT"},
     ),
     "api-retrieval": api(
-        MANAGERS,
+        source.may_change,
         SAFE=200,
         PUT=200,
         data=lambda w: {"sources": ["history"], "strategies": ["search"]},
@@ -1108,12 +1208,19 @@ TABLE = {
     "api-histories": api(LOGGED_IN, args=_none, POST=202, data=lambda w: {"size": 5}),
     # A piece is bytes, not JSON.
     "api-imports": api(
-        MANAGERS, SAFE=200, POST=202, data=lambda w: {"name": "mine.csv", "size": 9}
+        data_import.may_manage, SAFE=200, POST=202, data=lambda w: {"name": "mine.csv", "size": 9}
     ),
     "api-import": api(
-        MANAGERS, **_thing(pk="data_import.pk"), SAFE=200, PATCH=415, DELETE=204, changes={"DELETE"}
+        data_import.may_manage,
+        **_thing(pk="data_import.pk"),
+        SAFE=200,
+        PATCH=415,
+        DELETE=204,
+        changes={"DELETE"},
     ),
-    "api-import-start": api(MANAGERS, **_thing(pk="data_import.pk"), POST=202, data=_none),
+    "api-import-start": api(
+        data_import.may_manage, **_thing(pk="data_import.pk"), POST=202, data=_none
+    ),
     "api-history": api({"ann"}, **_history("upload"), SAFE=200, PATCH=415),
     "api-schema": api(LOGGED_IN, args=_none, SAFE=200),
     # A page for people: to the login, not 401.

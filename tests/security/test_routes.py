@@ -1,5 +1,6 @@
 """Every address of the site, asked for by everybody in every way."""
 
+import inspect
 import json
 import os
 import re
@@ -8,6 +9,8 @@ import pytest
 from django.db import transaction
 from django.urls import URLPattern, get_resolver, reverse
 
+from annotation import policies
+from annotation.studies.navigation import PAGES
 from tests.security import policy
 from tests.security.conftest import writes
 from tests.security.table import METHODS, ROLES, TABLE, UNKNOWN
@@ -51,6 +54,13 @@ def test_every_route_that_names_a_thing_says_which_foreign_one_it_must_refuse(wo
     silent = {name for name in naming if not TABLE[name].foreign(world)}
     # The row's own 404s are the proof: the thing belongs to one person, all others are strangers.
     assert {name for name in silent if TABLE[name].refused != 404} == set()
+
+
+def test_a_tab_is_offered_to_those_whom_its_page_lets():
+    tabs = {url: page.may for url, page in PAGES.items()}
+    # Annotators come to it from their desk, not by tabs.
+    assert tabs.pop("messages") is policies.study.may_curate
+    assert tabs == {url: TABLE[url].may["GET"] for url in tabs}
 
 
 @pytest.fixture(autouse=True)
@@ -122,6 +132,23 @@ def test_each_role_gets_what_the_table_says_under_the_policy(world, name):
                     wrong.append(f"{method} as {role} goes to {response.url}")
                 if row.api and got >= 400 and response["Content-Type"] != PROBLEM:
                     wrong.append(f"{method} as {role}: {response['Content-Type']}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if TABLE[name].may])
+def test_whom_the_policy_of_the_table_refuses_the_address_refuses(world, monkeypatch, name):
+    """So each address asks the very policy that its row names, before it does anything."""
+    row, wrong = TABLE[name], []
+    for method, may in row.may.items():
+        allowed = [role for role in ROLES if role in row.allowed(method)]
+        with monkeypatch.context() as patched:
+            patched.setattr(inspect.getmodule(may), may.__name__, lambda _: False)
+            for role in {allowed[0], allowed[-1]}:
+                response, _body, changed = ask(
+                    world.browser(role), method, row, world, row.args(world)
+                )
+                if changed or response.status_code not in (403, 404):
+                    wrong.append(f"{method} as {role}: {response.status_code}")
     assert not wrong, "\n".join(wrong)
 
 
