@@ -25,7 +25,7 @@ from annotation.studies.forms import (
     TextsForm,
     language_name,
 )
-from annotation.studies.models import Role, Study
+from annotation.studies.models import Study
 
 MESSAGES_A_PAGE = 50
 
@@ -113,7 +113,8 @@ def _agree(request: UserRequest, study: Study, text: ConsentText) -> HttpRespons
     consents.grant(request.user, text)
     # Which of the version's languages was on the page.
     audit.record(request.user, "consent.grant", text, language=get_language())
-    return redirect("judge", study.slug) if study.role == Role.ANNOTATOR else redirect("home")
+    judges = policies.judgment.may_give(member_of(request.user, study))
+    return redirect("judge", study.slug) if judges else redirect("home")
 
 
 @require_http_methods(["GET", "POST"])

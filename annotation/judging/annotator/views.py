@@ -23,7 +23,7 @@ from annotation.policies.roles import Member
 from annotation.queries import owner_queries
 from annotation.studies import crowd
 from annotation.studies.access import may_create, member_of, study_for
-from annotation.studies.models import Role, Study
+from annotation.studies.models import Study
 
 STUDIES = 200
 JUDGMENTS_A_PAGE = 25
@@ -34,15 +34,14 @@ def home(request: UserRequest) -> HttpResponse:
     """Everybody's desk: the studies they are in, what waits there, and how far they are."""
     visible = Study.objects.visible_to(request.user).with_standing(request.user)
     studies = list(visible.order_by("title")[:STUDIES])
-    judged = [study for study in studies if study.role == Role.ANNOTATOR]
+    standing = {study: member_of(request.user, study) for study in studies}
+    judged = [study for study in studies if policies.judgment.may_give(standing[study])]
     places = overview.places(request.user, judged) if judged else {}
     completion = _hold_to_quota(request.user, places) if request.user.worker else None
     asking = (
         owner_queries.asking([study for study in judged if study.consented]) if judged else set()
     )
-    steps = checklist.checklists(
-        request.user, [member_of for member_of in judged if member_of.pk in asking]
-    )
+    steps = checklist.checklists(request.user, [study for study in judged if study.pk in asking])
     # As a member: the site's administrator may read those of every study, and is told of none.
     reading = [study for study in studies if policies.message.may_read(Member(study.role))]
     unread = notices.still_true(request.user, overview.unread(request.user, reading))
@@ -52,7 +51,7 @@ def home(request: UserRequest) -> HttpResponse:
         for study in studies
     ]
     for study in studies:
-        study.opens = policies.study.may_read(member_of(request.user, study))
+        study.opens = policies.study.may_read(standing[study])
     for study in judged:
         study.answers = answers.get(study.pk, [])
     left = list(overview.left(request.user))
