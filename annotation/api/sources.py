@@ -13,21 +13,18 @@ from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.candidates import document_files, documents, retrieve
 from annotation.candidates.models import DocumentFile, Retrieval
-from annotation.candidates.strategies import STRATEGIES
+from annotation.candidates.strategies import WITHOUT_PERSONA
 from annotation.personas import conversations
 from annotation.studies.access import study_for
 
 FILES = 100
-SEARCHES = [
-    name for name, strategy in STRATEGIES.items() if strategy.searches or strategy.endpoint_searches
-]
 
 
 class RetrievalBody(serializers.ModelSerializer):
     """Where search-augmented answers look, and the strategies asked for where none are named."""
 
     sources = serializers.ListField(child=serializers.ChoiceField(choices=Retrieval.Source.values))
-    strategies = serializers.ListField(child=serializers.ChoiceField(choices=SEARCHES))
+    strategies = serializers.ListField(child=serializers.ChoiceField(choices=WITHOUT_PERSONA))
     results = serializers.IntegerField(default=6, min_value=1, max_value=20)
 
     class Meta:

@@ -13,6 +13,7 @@ from annotation.candidates import endpoints, generate, retrieve, verifier
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules, Retrieval
 from annotation.candidates.steps.personas import MOST_PERSONAS
+from annotation.candidates.strategies import STRATEGIES, WITHOUT_PERSONA, Strategy
 from annotation.core.errors import DomainError
 from annotation.studies.models import Study
 
@@ -29,8 +30,13 @@ FIELDS = {
     "verify": ("language",),
 }
 LISTS = ("languages", "hints", "examples", "texts")
-# The search-augmented strategies and what the model is shown in each.
-ARMS = {
+# What each strategy shows the model, in the order in which they are offered.
+SHOWN = {
+    "A1": gettext_lazy("A1: core fields and inferred preferences"),
+    "A2": gettext_lazy("A2: 80 % of the profile left out at random"),
+    "A3": gettext_lazy("A3: the question alone"),
+    "attributes": gettext_lazy("attributes: from the persona's attributes"),
+    "mismatch": gettext_lazy("mismatch: A1 of another persona, for the easy tier"),
     "search": gettext_lazy("no context: the question and what is found"),
     "search-raw": gettext_lazy("raw history, the newest sessions"),
     "search-raw-selected": gettext_lazy("raw history, the sessions nearest to the question"),
@@ -40,21 +46,9 @@ ARMS = {
     "search-aware-selected": gettext_lazy("query-aware profile, from the nearest sessions"),
     "search-oracle": gettext_lazy("oracle: the model is shown the need"),
     "search-endpoint": gettext_lazy("the endpoint's own web search: the question alone"),
-}
-# The other strategies, by what they need.
-OF_PERSONAS = {
-    "A1": gettext_lazy("A1: core fields and inferred preferences"),
-    "A2": gettext_lazy("A2: 80 % of the profile left out at random"),
-}
-REWRITES = {
     "improve": gettext_lazy("improve: rewrite the A1 answers for the better, as long as they are"),
     "degrade": gettext_lazy("degrade: rewrite the A1 answers for the worse, as long as they are"),
 }
-OTHERS = {
-    "attributes": gettext_lazy("attributes: from the persona's attributes"),
-    "mismatch": gettext_lazy("mismatch: A1 of another persona, for the easy tier"),
-}
-ALONE = {"A3": gettext_lazy("A3: the question alone")}
 
 
 def lines_of(text: str) -> list[str]:
@@ -259,10 +253,11 @@ class RetrievalForm(forms.ModelForm):
         label=gettext_lazy("Sources"),
         choices=Retrieval.Source.choices,
         widget=forms.CheckboxSelectMultiple,
+        required=False,
     )
     strategies = forms.MultipleChoiceField(
         label=gettext_lazy("What the model is shown of the person"),
-        choices=ARMS.items(),
+        choices=[(name, SHOWN[name]) for name in WITHOUT_PERSONA],
         widget=forms.CheckboxSelectMultiple,
     )
 
@@ -313,11 +308,21 @@ class GenerateForm(forms.Form):
 
 
 def offered(study: Study) -> dict:
-    """{strategy: its words}: those that ``study`` has something for, personas or sources."""
-    retrieval = Retrieval.objects.filter(study=study).first()
-    of_personas = OF_PERSONAS if study.personas.exists() else {}
-    arms = {name: ARMS[name] for name in retrieval.strategies} if retrieval else {}
+    """{strategy: its words}: those that ``study`` declares, and those that it has something for."""
+    declared = retrieve.settings_of(study).strategies
+    personas = study.personas.exists()
     described = study.personas.filter(attributes__isnull=False).exists()
-    others = {name: OTHERS[name] for name in OTHERS if name != "attributes" or described}
-    rewrites = REWRITES if study.candidates.filter(strategy="A1", status="done").exists() else {}
-    return of_personas | ALONE | (others if of_personas else {}) | arms | rewrites
+    rewritable = study.candidates.filter(strategy="A1", status="done").exists()
+
+    def possible(strategy: Strategy) -> bool:
+        if strategy.rewrites:
+            return rewritable
+        has_persona = personas or not strategy.needs_persona
+        has_attributes = described or not strategy.needs_attributes
+        return has_persona and has_attributes and not strategy.looks_up
+
+    return {
+        name: words
+        for name, words in SHOWN.items()
+        if name in declared or possible(STRATEGIES[name])
+    }

@@ -38,6 +38,8 @@ def faults(
     refused = {}
     if not oracle and any(STRATEGIES[name].oracle for name in strategies):
         refused["strategies"] = _("The arm “oracle” is for studies marked as such an experiment.")
+    if not sources and any(STRATEGIES[name].searches for name in strategies):
+        refused["sources"] = _("Choose where the chosen arms search.")
     if Retrieval.Source.WEB in sources and not settings.SEARCH_URL:
         refused["sources"] = _("No web search is configured: set ATTUNE_SEARCH_URL.")
     return refused

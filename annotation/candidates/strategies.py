@@ -91,6 +91,11 @@ class Strategy:
     # Written for another persona of the study than the one who asks.
     other_persona: bool = False
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether something is searched for: the study says where, and that it is wanted."""
+        return self.searches or self.endpoint_searches
+
 
 def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
     """A1: core fields, and what the memories show of the preferences that bear on the question.
@@ -196,6 +201,9 @@ STRATEGIES = {
     "search-endpoint": Strategy(_question_alone, endpoint_searches=True),
 }
 ANSWERS = tuple(name for name, strategy in STRATEGIES.items() if not strategy.rewrites)
+REWRITES = tuple(name for name, strategy in STRATEGIES.items() if strategy.rewrites)
+# What a study may declare as its own: ways to answer any query, also where nobody has a profile.
+WITHOUT_PERSONA = tuple(name for name in ANSWERS if not STRATEGIES[name].needs_persona)
 # The strategy whose answer saw the question alone, and what imported answers may call it.
 QUESTION_ALONE = "A3"
 GENERIC = (QUESTION_ALONE, "generic")

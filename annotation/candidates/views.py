@@ -12,8 +12,9 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import calls, endpoints, generate, spending
 from annotation.candidates.endpoints import Endpoint
-from annotation.candidates.forms import REWRITES, GenerateForm
+from annotation.candidates.forms import GenerateForm
 from annotation.candidates.models import Candidate, Retrieval
+from annotation.candidates.strategies import REWRITES
 from annotation.core import refusals
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import study_for

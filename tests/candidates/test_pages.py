@@ -6,7 +6,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.candidates import calls, generate, pool
-from annotation.candidates.models import Candidate
+from annotation.candidates.forms import SHOWN, offered
+from annotation.candidates.models import Candidate, Retrieval
+from annotation.candidates.strategies import STRATEGIES
 from annotation.core.models import Heartbeat
 from tests.candidates.conftest import Reply
 
@@ -153,3 +155,35 @@ def test_one_answer_and_three_cost_the_same_queries(carol, tea, asked, fake):
     assert Candidate.objects.filter(status="done").count() == 3
     assert queries() == one
     assert calls.due() == []
+
+
+def test_every_strategy_has_words_for_the_form():
+    assert SHOWN.keys() == STRATEGIES.keys()
+
+
+@pytest.mark.parametrize(
+    ("declared", "names"),
+    [([], ["A3"]), (["A3"], ["A3"]), (["search-raw", "A3"], ["A3", "search-raw"])],
+)
+def test_a_study_without_personas_is_offered_what_it_declares(cast, tea, declared, names):
+    Retrieval.objects.create(study=tea, strategies=declared)
+    assert list(offered(tea)) == names
+
+
+def test_a_study_with_personas_is_offered_what_its_personas_and_answers_allow(cast, tea):
+    persona = cast.persona(tea)
+    assert list(offered(tea)) == ["A1", "A2", "A3", "mismatch"]
+    persona.attributes.create(external_id="a1", text="Grows ferns.")
+    cast.candidates(cast.query(tea, persona=persona), 1)
+    assert list(offered(tea)) == ["A1", "A2", "A3", "attributes", "mismatch", "improve", "degrade"]
+
+
+def test_the_question_alone_needs_no_source_and_a_search_needs_one(cast, tea, login):
+    client = login(cast.person("Carol"))
+    data = {"strategies": ["A3"], "results": 6}
+    assert client.post("/studies/tea/sources/", data).status_code == 302
+    assert Retrieval.objects.get(study=tea).strategies == ["A3"]
+    refused = client.post("/studies/tea/sources/", data | {"strategies": ["A3", "search"]})
+    assert refused.status_code == 400
+    assert "Choose where the chosen arms search." in refused.content.decode()
+    assert Retrieval.objects.get(study=tea).strategies == ["A3"]

@@ -34,6 +34,17 @@ def test_every_recipe_makes_a_study_whose_tasks_are_explained_in_three_languages
         assert len(texts) == 3 and min(map(len, texts)) > 60
 
 
+@pytest.mark.parametrize("name", recipes.recipes())
+def test_the_page_of_answers_opens_and_offers_what_the_recipe_declares(ada, settings, name):
+    settings.ENDPOINTS = [{"name": "fake", "base_url": "http://127.0.0.1:1/v1", "model": "m"}]
+    recipe = recipes.recipes()[name]
+    ada.post("/studies/new/", TEXT | {"recipe": name, "slug": "one"})
+    answer = ada.get("/studies/one/candidates/")
+    assert answer.status_code == 200
+    form = answer.context["form"].fields["strategies"]
+    assert {value for value, _words in form.choices} >= set(recipe.strategies)
+
+
 def test_the_first_page_offers_every_recipe_and_the_second_has_its_consent_text(ada):
     page = ada.get("/studies/new/").content.decode()
     for name, recipe in recipes.recipes().items():
