@@ -8,7 +8,7 @@ from http import HTTPStatus
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, TooManyFilesSent
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -121,6 +121,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, RequestDataTooBig):
         return _answer(request, 413, _("This request is too large"), _("Nothing was changed."))
     sentence = _("Nothing was changed. Open the page again and repeat.")
+    if isinstance(exception, TooManyFilesSent):
+        most = {"n": settings.DATA_UPLOAD_MAX_NUMBER_FILES}
+        sentence = _("Nothing was stored: send at most %(n)d files at once.") % most
     return _answer(request, 400, _("This request cannot be read"), sentence)
 
 

@@ -1,6 +1,7 @@
 """The private folder of uploaded histories, and the handler that streams a form's file into it."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -9,6 +10,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from annotation.core import sharing
@@ -36,8 +38,8 @@ class Received(UploadedFile):
         return stored
 
     def close(self) -> None:
+        # No file is open here, which Django's own would close.
         delete(self.keep())
-        return super().close()
 
 
 class Receiver(FileUploadHandler):
@@ -96,6 +98,7 @@ class Receiver(FileUploadHandler):
         return received
 
     def upload_interrupted(self) -> None:
+        """Django tells so where a form ends too early; of a cut line ``leave_no_part`` does."""
         self._throw_away()
 
     def _refuse(self, refusal: DomainError) -> None:
@@ -109,3 +112,17 @@ class Receiver(FileUploadHandler):
                 self.sink.close()
         delete(self.stored)
         self.sink, self.stored = None, ""
+
+
+def leave_no_part(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable:
+    """Delete the file that was coming in while its request failed: Django asks no handler to."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        try:
+            return get_response(request)
+        finally:
+            for handler in request.upload_handlers:
+                if isinstance(handler, Receiver):
+                    handler.upload_interrupted()
+
+    return middleware
