@@ -109,6 +109,7 @@ def test_reason_flags_chips_and_marks_are_read_alike_and_marks_name_options_by_n
         "flags": ["unsafe"],
         "chips": ["kind", "short"],
         "marks": [MARK | {"option": 2, "comment": "good"}],
+        "circumstances": {},
     }
     assert common_columns(form(**body | {"marks": json.dumps([MARK])}), slot) == columns
 
@@ -133,10 +134,60 @@ def test_what_is_wrong_beside_the_answer_is_told_too(body, sentence):
         common_columns(body, held("selection", reason="required", chips=["kind"], marks=True))
 
 
+TOLD = {"idle": 1.5, "panes": [2.0, 0.0], "diff": True, "device": "phone"}
+HOW = "What is reported of how it was judged cannot be read."
+PLACES = "Name the answers that the flags are about by their places."
+
+
+def test_how_it_was_judged_is_read_alike_and_flagged_answers_are_named_by_number():
+    slot = held("selection")
+    body = {"circumstances": TOLD, "flagged": ["1", "3", "1"]}
+    columns = common_columns(body, slot)
+    assert columns["circumstances"] == TOLD | {"flagged": [2, 3]}
+    assert common_columns(form(**body | {"circumstances": json.dumps(TOLD)}), slot) == columns
+    assert common_columns(form(circumstances=""), slot)["circumstances"] == {}
+    open_for_long = {"circumstances": {"idle": 604_800.1}}
+    assert common_columns(open_for_long, slot)["circumstances"] == {"idle": 604_800}
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"circumstances": "x"}, HOW),
+        ({"circumstances": []}, HOW),
+        ({"circumstances": 0}, HOW),
+        ({"circumstances": {"idle": -1}}, HOW),
+        ({"circumstances": {"idle": "1"}}, HOW),
+        ({"circumstances": {"panes": 3}}, HOW),
+        ({"circumstances": {"device": "watch"}}, HOW),
+        ({"circumstances": {"mood": "good"}}, HOW),
+        ({"circumstances": "[" * 300}, HOW),
+        ({"flagged": 5}, PLACES),
+        ({"flagged": "1"}, PLACES),
+        ({"flagged": ["4"]}, PLACES),
+        ({"flagged": ["0"]}, PLACES),
+        ({"flagged": [1]}, PLACES),
+        ({"marks": 0}, "The marked passages cannot be read."),
+    ],
+)
+def test_what_is_said_of_the_judging_wrongly_is_refused_and_never_dropped(body, sentence):
+    with pytest.raises(DomainError) as refusal:
+        common_columns(body, held("selection"))
+    assert refusal.value.sentence == sentence
+
+
 @pytest.mark.parametrize("code", IN_BODIES)
 @given(data=st.data())
 def test_any_json_is_an_answer_or_a_refusal_with_a_sentence(code, data):
-    fields = {**KINDS[code].Body.model_fields, "reason": 0, "marks": 0, "chips": 0, "flags": 0}
+    fields = {
+        **KINDS[code].Body.model_fields,
+        "reason": 0,
+        "marks": 0,
+        "chips": 0,
+        "flags": 0,
+        "flagged": 0,
+        "circumstances": 0,
+    }
     body = {name: data.draw(json_values) for name in fields}
     slot = held(code, marks=True, chips=["a"])
     try:

@@ -214,7 +214,7 @@ def analyze() -> None:
 
 def _common(row: Imported, target: Target) -> dict:
     """The columns that judgments of every kind have."""
-    columns = {"reason": row.reason, "flags": [], "chips": [], "marks": []}
+    columns = {"reason": row.reason, "flags": [], "chips": [], "marks": [], "circumstances": {}}
     if any(row.marked.values()):
         columns = common_columns({"reason": row.reason, **_marked(row.marked, target)}, target)
     return columns | {

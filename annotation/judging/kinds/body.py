@@ -32,6 +32,7 @@ from annotation.judging.kinds.slots import Data, Held
 
 REASON_LIMIT = 5_000
 MARKS_LIMIT = 50
+WEEK = 7 * 24 * 3600
 # PostgreSQL's text and JSON hold neither.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -173,9 +174,15 @@ class Mark(Body):
     comment: Annotated[str, Field(max_length=1_000), AfterValidator(_storable)] = ""
 
 
-def _from_json(value: Any) -> Any:
-    """The marks of a form, which are JSON text; nothing is no marks."""
-    return from_json(value) if isinstance(value, str) and value else value or []
+def _from_json(nothing: type[list] | type[dict]) -> BeforeValidator:
+    """What a form sends as JSON text; an empty text is ``nothing()``."""
+
+    def parse(value: Any) -> Any:
+        if value == "":
+            return nothing()
+        return from_json(value) if isinstance(value, str) else value
+
+    return BeforeValidator(parse)
 
 
 def _placed(marks: list[Mark], info: ValidationInfo) -> list[Mark]:
@@ -185,6 +192,32 @@ def _placed(marks: list[Mark], info: ValidationInfo) -> list[Mark]:
     if not fit or (marks and not context_of(info)["config"]["marks"]):
         raise ValueError
     return marks
+
+
+# A tab may stay open for long: nobody is kept from judging by that.
+Seconds = Annotated[
+    float, Field(ge=0, allow_inf_nan=False), AfterValidator(lambda n: round(min(n, WEEK), 1))
+]
+
+
+class Circumstances(BaseModel):
+    """How it was judged, as the page reports it."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    idle: Seconds = Field(0, description="Seconds in which nothing was touched.")
+    panes: list[Seconds] = Field([], max_length=100, description="Seconds of each answer in view.")
+    diff: bool = Field(False, description="Whether differences were shown.")
+    raw: bool = Field(False, description="Whether texts were shown as they were written.")
+    traits: bool = Field(False, description="Whether traits of the person were shown.")
+    device: Literal["phone", "desktop", ""] = ""
+
+
+def _places(places: list[str], info: ValidationInfo) -> list[str]:
+    """The places, each of one of the item's answers."""
+    if set(places) - {str(place) for place, _ in enumerate(context_of(info)["options"], start=1)}:
+        raise ValueError
+    return places
 
 
 class CommonBody(Body):
@@ -197,9 +230,20 @@ class CommonBody(Body):
         list[Mark],
         Field(max_length=MARKS_LIMIT),
         AfterValidator(_placed),
-        BeforeValidator(_from_json),
+        _from_json(list),
         asked(gettext_lazy("The marked passages cannot be read.")),
     ] = []
+    flagged: Annotated[
+        list[str],
+        AfterValidator(_places),
+        Field(description="Of the answers that the flags are about, the places as shown, from 1."),
+        asked(gettext_lazy("Name the answers that the flags are about by their places.")),
+    ] = []
+    circumstances: Annotated[
+        Circumstances,
+        _from_json(dict),
+        asked(gettext_lazy("What is reported of how it was judged cannot be read.")),
+    ] = Circumstances()
     # Read by the submit: it is no part of what is judged.
     seconds: SkipValidation[float | None] = Field(None, description="Active time.")
 
@@ -212,14 +256,18 @@ def entry(fields: Any, *keys: str) -> dict:
 
 
 def common_columns(data: Data, held: Held) -> dict[str, Any]:
-    """Reason, flags, chips and marks of a form or an API body, as they are stored."""
+    """What every kind stores of a form or an API body."""
     body = CommonBody.read(data, held)
     numbers = {option.candidate: option.number for option in held.options}
     marks = [
         mark.model_dump() | {"option": numbers[mark.option], "comment": mark.comment.strip()}
         for mark in body.marks
     ]
-    return {"reason": body.reason, "flags": body.flags, "chips": body.chips, "marks": marks}
+    circumstances = body.circumstances.model_dump(exclude_unset=True)
+    if body.flagged:
+        circumstances["flagged"] = sorted({held.shown[int(place) - 1] for place in body.flagged})
+    columns = {"reason": body.reason, "flags": body.flags, "chips": body.chips, "marks": marks}
+    return columns | {"circumstances": circumstances}
 
 
 def whole(body: type[Body]) -> type[BaseModel]:

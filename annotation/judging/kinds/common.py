@@ -1,8 +1,5 @@
-"""Settings of every kind of task, and how an answer was given."""
+"""Settings of every kind of task."""
 
-import json
-import math
-from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext_lazy
@@ -76,40 +73,3 @@ def check_whole(name: str, value: Any, low: int, high: int) -> None:
 def values_of(data: Data, name: str) -> list:
     """The values of a field that may have many, of a form or an API body."""
     return data.getlist(name) if hasattr(data, "getlist") else data.get(name) or []
-
-
-def circumstances(data: Data) -> dict:
-    """How it was judged, as the page reports it; what is no such record is left out."""
-    raw = data.get("circumstances")
-    try:
-        reported = json.loads(raw) if isinstance(raw, str) and len(raw) < 2_000 else {}
-    except (ValueError, RecursionError):
-        reported = {}
-    if not isinstance(reported, dict):
-        return {}
-    readers = {
-        "idle": _seconds,
-        "panes": lambda value: [_seconds(seconds) for seconds in value[:9]],
-        "diff": bool,
-        "raw": bool,
-        "traits": bool,
-        "device": lambda value: value if value in ("phone", "desktop") else "",
-    }
-    try:
-        return {name: read(reported[name]) for name, read in readers.items() if name in reported}
-    except (TypeError, ValueError, OverflowError):
-        return {}
-
-
-def flagged(data: Data, shown: Sequence[int]) -> dict:
-    """{"flagged": canonical numbers} of the answers that the tags are about, by place (from 1)."""
-    places = [value for value in values_of(data, "flagged") if isinstance(value, str)]
-    numbers = [number for place, number in enumerate(shown, start=1) if str(place) in places]
-    return {"flagged": sorted(numbers)} if numbers else {}
-
-
-def _seconds(value: Any) -> float:
-    seconds = round(float(value), 1)
-    if not math.isfinite(seconds) or not 0 <= seconds <= 604_800:
-        raise ValueError
-    return seconds

@@ -19,7 +19,7 @@ from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
-from annotation.judging.kinds import Kind, common, config_of, kind_of
+from annotation.judging.kinds import Kind, config_of, kind_of
 from annotation.judging.kinds.base import Label
 from annotation.judging.kinds.body import common_columns
 from annotation.judging.kinds.slots import Data
@@ -347,7 +347,6 @@ def _store(
         submitted_at=Now(),
         replaces=replaces,
         revision=replaces.revision + 1 if replaces else 1,
-        circumstances=common.circumstances(data) | common.flagged(data, held.shown),
         **common_columns(data, held),
     )
     return judgment, present.of_row(row) if any(row) else None
