@@ -9,6 +9,7 @@ urlpatterns = [
     path("history/uploads/", views.uploads, name="history-uploads"),
     path("history/uploads/<uuid:pk>/", views.upload, name="history-upload"),
     path("history/sessions/<uuid:pk>/", views.session, name="history-session"),
+    path("history/sessions/<uuid:pk>/opened/", views.opened, name="history-opened"),
     path("history/sessions/<uuid:pk>/mark/", views.mark, name="history-mark"),
     path("history/sessions/<uuid:pk>/strike/", views.strike, name="history-strike"),
     path("history/late/", views.accept_late, name="history-late"),

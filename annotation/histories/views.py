@@ -288,7 +288,6 @@ def session(request: UserRequest, pk: UUID) -> HttpResponse:
     of_title = list(chosen.marks.filter(message=None).select_related("alias"))
     filters = _filters(QueryDict(request.GET.get("list", "")))
     title = Message(session=chosen, text=chosen.title)
-    review.note_opened(chosen)
     at_start = page.number == 1 and page.object_list
     vars(chosen)["begins"] = page[0].text[: browse.BEGINNING] if at_start else ""
     context = {
@@ -312,6 +311,13 @@ def session(request: UserRequest, pk: UUID) -> HttpResponse:
         "back": _encoded(filters),
     }
     return render(request, "histories/session.html", context)
+
+
+@require_POST
+def opened(request: UserRequest, pk: UUID) -> HttpResponse:
+    """Note that the owner has the session before them: its page says so once it is in view."""
+    review.note_opened(get_object_or_404(Session, owner=request.user, pk=pk))
+    return HttpResponse(status=204)
 
 
 def _shown(message: Message, rows: Iterable[Mark], others: bool) -> list[tuple[str, str]]:

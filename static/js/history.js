@@ -13,6 +13,23 @@
   });
 })();
 
+// That its owner has opened a session is noted when it comes into view: not of a page that the browser
+// fetched ahead, nor of a link from elsewhere that nobody saw.
+(function () {
+  "use strict";
+
+  const place = document.getElementById("conversation");
+  function note() {
+    if (document.visibilityState !== "visible" || !place.dataset.opened) return;
+    const fields = new FormData();
+    fields.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
+    navigator.sendBeacon(place.dataset.opened, fields);
+    delete place.dataset.opened;
+  }
+  document.addEventListener("visibilitychange", note);
+  note();
+})();
+
 // Single keys press what bears them. They are silent while somebody types, and where single keys
 // were switched off on the judging page.
 (function () {

@@ -106,3 +106,14 @@ def test_sessions_are_decided_on_one_after_another_by_single_keys(page, let_in, 
     page.wait_for_url(lambda url, here=here: url != here)
     page.locator("#strike [name=text]").press_sequentially("kd")
     assert Session.objects.filter(owner=ann).exclude(state="pending").count() == 2
+
+
+def test_a_session_counts_as_opened_once_its_page_is_in_view(page, let_in, cast):
+    session = fill_history(cast.person("Ann"))
+    let_in(page, cast.person("Ann"))
+    assert page.request.get(f"/history/sessions/{session.pk}/").ok
+    assert not Session.objects.exclude(opened_at=None).exists()
+    with page.expect_response(f"**/history/sessions/{session.pk}/opened/") as noted:
+        page.goto(f"/history/sessions/{session.pk}/")
+    assert noted.value.status == 204
+    assert list(Session.objects.exclude(opened_at=None)) == [session]

@@ -54,7 +54,7 @@ def test_keeping_many_asks_how_many_were_never_opened_and_shows_the_finds(ann, b
     client = login(ann)
     bring(ann, chat("c-1", "Mail me at ann@example.org", "password: qwer1234"), chat("c-2", "Hi"))
     one = Session.objects.get(external_id="c-2")
-    client.get(reverse("history-session", args=[one.pk]))
+    client.post(reverse("history-opened", args=[one.pk]))
     page = decide(client, "keep", all="1").content.decode()
     assert "Keep 2 sessions?" in page
     assert "e-mail addresses: 1" in page
@@ -69,9 +69,21 @@ def test_keeping_many_asks_how_many_were_never_opened_and_shows_the_finds(ann, b
 def test_many_that_were_all_opened_are_kept_without_a_question(ann, three, login):
     client = login(ann)
     for one in three:
-        client.get(reverse("history-session", args=[one.pk]))
+        client.post(reverse("history-opened", args=[one.pk]))
     decide(client, "keep", *three)
     assert Session.objects.filter(state="kept").count() == 3
+
+
+@pytest.mark.parametrize("method", ["get", "head"])
+def test_a_page_that_is_fetched_alone_notes_nothing(ann, three, login, method):
+    client, address = login(ann), reverse("history-session", args=[three[0].pk])
+    assert getattr(client, method)(address).status_code == 200
+    assert Session.objects.filter(opened_at=None).count() == 3
+    client.post(reverse("history-opened", args=[three[0].pk]))
+    first = Session.objects.get(pk=three[0].pk).opened_at
+    assert first is not None and "data-opened" not in client.get(address).content.decode()
+    client.post(reverse("history-opened", args=[three[0].pk]))
+    assert Session.objects.get(pk=three[0].pk).opened_at == first
 
 
 def test_all_that_a_search_finds_can_be_dropped(ann, bring, login):

@@ -374,8 +374,8 @@ TABLE = {
     "history-upload": page(
         {"ann"}, **_history("upload"), POST=302, data=lambda w: {"action": "erase", "sure": "1"}
     ),
-    # That its owner has opened it is noted.
-    "history-session": page({"ann"}, **_history("session"), SAFE=200, restless=True),
+    "history-session": page({"ann"}, **_history("session"), SAFE=200),
+    "history-opened": page({"ann"}, **_history("session"), POST=204),
     "history-mark": page({"ann"}, **_history("session"), POST=302, data=_marked),
     "history-strike": page({"ann"}, **_history("session"), POST=302, data=lambda w: {"text": "n@"}),
     "history-late": page(
