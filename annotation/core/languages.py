@@ -6,6 +6,8 @@ A reader's software speaks a text, breaks its lines and chooses its characters' 
 import re
 from functools import lru_cache
 
+from django.utils.translation import get_language_info
+
 _SCRIPTS = {
     "hangul": re.compile(r"[\uac00-\ud7af]"),
     "kana": re.compile(r"[\u3040-\u30ff]"),
@@ -28,6 +30,16 @@ _ENGLISH = {
 _FEWEST_WORDS = 4
 _ONE_IN = 12
 _ACCENTED_SHARE = 0.02
+
+
+def endonym(code: str) -> str:
+    """A language by its own name; the code where nobody here knows the language."""
+    if code == "zh":  # Django knows it by its scripts alone
+        return "中文"
+    try:
+        return get_language_info(code.lower())["name_local"]
+    except KeyError:
+        return code
 
 
 def script(text: str, fewest: int = 1) -> str:

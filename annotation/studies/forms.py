@@ -11,18 +11,14 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts import consent as consents
 from annotation.accounts.models import ConsentText, User
 from annotation.core.groups import in_groups
+from annotation.core.languages import endonym
 from annotation.studies import messages
 from annotation.studies.addresses import address_for
 from annotation.studies.models import RESERVED_SLUGS, CrowdSource, Role, Study, TaskDefinition
 
 CONSENT_LIMIT = 50_000
-LANGUAGES = [("en", "English"), ("zh", "中文"), ("ko", "한국어")]
+LANGUAGES = [(code, endonym(code)) for code in ("en", "zh", "ko")]
 PROLIFIC = "https://app.prolific.com/submissions/complete?cc={code}"
-
-
-def language_name(code: str) -> str:
-    """The name of a study's language, in that language; an unknown code as it is."""
-    return dict(LANGUAGES).get(code, code)
 
 
 class StudyForm(forms.ModelForm):
@@ -49,7 +45,7 @@ class StudyForm(forms.ModelForm):
         # A bundle may have brought other languages: saving must not lose them.
         others = [code for code in self.instance.languages if code not in dict(LANGUAGES)]
         cast(forms.MultipleChoiceField, self.fields["languages"]).choices = LANGUAGES + [
-            (code, code) for code in others
+            (code, endonym(code)) for code in others
         ]
 
     def clean_slug(self) -> str:

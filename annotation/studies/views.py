@@ -16,6 +16,7 @@ from annotation.accounts import consent as consents
 from annotation.accounts.models import ConsentText, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
+from annotation.core.languages import endonym
 from annotation.studies import members, messages, wording
 from annotation.studies.access import member_of, study_for
 from annotation.studies.forms import (
@@ -23,7 +24,6 @@ from annotation.studies.forms import (
     MessageForm,
     SettingsForm,
     TextsForm,
-    language_name,
 )
 from annotation.studies.models import Study
 
@@ -52,7 +52,7 @@ def settings(request: UserRequest, slug: str) -> HttpResponse:
     context = {
         "form": form,
         "study": study,
-        "languages": [(code, language_name(code)) for code in study.languages],
+        "languages": [(code, endonym(code)) for code in study.languages],
     }
     return render(request, "studies/settings.html", context, status=400 if form.errors else 200)
 
@@ -70,7 +70,7 @@ def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
         wording.save(study, language, form.cleaned_data, request.user)
         notes.success(request, _("The texts are saved."))
         return redirect("settings", slug)
-    context = {"form": form, "study": study, "name": language_name(language)}
+    context = {"form": form, "study": study, "name": endonym(language)}
     return render(request, "studies/texts.html", context, status=400 if form.errors else 200)
 
 

@@ -271,23 +271,33 @@
   }
 
   // What is missing is told in our words, and shown: the browser cannot point at a closed sheet.
+  // A choice has the name of its group; words have their own, beside a choice that was made.
+  function nameOf(field) {
+    const group = field.closest("fieldset, .why, .claim");
+    const legend = group && group.querySelector("legend, label");
+    const own = field.getAttribute("aria-label") || "";
+    return (field.type !== "radio" && own) || (legend ? legend.firstChild.textContent.trim() : own);
+  }
+
   let missing = -Infinity;
   document.addEventListener("invalid", (event) => {
     if (!form() || event.target.form !== form()) return;
     event.preventDefault();
+    if (event.target.matches("textarea")) event.target.setAttribute("aria-invalid", "true");
     if (performance.now() - missing < 500) return;
     missing = performance.now();
-    const group = event.target.closest("fieldset, .why, .claim");
-    const legend = group && group.querySelector("legend, label");
-    const name = legend ? legend.firstChild.textContent.trim() : event.target.getAttribute("aria-label") || "";
-    Attune.say(words.missing.replace("{name}", name));
+    Attune.say(words.missing.replace("{name}", nameOf(event.target)));
     const sheet = event.target.closest(".criteria");
     if (sheet && !sheet.checkVisibility()) {
       const at = panes().indexOf(sheet.closest(".pane"));
       if (at >= 0) show(pane = at);
       act.score();
-    } else event.target.focus();
+    }
+    event.target.focus();
   }, true);
+  document.addEventListener("input", ({ target }) => {
+    if (target.validity && target.validity.valid) target.removeAttribute("aria-invalid");
+  });
 
   document.addEventListener("change", count);
   addEventListener("resize", () => { if (form()) clipped(); });

@@ -1,14 +1,17 @@
 """Judging on a phone: the decision in view, the need readable, scores in a sheet, reason folded."""
 
 import os
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from annotation.judging.models import Selection
+from tests.browser.conftest import PHONE, WIDE
 from tests.browser.kinds import open_kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
+PICTURES = os.environ.get("PICTURES")
 JUDGE = "/studies/tea/judge/"
 SIZES = [(390, 844), (360, 640), (320, 640)]
 # What is pressed in the bar and is less than 24 px wide or high; a label stands for its button.
@@ -147,6 +150,30 @@ def test_a_missing_score_is_told_and_its_sheet_opens(phone):
     page.get_by_role("button", name="Submit and next").tap()
     expect(page.locator("#trouble")).to_have_text("Still to answer: Need Alignment")
     expect(page.locator(".criteria.open")).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [PHONE, WIDE])
+def test_missing_words_beside_a_score_are_named_marked_and_focused(page, desk, size):
+    page.set_viewport_size(size)
+    desk(page, "feedback", items=1, least=3)
+    if size == PHONE:
+        page.get_by_role("button", name="Score 0/4").click()
+    for place in range(1, 5):
+        page.locator(f"[name=score-1-{place}][value='4']").check()
+        page.locator(f"[name=text-1-{place}]").fill("Good." if place > 1 else "")
+    if size == PHONE:
+        page.keyboard.press("Escape")
+    page.get_by_role("button", name="Submit and next").click()
+    told = "Still to answer: Feedback on Need Alignment, answer 1"
+    expect(page.locator("#trouble")).to_have_text(told)
+    words = page.get_by_label("Feedback on Need Alignment, answer 1")
+    expect(words).to_be_focused()
+    expect(page.locator("[aria-invalid]")).to_have_count(1)
+    expect(words).to_have_attribute("aria-invalid", "true")
+    if PICTURES:
+        page.screenshot(path=str(Path(PICTURES) / f"missing-{size['width']}.png"))
+    words.press_sequentially("Why")
+    expect(page.locator("[aria-invalid]")).to_have_count(0)
 
 
 def test_a_missing_claim_is_named_by_its_words(phone):

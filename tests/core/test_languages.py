@@ -90,3 +90,12 @@ def test_a_line_of_another_language_is_isolated_and_escaped():
         assert text.plain("<b>第一周</b>") == '<bdi lang="zh">&lt;b&gt;第一周&lt;/b&gt;</bdi>'
         assert text.plain("<b>river") == "&lt;b&gt;river"
         assert text.plain("Guten Abend", "de") == '<bdi lang="de">Guten Abend</bdi>'
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [("zh", "中文"), ("en", "English"), ("ko", "한국어"), ("pt-BR", "Português Brasileiro"),
+     ("zh-TW", "繁體中文"), ("xx", "xx"), ("", "")],
+)  # fmt: skip
+def test_a_language_is_called_by_its_own_name(code, name):
+    assert languages.endonym(code) == name

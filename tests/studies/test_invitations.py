@@ -103,3 +103,12 @@ def test_a_mail_server_that_is_away_leaves_no_invitation_behind(
     assert response.status_code == 400
     assert "The mail could not be sent" in response.content.decode()
     assert not Invitation.objects.exists()
+
+
+def test_an_invitation_names_the_languages_and_the_login_page_leads_to_the_join_codes(client, tea):
+    tea.languages = ["zh", "ko"]
+    tea.save()
+    _invitation, key = Invitation.issue(tea, "annotator")
+    page = client.get(reverse("invitation", args=[key])).content.decode()
+    assert "<dd>中文, 한국어</dd>" in page
+    assert f'href="{reverse("join")}"' in client.get(reverse("account_login")).content.decode()

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import template
 from django.conf import settings
-from django.conf.locale import LANG_INFO
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -15,6 +14,7 @@ from django.utils.translation import gettext as _
 
 import annotation
 from annotation.core import text
+from annotation.core.languages import endonym
 
 register = template.Library()
 
@@ -25,10 +25,7 @@ def attune_version() -> str:
     return annotation.__version__
 
 
-@register.filter
-def endonym(code: str) -> str:
-    """A language by its own name; the code where Django does not know the language."""
-    return LANG_INFO.get(str(code).lower(), {}).get("name_local", str(code))
+register.filter(endonym)
 
 
 @register.simple_tag

@@ -1,6 +1,7 @@
 """The form of a batch's scope."""
 
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
 from django import forms
@@ -9,6 +10,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core.languages import endonym
 from annotation.judging.batches.open import NO_CONTROL, ORDERS, tasks_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
@@ -84,7 +86,8 @@ class BatchForm(forms.Form):
         super().__init__(data)
         self.study = study
         self._offer("strategies", study.candidates.values_list("strategy", flat=True))
-        self._offer("languages", study.queries.values_list("language", flat=True))
+        languages = study.queries.values_list("language", flat=True)
+        self._offer("languages", languages, words=endonym)
         others = study.tasks.exclude(name=task.name).values_list("name", flat=True)
         self._offer("also", others, fewest=1)
         if "also" not in self.fields:
@@ -95,11 +98,13 @@ class BatchForm(forms.Form):
         if task.config.get("owner_only"):
             del self.fields["overlap"]
 
-    def _offer(self, name: str, values: QuerySet, fewest: int = 2) -> None:
-        """Offer the values that there are; nothing is asked where there is no choice."""
+    def _offer(
+        self, name: str, values: QuerySet, fewest: int = 2, words: Callable[[str], str] = str
+    ) -> None:
+        """Offer the values that there are, in ``words``; nothing is asked without a choice."""
         there = [value for value in values.order_by().distinct() if value]
         field = cast(forms.MultipleChoiceField, self.fields[name])
-        field.choices = [(value, value) for value in sorted(there)]
+        field.choices = [(value, words(value)) for value in sorted(there)]
         if len(there) < fewest:
             del self.fields[name]
 
