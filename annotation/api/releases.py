@@ -162,7 +162,7 @@ class ReleaseDownload(APIView):
         release = release_for(request.user, pk, policies.release.may_read)
         if release.status != Release.Status.DONE:
             raise Conflict(release.error or "The release is not written yet.", code="not_done")
-        return zip_response(release)
+        return zip_response(request, release)
 
 
 def release_for(user: User, public_id: UUID, may: Callable[[Member], bool]) -> Release:

@@ -19,6 +19,14 @@ def page_of(rows: QuerySet, size: int, number: str | None) -> Page:
     return page
 
 
+def is_seen(request: HttpRequest) -> bool:
+    """Whether somebody gets to see the answer: no HEAD, and no page that a browser fetches ahead.
+
+    Read marks are the one thing that a GET of a person's own pages may note.
+    """
+    return request.method != "HEAD" and "prefetch" not in request.headers.get("Sec-Purpose", "")
+
+
 def whole_or_part(
     request: HttpRequest, template: str, part: str, context: dict, status: int = 200
 ) -> HttpResponse:

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import FileResponse, Http404, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -92,12 +92,15 @@ def download(request: UserRequest, slug: str, version: int) -> FileResponse:
     release = get_object_or_404(Release, study=study, version=version)
     if release.status != Release.Status.DONE:
         raise Http404
-    return zip_response(release)
+    return zip_response(request, release)
 
 
-def zip_response(release: Release) -> FileResponse:
-    """Stream a finished release's zip; Http404 where its files are not on this machine."""
-    if not withdrawals.note_fetch(release):
+def zip_response(request: HttpRequest, release: Release) -> FileResponse:
+    """Stream a finished release's zip; Http404 where its files are not on this machine.
+
+    That the files leave the server is noted: of a HEAD they do not.
+    """
+    if request.method != "HEAD" and not withdrawals.note_fetch(release):
         raise Http404
     try:
         file = sharing.opened(folders.zip_of(release))

@@ -57,6 +57,15 @@ def test_an_answer_is_read_on_the_page_of_past_judgments_too(cast, tea, slot, lo
     assert comments.unread(ann, [tea]) == {}
 
 
+def test_a_page_that_a_browser_fetches_ahead_reads_nothing(cast, tea, slot, login):
+    comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
+    ann = cast.person("Ann")
+    for address in (PAST, f"/studies/tea/judged/{slot}/"):
+        answer = login(ann).get(address, headers={"Sec-Purpose": "prefetch;prerender"})
+        assert answer.status_code == 200
+    assert [pk for pk, _question in comments.unread(ann, [tea])[tea.pk]] == [slot]
+
+
 def test_nobody_else_sees_a_thread(cast, tea, slot, login):
     comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
     bo = cast.person("Bo")

@@ -66,6 +66,7 @@ class World:
         self.bo_slot = self._claim(self.tea, "Bo")
         self.judged = self._judged(self.tea, "Ann")
         self.trained = self._trained(self.tea, "Ann")
+        self._answer_a_comment(self.judged.pk)
         self.fingerprint = Fingerprint()
 
     def _join(self):
@@ -201,6 +202,13 @@ class World:
         )
         return slot
 
+    def _answer_a_comment(self, slot):
+        """A curator's words to Ann, which she has not read."""
+        from annotation.judging.work import comments
+
+        comments.write(self.tea, slot, self.users["ann"], "It is cut off.")
+        comments.answer(self.tea, slot, self.users["curator"], "It was.")
+
     def _release(self, study):
         from annotation.datasets import folders
         from annotation.datasets.models import Release
@@ -215,8 +223,6 @@ class World:
             as_of=timezone.now(),
             frozen={"about": {"slug": study.slug}},
             status="done",
-            # The first fetch is noted: here nothing may change.
-            fetched_at=timezone.now(),
         )
         path = folders.zip_of(release)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -567,6 +567,8 @@ TABLE = {
         data=lambda w: {"slot": str(w.judged.pk), "text": "It repeats another one."},
         # Finn has judged nothing.
         but={("POST", "fresh"): 404},
+        # A read mark: the curators' answers were seen.
+        changes={"GET", "POST"},
     ),
     "mine-download": page(judgment.may_read_own, SAFE=200),
     "leave": page(judgment.may_read_own, GET=200, POST=302, data=lambda w: {"choice": "withdraw"}),
@@ -624,6 +626,8 @@ TABLE = {
         POST=302,
         data=_other_choice,
         but={(method, "fresh"): 404 for method in ("GET", "POST")},
+        # A read mark: the curators' answers were seen.
+        changes={"GET", "POST"},
     ),
     "explained": page(
         judgment.may_give,
@@ -861,7 +865,10 @@ TABLE = {
     "release-delete": page(
         release.may_delete, **_thing(version="release.version"), SAFE=200, POST=302, inert={"POST"}
     ),
-    "release_download": page(release.may_read, **_thing(version="release.version"), SAFE=200),
+    # That its files left the server is noted.
+    "release_download": page(
+        release.may_read, **_thing(version="release.version"), SAFE=200, changes={"GET"}
+    ),
     "webhooks": page(
         webhook.may_manage,
         SAFE=200,
@@ -1128,11 +1135,12 @@ TABLE = {
         release.may_read,
         **_release(),
         SAFE=200,
-        # Somebody has fetched it.
-        DELETE=409,
+        DELETE=204,
         may={"DELETE": release.may_delete},
+        changes={"DELETE"},
     ),
-    "api-release-download": api(release.may_read, **_release(), SAFE=200),
+    # That its files left the server is noted.
+    "api-release-download": api(release.may_read, **_release(), SAFE=200, changes={"GET"}),
     "api-model-raters": api(
         run.may_read,
         SAFE=200,

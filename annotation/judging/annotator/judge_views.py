@@ -18,7 +18,7 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError, NotFound, uuid_or_not_found
-from annotation.core.pages import whole_or_part
+from annotation.core.pages import is_seen, whole_or_part
 from annotation.judging.annotator import history_beside, overview, skeleton
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
@@ -184,7 +184,8 @@ def _judged_page(
 ) -> HttpResponse:
     shown = present.show(old.slot_id, request.user)
     thread = comments.threads([old.slot_id])[old.slot_id]
-    comments.mark_read(request.user, [old.slot_id])
+    if is_seen(request):
+        comments.mark_read(request.user, [old.slot_id])
     # An unfinished change goes on where it was left.
     stored = present.fields(shown.draft) if shown.draft else present.answered(shown, old)
     if typed is None:

@@ -15,6 +15,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError, uuid_or_not_found
+from annotation.core.pages import is_seen
 from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
 from annotation.judging.owner import checklist, notices
@@ -106,7 +107,8 @@ def past(request: UserRequest, slug: str) -> HttpResponse:
     judgments = Paginator(overview.judgments(study, request.user), JUDGMENTS_A_PAGE)
     page = judgments.get_page(request.GET.get("page"))
     rows = overview.rows(study, list(page))
-    comments.mark_read(request.user, [judgment.slot_id for judgment in page])
+    if is_seen(request):
+        comments.mark_read(request.user, [judgment.slot_id for judgment in page])
     context = {
         "study": study,
         "page": page,
