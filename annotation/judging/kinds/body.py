@@ -205,11 +205,13 @@ class Circumstances(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    idle: Seconds = Field(0, description="Seconds in which nothing was touched.")
-    panes: list[Seconds] = Field([], max_length=100, description="Seconds of each answer in view.")
-    diff: bool = Field(False, description="Whether differences were shown.")
-    raw: bool = Field(False, description="Whether texts were shown as they were written.")
-    traits: bool = Field(False, description="Whether traits of the person were shown.")
+    idle: Annotated[Seconds, Field(description="Seconds in which nothing was touched.")] = 0
+    panes: Annotated[
+        list[Seconds], Field(max_length=100, description="Seconds of each answer in view.")
+    ] = []
+    diff: Annotated[bool, Field(description="Whether differences were shown.")] = False
+    raw: Annotated[bool, Field(description="Whether texts were shown as written.")] = False
+    traits: Annotated[bool, Field(description="Whether the person's traits were shown.")] = False
     device: Literal["phone", "desktop", ""] = ""
 
 
