@@ -564,6 +564,13 @@ SPECTACULAR_SETTINGS = {
 
 HISTORY_MAX_BYTES = env.int("ATTUNE_HISTORY_MAX_MB", 2048, low=1) * 2**20
 IMPORT_MAX_BYTES = env.int("ATTUNE_IMPORT_MAX_MB", 2048, low=1) * 2**20
+# What one foreign table may take of the process that reads it.
+IMPORT_MEMORY_BYTES = env.int("ATTUNE_IMPORT_MEMORY_MB", 1024, low=64) * 2**20
+IMPORT_SECONDS = env.int("ATTUNE_IMPORT_SECONDS", 1200, low=10)
+IMPORT_CELLS = env.int("ATTUNE_IMPORT_CELLS", 200_000_000, low=1)
+IMPORT_COLUMNS = env.int("ATTUNE_IMPORT_COLUMNS", 1000, low=1)
+IMPORT_CELL_LENGTH = env.int("ATTUNE_IMPORT_CELL_LENGTH", 1_000_000, low=1000)
+IMPORT_UNPACKED_BYTES = env.int("ATTUNE_IMPORT_UNPACKED_MB", 4096, low=1) * 2**20
 FILE_UPLOAD_HANDLERS = [
     # A history goes straight to its private folder; all other files of forms as usual.
     "annotation.histories.files.Receiver",

@@ -16,7 +16,8 @@ from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.parsers import StrictJSONParser
-from annotation.imports import bring, files, receive, run, tables, tasks
+from annotation.imports import receive, run, tasks
+from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
 from annotation.imports.recipes import RECIPES
 from annotation.studies.access import study_for
@@ -105,6 +106,12 @@ def _answer(
     return Response(kind(row, context=context).data, status=status)
 
 
+def _tell(row: DataImport) -> None:
+    """Notify a worker of a file that has come whole."""
+    if row.status == DataImport.Status.REQUESTED:
+        tasks.soon(row.pk)
+
+
 class Imports(StudyView):
     parser_classes = [MultiPartParser, StrictJSONParser]
     scope = "curate"
@@ -113,7 +120,7 @@ class Imports(StudyView):
     def get(self, request: Request, slug: str) -> Response:
         """The last 100 imports of the study, newest first."""
         study = study_for(request.user, slug, policies.data_import.may_manage)
-        rows = study.imports.order_by("-created_at")[:LISTED]
+        rows = study.imports.defer("sample").order_by("-created_at")[:LISTED]
         context = {"request": request, "slug": slug}
         return Response(ImportStatus(rows, many=True, context=context).data)
 
@@ -133,6 +140,7 @@ class Imports(StudyView):
         else:
             announced = read(ImportAnnouncement, request.data)
             row = receive.begin(study, request.user, **announced)
+        _tell(row)
         return _answer(request, study, row, status=202)
 
 
@@ -158,6 +166,7 @@ class Import(StudyView):
         study = study_for(request.user, slug, policies.data_import.may_manage)
         row = get_object_or_404(DataImport, study=study, pk=pk)
         row = receive.append(study, row.pk, *piece_of(request))
+        _tell(row)
         return _answer(request, study, row)
 
     @extend_schema(responses={204: None}, operation_id="import_cancel")
@@ -174,17 +183,18 @@ class StartImport(StudyView):
 
     @extend_schema(request=ImportStart, responses={202: ImportStatus}, operation_id="import_start")
     def post(self, request: Request, slug: str, pk: UUID) -> Response:
-        """Import a file that has come whole, read by a recipe, a mapping, or its columns' names."""
+        """Import a file that has come whole, read by a recipe, a mapping, or its columns' names.
+
+        Whether they fit the file is known once a worker has read it: see its status.
+        """
         study = study_for(request.user, slug, policies.data_import.may_manage)
         row = get_object_or_404(DataImport, study=study, pk=pk)
         wanted = read(ImportStart, request.data)
-        run.check_startable(row)
-        with tables.opened(files.path_of(row.stored)) as table:
-            mapping = None
-            if table.format != "bundle":
-                mapping = bring.mapping_for(table, wanted.get("recipe", ""), wanted.get("map"))
+        wish = {"recipe": wanted.get("recipe", "")}
+        if wanted.get("map"):
+            wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
         names = ("task", "open_items", "skip_faults")
-        run.request(row, mapping, **{name: wanted[name] for name in names})
+        run.request(row, wish, **{name: wanted[name] for name in names})
         tasks.soon(row.pk)
         row.refresh_from_db()
         return _answer(request, study, row, status=202)

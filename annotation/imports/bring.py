@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.core.records import Rows
-from annotation.imports import conversations, paths, recipes, store, tables
+from annotation.imports import conversations, paths, recipes, store
 from annotation.imports import mapping as mappings
+from annotation.imports.limits import TableError
 from annotation.imports.mapping import Mapping, MappingError
-from annotation.imports.tables import Table, TableError
+from annotation.imports.tables import Table
 from annotation.judging.imports import bundles
 from annotation.studies.models import Study
 
-SAMPLE = 100
 COUNTS = (
     *("personas", "queries", "candidates", "items", "votes", "scores", "workers"),
     "conversations",
@@ -39,25 +39,25 @@ def columns_of(sample: list[dict]) -> list[str]:
     return list(dict.fromkeys(key for row in sample for key in row))
 
 
-def mapping_for(table: Table, recipe: str = "", columns: dict | None = None) -> Mapping:
-    """The mapping of ``columns`` ({target: [columns]}), else of the recipe, else a proposal.
+def mapping_for(table: Table, wish: dict) -> Mapping:
+    """The mapping of ``wish``: its "columns" and "values", else its "recipe", else a proposal.
 
     MappingError where none of them fits the file, FaultsError where no line of it can be read.
     """
     if table.format == "release":
         raise unsupported()
-    sample = [row for _line, row in tables.sample(table, SAMPLE)]
+    sample = [row for _line, row in table.sample]
     if not sample:
         faults = store.Faults()
         for line, reason in table.rows():
             faults.add(line, str(reason))
         raise store.nothing_came(faults)
-    if columns:
-        chosen = Mapping.from_json({"columns": columns})
+    if wish.get("columns"):
+        chosen = Mapping.from_json(wish)
         _check_columns(chosen, sample)
         return chosen
-    if recipe:
-        return recipes.mapping_of(recipe, sample)
+    if wish.get("recipe"):
+        return recipes.mapping_of(wish["recipe"], sample)
     proposal = mappings.propose(sample)
     if proposal is None:
         raise MappingError(_unclear(sample))
@@ -108,7 +108,7 @@ def bring(
 def _unknown(mapping: Mapping, columns: list[str], table: Table) -> list[str]:
     if mapping.has("conversation"):
         return []
-    return mappings.unknown(mapping, columns, [row for _line, row in tables.sample(table, SAMPLE)])
+    return mappings.unknown(mapping, columns, [row for _line, row in table.sample])
 
 
 def bring_bundle(

@@ -14,8 +14,9 @@ from annotation.studies.models import Study
 class DataImport(Job):
     """A file that a curator sends, how it is read, and what came in.
 
-    The bytes lie in a private folder from the first one until the import has ended. Nothing is
-    stored in the study before ``status`` is "requested", and then all of it in one transaction.
+    The bytes lie in a private folder from the first one until the import has ended. A worker alone
+    reads them: first what they begin with, which the page of the mapping shows, then, once
+    ``mapping`` says how, all of them. What comes in is stored in one transaction.
     """
 
     class Status(models.TextChoices):
@@ -45,7 +46,11 @@ class DataImport(Job):
     received = models.BigIntegerField(default=0)
     fingerprint = models.CharField(max_length=100, blank=True)
 
-    # How it is read (mapping.Mapping), for which task, and whether faulty lines are left out.
+    # What a worker read of its beginning (beginning.Beginning, as JSON), until it has ended.
+    sample = models.TextField(blank=True)
+
+    # How it is to be read ({"columns", "values"}, {"recipe"}, or {} by the columns' names), for
+    # which task, and whether faulty lines are left out. None: nobody has asked for the import yet.
     mapping = models.JSONField(null=True)
     task = models.CharField(max_length=60, blank=True)
     # False: questions and answers alone are stored, and a batch opens items of them later.

@@ -1,4 +1,7 @@
-"""Bytes from a browser or a program into an import, whole or in pieces."""
+"""Bytes from a browser or a program into an import, whole or in pieces.
+
+The last one asks for a worker that reads what the file begins with.
+"""
 
 from typing import Any
 from uuid import UUID
@@ -50,7 +53,7 @@ def append(study: Study, pk: UUID, offset: int, data: bytes) -> DataImport:
         row = DataImport.objects.select_for_update(no_key=True).filter(study=study, pk=pk).first()
         if row is None:
             raise NotFound(_("There is no such import."))
-        files.UPLOADS.append(row, offset, data, Status.WAITING)
+        files.UPLOADS.append(row, offset, data, Status.REQUESTED)
     return row
 
 
@@ -72,7 +75,7 @@ def whole(study: Study, by: User, file: UploadedFile) -> DataImport:
                 size,
                 stored=stored,
                 received=size,
-                status=Status.WAITING,
+                status=Status.REQUESTED,
             )
     except BaseException:
         files.delete(stored)
@@ -83,7 +86,7 @@ def cancel(study: Study, pk: UUID, by: User | None = None) -> None:
     """Give up an import that is not done; its file is deleted, its work in progress undone."""
     rows = DataImport.objects.filter(study=study, pk=pk, status__in=UNDER_WAY)
     stored = rows.values_list("stored", flat=True).first()
-    ended = {"status": Status.CANCELLED, "stored": "", "lease_expires_at": None}
+    ended = {"status": Status.CANCELLED, "stored": "", "sample": "", "lease_expires_at": None}
     if not rows.update(**ended, finished_at=Now()):
         raise NotFound(_("There is no such import under way."))
     transaction.on_commit(lambda: files.delete(stored or ""))

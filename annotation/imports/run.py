@@ -1,4 +1,4 @@
-"""The import as a job: a worker reads the file and stores it, in one transaction."""
+"""The import as a job: a worker reads what a file begins with, and once it is mapped, all of it."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -15,7 +16,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.rows import chunks
 from annotation.imports import bring, files, tables
-from annotation.imports.mapping import Mapping
+from annotation.imports.beginning import Beginning
 from annotation.imports.models import DataImport, ImportFault
 from annotation.imports.store import Faults, FaultsError
 
@@ -24,22 +25,25 @@ TELL_SECONDS = 1
 PATIENCE = timedelta(days=7)
 FAULTS_AT_ONCE = 5_000
 Status = DataImport.Status
-STARTABLE = (Status.WAITING, Status.FAILED)
+# A file that is mapped before a worker has looked into it need not wait for that.
+STARTABLE = Q(status__in=(Status.WAITING, Status.FAILED)) | Q(
+    status__in=(Status.REQUESTED, Status.RUNNING), mapping__isnull=True
+)
 
 
 def request(
     row: DataImport,
-    mapping: Mapping | None,
+    wish: dict,
     *,
     task: str = "",
     open_items: bool = True,
     skip_faults: bool = False,
 ) -> None:
-    """Ask for an import that is mapped (``mapping`` None: a bundle); Conflict where it runs."""
+    """Ask for an import, read as ``wish`` says (`bring.mapping_for`); Conflict where it runs."""
     check_startable(row)
-    waiting = DataImport.objects.filter(pk=row.pk, status__in=STARTABLE)
+    waiting = DataImport.objects.filter(STARTABLE, pk=row.pk)
     values = {
-        "mapping": mapping and mapping.as_json(),
+        "mapping": wish,
         "task": task,
         "open_items": open_items,
         "skip_faults": skip_faults,
@@ -55,7 +59,7 @@ def request(
 
 def check_startable(row: DataImport) -> None:
     """Conflict where the file has not come whole, is gone, or its import was asked for already."""
-    if row.status not in STARTABLE:
+    if not DataImport.objects.filter(STARTABLE, pk=row.pk).exists():
         raise Conflict(_("This import is under way or has ended."), code="under_way")
     if not row.stored or not sharing.exists(files.path_of(row.stored)):
         raise Conflict(_("The file is gone: send it again."), code="file_lost")
@@ -71,7 +75,7 @@ def run(pk: UUID | str) -> DataImport | None:
             jobs.renewed(row, every=TELL_SECONDS) as lease,
             translation.override(row.language or settings.LANGUAGE_CODE),
         ):
-            _import(row, lease)
+            _look(row) if row.mapping is None else _import(row, lease)
     except TakenOver:
         return None
     except FaultsError as refusal:
@@ -80,6 +84,8 @@ def run(pk: UUID | str) -> DataImport | None:
         _end(row, Status.FAILED, code=refusal.code, error=refusal.sentence)
     except DomainError as refusal:
         _end(row, Status.FAILED, code=refusal.code, error=refusal.sentence)
+    except FileNotFoundError:
+        _end(row, Status.FAILED, code="file_lost", error=_("The file is gone: send it again."))
     row.refresh_from_db()
     return row
 
@@ -95,11 +101,26 @@ def due() -> list[UUID]:
     for row in old.exclude(status__in=(Status.REQUESTED, Status.RUNNING)):
         files.delete(row.stored)
         ended = Status.CANCELLED if row.status != Status.FAILED else row.status
-        DataImport.objects.filter(pk=row.pk).update(status=ended, stored="")
+        DataImport.objects.filter(pk=row.pk).update(status=ended, stored="", sample="")
     names = DataImport.objects.exclude(stored="").values_list("stored", flat=True)
     files.sweep(set(names), PATIENCE.total_seconds())
     startable = jobs.startable(DataImport.objects.all())
     return list(startable.order_by("created_at").values_list("pk", flat=True))
+
+
+def _look(row: DataImport) -> None:
+    """Note what the file begins with; one that is no table is deleted."""
+    try:
+        with sharing.gathered(files.path_of(row.stored)) as path, tables.opened(path) as table:
+            if table.format == "release":
+                raise bring.unsupported()
+            sample = Beginning.of(table).written()
+    except DomainError as refusal:
+        words = {"error": refusal.sentence, "error_code": refusal.code}
+        if jobs.end(row, Status.FAILED, stored="", finished_at=Now(), **words):
+            files.delete(row.stored)
+    else:
+        jobs.end(row, Status.WAITING, sample=sample)
 
 
 def _import(row: DataImport, lease: Lease) -> None:
@@ -114,7 +135,7 @@ def _import(row: DataImport, lease: Lease) -> None:
                 result = bring.bring(
                     row.study,
                     table,
-                    Mapping.from_json(row.mapping),
+                    bring.mapping_for(table, row.mapping or {}),
                     task=row.task,
                     open_items=row.open_items,
                     by=row.by,
@@ -122,8 +143,9 @@ def _import(row: DataImport, lease: Lease) -> None:
                     check=_progress(lease),
                 )
         values = {"counts": result.counts, "unknown": result.unknown}
-        ended = {"rejected": result.rejected_count, "stored": "", "finished_at": Now()}
-        if not jobs.end(row, Status.DONE, error="", error_code="", **values, **ended):
+        ended = {"rejected": result.rejected_count, "finished_at": Now(), "error": ""}
+        ended |= {"error_code": "", "stored": "", "sample": ""}
+        if not jobs.end(row, Status.DONE, **values, **ended):
             raise TakenOver
         _note(row, Faults(result.rejected, result.rejected_count))
     files.delete(row.stored)

@@ -1,6 +1,6 @@
 """The curators' pages under "Data": send a file, map its columns, import it, see what came in."""
 
-from itertools import chain, islice
+from itertools import chain
 from uuid import UUID
 
 from django.contrib import messages
@@ -15,12 +15,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
-from annotation.core import downloads, refusals, sharing
+from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.heartbeat import worker_alive
 from annotation.core.pages import whole_or_part
-from annotation.imports import bring, files, receive, recipes, run, shape, tables, tasks
+from annotation.imports import bring, receive, recipes, run, shape, tasks
 from annotation.imports import mapping as mappings
+from annotation.imports.beginning import Beginning
 from annotation.imports.forms import MappingForm, task_names
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
@@ -53,10 +54,11 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
             if not isinstance(file, UploadedFile):
                 raise DomainError(_("Choose a file first."))
             row = receive.whole(study, request.user, file)
+            tasks.soon(row.pk)
             return redirect("import", slug, row.pk)
         except DomainError as refusal:
             error = refusal.sentence
-    rows = study.imports.order_by("-created_at")
+    rows = study.imports.defer("sample").order_by("-created_at")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     context = {"study": study, "page": page, "error": error, "piece": receive.PIECE}
     return render(request, "imports/imports.html", context, status=400 if error else 200)
@@ -69,8 +71,10 @@ def data_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     row = get_object_or_404(DataImport, study=study, pk=pk)
     if request.method == "POST" and request.POST.get("action") == "cancel":
         return _cancel(request, study, row)
-    mapped = row.status == Status.WAITING or (row.status == Status.FAILED and row.stored)
+    mapped = row.status in (Status.WAITING, Status.FAILED) and row.stored and row.sample
     if mapped and not (row.status == Status.FAILED and request.method != "POST"):
+        if request.headers.get("HX-Request") == "true":  # it waited for a worker to read the file
+            return HttpResponse(headers={"HX-Refresh": "true"})
         return _map(request, study, row)
     working = row.status in WORKING
     context = {
@@ -100,21 +104,10 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     """The mapping with ten rows as they would come in; POST imports, or shows another mapping."""
     recipe = request.POST.get("recipe") or request.GET.get("recipe") or ""
     context = {"study": study, "row": row, "recipes": _recipes(study), "recipe": recipe}
-    try:
-        with (
-            sharing.gathered(files.path_of(row.stored)) as path,
-            tables.opened(path) as table,
-        ):
-            if table.format == "release":
-                raise bring.unsupported()
-            if table.format == "bundle":
-                return _bundle(request, study, row, context)
-            sample = list(islice(table.rows(), bring.SAMPLE))
-            context |= {"notes": table.notes}
-    except (DomainError, FileNotFoundError) as refusal:
-        words = getattr(refusal, "sentence", "") or _("The file is gone: send it again.")
-        return render(request, "imports/map.html", context | {"broken": words}, status=400)
-    records = [record for _line, record in sample if isinstance(record, dict)]
+    begin = Beginning.read(row.sample)
+    if begin.format == "bundle":
+        return _bundle(request, study, row, context)
+    records = begin.records()
     action = request.POST.get("action", "")
     mapping, words = _mapping(row, recipe, records)
     data = request.POST if action in ("import", "preview") else None
@@ -125,7 +118,8 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
         form.keep(row)
         if action == "import":
             return _start(request, study, row, form.cleaned_data)
-    context |= {"form": form, "words": words, "preview": _preview(sample, mapping)}
+    context |= {"form": form, "words": words, "preview": _preview(begin.rows, mapping)}
+    context["notes"] = begin.notes
     columns = bring.columns_of(records)
     unknown = mappings.unknown(mapping, columns, records) if mapping else []
     context["unknown"] = [(name, mappings.suggestion(name)) for name in unknown]
@@ -150,7 +144,7 @@ def _mapping(row: DataImport, name: str, records: list[dict]) -> tuple[Mapping |
                 return Mapping.from_json(saved.mapping), ""
         if name:
             return recipes.mapping_of(name, records), ""
-        if row.mapping:
+        if (row.mapping or {}).get("columns"):
             return Mapping.from_json(row.mapping), ""
     except DomainError as refusal:
         return mappings.propose(records), refusal.sentence
@@ -190,7 +184,7 @@ def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> H
     with refusals.as_message(request):
         run.request(
             row,
-            data["mapping"],
+            data["mapping"].as_json() if data["mapping"] else {},
             task=data["task"],
             open_items=data["open_items"],
             skip_faults=data["skip_faults"],

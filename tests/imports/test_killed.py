@@ -33,10 +33,10 @@ def test_an_import_of_a_table_begins_again_after_its_lease_and_stores_everything
     cast, tea, monkeypatch
 ):
     row = receive.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", PAIRS.encode()))
-    run.request(row, run.Mapping.from_json({"columns": {
+    run.request(row, {"columns": {
         "prompt": ["prompt"], "answer_a": ["answer_a"], "answer_b": ["answer_b"],
         "label": ["winner"], "worker": ["rater"],
-    }}))  # fmt: skip
+    }})  # fmt: skip
     monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
 
     def work():

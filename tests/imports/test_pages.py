@@ -13,7 +13,10 @@ PAIRS = b"prompt,answer_a,answer_b,winner,rater,nedd\nWhy?,x,,B,ann,n\nHow?,x,y,
 
 
 def send(client, content=PAIRS, name="pairs.csv"):
-    return client.post("/studies/tea/data/", {"file": SimpleUploadedFile(name, content)})
+    """Send a file, and look into it as a worker does."""
+    sent = client.post("/studies/tea/data/", {"file": SimpleUploadedFile(name, content)})
+    run.run(DataImport.objects.latest("created_at").pk)
+    return sent
 
 
 def fields(**given):
@@ -121,8 +124,9 @@ def test_a_cancelled_import_leaves_nothing(carol, tea, django_capture_on_commit_
 
 def test_what_is_no_table_is_said_on_its_page(carol, tea):
     answer = carol.get(send(carol, b"<!doctype html><p>x", "page.html").url)
-    assert answer.status_code == 400
     assert "This is a web page or XML, not a table." in answer.content.decode()
+    row = DataImport.objects.get()
+    assert (row.status, row.error_code, row.stored) == ("failed", "table", "")
     assert carol.post("/studies/tea/data/", {}).status_code == 400
 
 
@@ -140,7 +144,8 @@ def test_a_zipped_release_is_refused_by_api_and_page_with_the_page_that_takes_it
     assert words in carol.get(page).content.decode()
     address = f"/api/v1/studies/tea/imports/{DataImport.objects.get().pk}/start/"
     refused = carol.post(address, "{}", content_type="application/json")
-    assert (refused.status_code, words in refused.json()["detail"]) == (400, True)
+    assert (refused.status_code, refused.json()["code"]) == (409, "file_lost")
+    assert words in carol.get(address.removesuffix("start/")).json()["error"]["message"]
 
 
 def test_pieces_come_in_order_and_the_last_one_completes_the_file(carol, tea):
@@ -157,9 +162,10 @@ def test_pieces_come_in_order_and_the_last_one_completes_the_file(carol, tea):
     wrong = carol.patch(address, PAIRS[:20], headers={"Upload-Offset": "0"}, **octets)
     assert wrong.status_code == 409
     rest = carol.patch(address, PAIRS[20:], headers={"Upload-Offset": "20"}, **octets)
-    assert rest.json()["status"] == "waiting"
+    assert rest.json()["status"] == "requested"
     start = f"{address}start/"
     assert carol.post(start, "{}", **kind).status_code == 202
+    assert carol.post(start, "{}", **kind).status_code == 409
     row = DataImport.objects.get()
     assert run.run(row.pk).status == "failed"
     answer = carol.get(address).json()
@@ -178,7 +184,8 @@ def test_an_import_whose_worker_was_lost_is_offered_again_and_closed_in_the_end(
     carol.post(send(carol).url, fields(skip_faults="on"))
     row = DataImport.objects.get()
     assert run.due() == [row.pk]
-    DataImport.objects.update(status="running", attempts=3, lease_expires_at="2020-01-01T00:00Z")
+    tried = {"attempts": row.attempts + 3, "lease_expires_at": "2020-01-01T00:00Z"}
+    DataImport.objects.update(status="running", **tried)
     assert run.due() == []
     assert DataImport.objects.get().error_code == "worker_lost"
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from annotation.imports import mapping, paths, recipes, shape, tables
+from annotation.imports import mapping, paths, readers, recipes, shape, tables
+from annotation.imports.limits import TableError
 from annotation.imports.mapping import Mapping, MappingError
 
 ROWS = [{"id": 1, "prompt": "Why?", "note": "a"}, {"id": 2, "prompt": "How, then?", "note": ""}]
@@ -94,7 +95,7 @@ def test_every_format_gives_the_same_rows(file, content, expected):
     assert texts(rows) == texts(ROWS)
 
 
-BRACKETS = tables.NESTED_LIMIT * b"["
+BRACKETS = readers.NESTED_LIMIT * b"["
 LONG = b'[{"prompt": "' + 70_000 * b'[\\"{' + b'"}]'
 
 
@@ -104,7 +105,7 @@ LONG = b'[{"prompt": "' + 70_000 * b'[\\"{' + b'"}]'
     ids=["list", "object", "late"],
 )
 def test_brackets_without_end_are_refused_before_they_take_all_memory(file, content):
-    with pytest.raises(tables.TableError, match="nested too deeply"):
+    with pytest.raises(TableError, match="nested too deeply"):
         read(file(content))
 
 
@@ -113,10 +114,11 @@ def test_brackets_in_texts_are_no_levels(file):
     assert row == {"prompt": 70_000 * '["{'}
 
 
-def test_an_object_whose_line_has_no_end_is_read_in_pieces(file, monkeypatch):
-    monkeypatch.setattr(tables.records, "LINE_LIMIT", 100)
+def test_an_object_whose_line_has_no_end_is_read_in_pieces(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(readers.records, "LINE_LIMIT", 100)
     rows = [{"prompt": f"What is {n}?"} for n in range(20)]
-    assert read(file(json.dumps({"data": rows}))) == ("json", [], rows)
+    source = readers.read(file(json.dumps({"data": rows})), tmp_path, 2**20)
+    assert (source.format, [row for _line, row in source.rows()]) == ("json", rows)
 
 
 def test_parquet_gives_nested_values_and_times_as_text(tmp_path):
@@ -159,7 +161,7 @@ def merged(sheet):
     ids=name_of,
 )
 def test_what_is_no_table_gets_a_sentence(file, content, words):
-    with pytest.raises(tables.TableError) as refusal:
+    with pytest.raises(TableError) as refusal:
         read(file(content))
     assert words in refusal.value.sentence
 

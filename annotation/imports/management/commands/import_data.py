@@ -73,7 +73,7 @@ class Command(RefusingCommand):
     def store(self, path: Path, options: dict[str, Any]) -> tuple[str, bring.Brought]:
         """Import the file or folder at ``path``; the slug of its study, and what came in."""
         if path.is_dir() and (path / "study.json").is_file():
-            return bring.bring_bundle(None, tables.Table("bundle", lambda: iter(()), folder=path))
+            return bring.bring_bundle(None, tables.Table("bundle", folder=path))
         if path.is_dir():
             raise CommandError(f"{path} is a folder: import_release makes a study of a release.")
         if not path.is_file():
@@ -86,7 +86,8 @@ class Command(RefusingCommand):
             wanted = Study.objects.filter(slug=options["study"]).first()
             if table.format == "bundle":
                 return bring.bring_bundle(wanted, table)
-            mapping = bring.mapping_for(table, options["recipe"], _columns(options["map"]))
+            wish = {"recipe": options["recipe"], "columns": _columns(options["map"])}
+            mapping = bring.mapping_for(table, wish)
             study = bring.study_of_file(path, options["study"])
             result = bring.bring(
                 study,

@@ -1,0 +1,475 @@
+"""Reads a table of any format people have: CSV, TSV, JSON, JSON lines, Parquet, Excel, or a zip.
+
+The format is told by content. Rows are read one after another; a row that cannot be read is given
+as the reason why. Foreign files are read in a process of its own alone (`child`, for `tables`).
+"""
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import accumulate
+from pathlib import Path
+from typing import IO
+
+import ijson
+from django.utils.translation import gettext as _
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
+
+from annotation.core import memory, records
+from annotation.imports.limits import TableError
+
+SAMPLE = 65_536
+# Few: one word of a dictionary may be a megabyte in each.
+PARQUET_ROWS = 16
+# How many times its own size a compressed file may unfold to, from 10 MB on.
+RATIO_LIMIT, RATIO_FROM = 100, 10 * 2**20
+ENTRIES_LIMIT = 10_000
+# Levels of a JSON file; those of a record are fewer (core.records).
+NESTED_LIMIT = 100
+# A sheet is held in memory whole, with its empty cells: at most so many of them, and nine of ten.
+SHEET_LIMIT = 200 * 2**20
+EMPTY_LIMIT, EMPTY_TIMES = 100_000, 10
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
+# A string, and what ends it: a quotation mark, or the end of the bytes, maybe after a backslash.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+("|\\?\Z)', re.DOTALL)
+_CELL = re.compile(rb"""\br=["']([A-Z]{1,3})([0-9]{1,7})["']""")
+
+
+@dataclass
+class Source:
+    """A file as rows: line and record of each, or the reason why it is none.
+
+    ``notes`` says what was assumed about the file; ``folder`` is where a zipped bundle or release
+    was unpacked, in the formats "bundle" and "release", which have no rows.
+    """
+
+    format: str
+    rows: Callable[[], records.Rows]
+    notes: list[str] = field(default_factory=list)
+    folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A folder that archives are unpacked into, and how many bytes they may unfold to."""
+
+    folder: Path
+    unpacked: int
+
+
+def read(path: Path, scratch: Path, unpacked: int) -> Source:
+    """The table in the file ``path``; TableError, RecordsError where it is none.
+
+    What a zip or gzip holds, up to ``unpacked`` bytes, is unpacked into ``scratch``.
+    """
+    return _open(path, Scratch(scratch, unpacked))
+
+
+def _open(path: Path, scratch: Scratch) -> Source:
+    with path.open("rb") as stream:
+        head = stream.read(SAMPLE)
+    if not head.strip(b" \t\r\n\x00"):
+        raise TableError(_("The file is empty."))
+    for magic, read in _MAGIC.items():
+        if head.startswith(magic):
+            return read(path, scratch)
+    text, encoding, notes = _decoded(head)
+    start = text.lstrip().lower()[:200]
+    if start.startswith(("<!doctype", "<html", "<?xml", "<head", "<body")):
+        raise TableError(_("This is a web page or XML, not a table. Save it as CSV or JSON lines."))
+    if start[:1] in ("{", "["):
+        if encoding != "utf-8-sig":
+            path, notes = _recoded(path, scratch, encoding), notes
+        return _json(path, text, notes)
+    if "\x00" in text:
+        raise TableError(_("These are no characters: the file is no table that can be read here."))
+    return _csv(path, text, encoding, notes)
+
+
+# --- Text ----------------------------------------------------------------------------------------
+
+
+def _decoded(head: bytes) -> tuple[str, str, list[str]]:
+    """The beginning as text, its encoding, and what is to be said about it."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return head.decode("utf-16", "replace"), "utf-16", [_("The file is in UTF-16.")]
+    half = len(head) // 2
+    if half and head[1::2].count(0) > half * 0.4:
+        return head.decode("utf-16-le", "replace"), "utf-16-le", [_("The file is in UTF-16.")]
+    return head.decode("utf-8-sig", "replace"), "utf-8-sig", []
+
+
+def _recoded(path: Path, scratch: Scratch, encoding: str) -> Path:
+    """A copy of the file in UTF-8."""
+    copy = scratch.folder / "utf-8"
+    try:
+        with path.open(encoding=encoding) as source, copy.open("w", encoding="utf-8") as sink:
+            shutil.copyfileobj(source, sink)
+    except UnicodeError as error:
+        raise TableError(_("The file begins as UTF-16 and does not go on so.")) from error
+    return copy
+
+
+def _csv(path: Path, text: str, encoding: str, notes: list[str]) -> Source:
+    delimiter = _delimiter(text)
+    if delimiter != ",":
+        notes = [*notes, _("The columns are separated by: %s.") % DELIMITERS[delimiter]]
+
+    def rows() -> records.Rows:
+        with path.open("rb") as stream:
+            yield from records.csv_rows(stream, _check_header, delimiter, encoding)
+
+    return Source("csv", rows, notes)
+
+
+def _delimiter(text: str) -> str:
+    """The sign that separates the columns of the first lines, a comma where none does."""
+    lines = text.split("\n")[: -1 if len(text) >= SAMPLE // 4 and "\n" in text else None]
+    best, most = ",", 1.0
+    for delimiter in DELIMITERS:
+        try:
+            rows = [row for row in csv.reader(lines[:200], delimiter=delimiter) if row][:20]
+        except csv.Error:
+            continue
+        # What separates columns does so in most rows alike; a comma in a sentence does not.
+        widths = [len(row) for row in rows]
+        alike = widths.count(widths[0]) / len(widths) if widths else 0
+        if widths and widths[0] * alike > most:
+            best, most = delimiter, widths[0] * alike
+    return best
+
+
+def _check_header(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name and name in seen:
+            raise ValueError(_("two columns are called “%s”") % name[:80])
+        seen.add(name)
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _json(path: Path, text: str, notes: list[str]) -> Source:
+    if text.lstrip()[:1] == "{" and _is_lines(path):
+        return Source("jsonl", lambda: _json_lines(path), notes)
+    prefix = "item" if text.lstrip()[:1] == "[" else _list_in(path)
+    return Source("json", lambda: _json_list(path, prefix), notes)
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether the first line that is not blank is an object of its own, or is broken as one."""
+    with path.open("rb") as stream:
+        first = second = b""
+        while raw := stream.readline(records.LINE_LIMIT + 1):
+            line = raw.removeprefix(records.BOM).strip()
+            if line and not first:
+                first = line
+            elif line:
+                second = line
+                break
+    if len(first) > records.LINE_LIMIT:
+        return False
+    try:
+        records.parse(first)
+    except records.BrokenRecordError:
+        return second.startswith(b"{")
+    return True
+
+
+def _json_lines(path: Path) -> records.Rows:
+    with path.open("rb") as stream:
+        yield from records.json_lines(stream)
+
+
+def _list_in(path: Path) -> str:
+    """The place of the first list of a JSON object: {"data": […]}; "" where it has none."""
+    with _broken_json(), path.open("rb") as stream:
+        for prefix, event, _value in ijson.parse(_Shallow(stream)):
+            if event == "start_array" and "." not in prefix:
+                return f"{prefix}.item"
+    return ""
+
+
+def _json_list(path: Path, prefix: str) -> records.Rows:
+    """Objects of a JSON list, counted from 1."""
+    with _broken_json(), path.open("rb") as stream:
+        if stream.read(3) != records.BOM:
+            stream.seek(0)
+        values = ijson.items(_Shallow(stream), prefix, use_float=True)
+        for number, value in enumerate(values, start=1):
+            try:
+                records.check_json(value)
+            except ValueError as error:
+                yield number, f"the record {error}"
+                continue
+            yield number, value if isinstance(value, dict) else "not a JSON object"
+
+
+class _Shallow:
+    """A stream of JSON, refused where it is nested deeper than any table is.
+
+    ijson holds the whole path of each open level: 100,000 brackets would take 25 GB of memory.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._depth, self._open = stream, 0, b""
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; TableError where a bracket in them opens a level too many."""
+        data = self._stream.read(size)
+        begun, self._open = self._open, b""
+        text = _STRING.sub(self._passed, begun + data)
+        opened = text.count(b"[") + text.count(b"{")
+        if self._depth + opened > NESTED_LIMIT:
+            steps = ((byte in b"[{") - (byte in b"]}") for byte in text)
+            if max(accumulate(steps, initial=self._depth)) > NESTED_LIMIT:
+                raise TableError(_("The file is nested too deeply to be a table."))
+        self._depth += opened - text.count(b"]") - text.count(b"}")
+        return data
+
+    def _passed(self, string: re.Match[bytes]) -> bytes:
+        """Nothing, in place of a string; one that goes on in the next bytes is kept as begun."""
+        if string[1] != b'"':
+            self._open = b'"' + string[1]
+        return b""
+
+
+@contextmanager
+def _broken_json() -> Iterator[None]:
+    try:
+        yield
+    except (ijson.JSONError, UnicodeError) as error:
+        words = " ".join(str(error).split())[:160]
+        raise TableError(_("The JSON is broken: %s") % words) from error
+
+
+# --- Parquet and Excel ---------------------------------------------------------------------------
+
+
+def _parquet(path: Path, scratch: Scratch) -> Source:
+    with memory.uncounted():  # the library itself is far larger than most files
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+    @contextmanager
+    def broken() -> Iterator[None]:
+        try:
+            yield
+        except MemoryError:  # Arrow's own is an ArrowException, too
+            raise
+        except (pa.ArrowException, OSError) as error:
+            words = _("The Parquet file is broken: %s") % str(error)[:160]
+            raise TableError(words) from error
+
+    def rows() -> records.Rows:
+        number = 0
+        with broken(), pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(PARQUET_ROWS, use_threads=False):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, {key: _plain(value) for key, value in row.items()}
+
+    with broken():
+        pq.ParquetFile(path).close()
+    return Source("parquet", rows)
+
+
+def _excel(path: Path, scratch: Scratch) -> Source:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > SHEET_LIMIT:
+                raise TableError(_("The Excel file is too large: save it as CSV."))
+            for entry in archive.namelist():
+                if entry.startswith("xl/worksheets/"):
+                    _check_grid(archive, entry)
+        book = CalamineWorkbook.from_path(str(path))
+        name = next(iter(book.sheet_names), None)
+        if name is None:
+            raise TableError(_("The Excel file has no sheet."))
+        sheet = book.get_sheet_by_name(name)
+    except CalamineError as error:
+        raise TableError(_("The Excel file is broken: %s") % str(error)[:160]) from error
+    if merged := sheet.merged_cell_ranges:
+        row, column = merged[0][0]
+        place = {"n": len(merged), "sheet": name, "row": row + 1, "column": column + 1}
+        raise TableError(
+            _(
+                "The sheet “%(sheet)s” has %(n)d merged cells, the first in row %(row)d, column "
+                "%(column)d: which row they belong to is unclear. Split them and send it again."
+            )
+            % place
+        )
+    notes = [_("Only the first sheet is read: %s.") % name] if len(book.sheet_names) > 1 else []
+    return Source("xlsx", lambda: _sheet_rows(sheet), notes)
+
+
+def _check_grid(archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse a sheet of which nearly all cells are empty: one far cell makes millions of them."""
+    rows = columns = filled = 0
+    rest = b""
+    with archive.open(name) as stream:
+        while data := stream.read(1 << 20):
+            data, last = rest + data, 0
+            for cell in _CELL.finditer(data):
+                filled, last = filled + 1, cell.end()
+                rows, columns = max(rows, int(cell[2])), max(columns, _column(cell[1]))
+            rest = data[max(last, len(data) - 20) :]
+    if rows * columns > max(EMPTY_LIMIT, EMPTY_TIMES * filled):
+        words = {"rows": rows, "columns": columns, "filled": filled}
+        raise TableError(
+            _(
+                "A sheet reaches over %(rows)d rows and %(columns)d columns, and only %(filled)d "
+                "of its cells hold anything: delete what stands far away from the table, or save "
+                "the table as CSV."
+            )
+            % words
+        )
+
+
+def _column(letters: bytes) -> int:
+    """The number of a column: 1 for A, 27 for AA."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - 64
+    return number
+
+
+def _sheet_rows(sheet: CalamineSheet) -> records.Rows:
+    # Rows above the first cell are not given.
+    first = (sheet.start or (0, 0))[0] + 1
+    header: list[str] | None = None
+    for line, row in enumerate(sheet.iter_rows(), start=first):
+        cells = [_plain(cell) for cell in row]
+        if not any(cell != "" for cell in cells):
+            continue
+        if header is None:
+            header = [str(cell).strip() for cell in cells]
+            try:
+                _check_header(header)
+            except ValueError as error:
+                raise TableError(str(error)) from error
+        else:
+            yield line, dict(zip(header, cells, strict=False))
+
+
+def _plain(value: object) -> object:
+    """A cell as JSON has it."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+# --- Archives ------------------------------------------------------------------------------------
+
+
+def _zip(path: Path, scratch: Scratch) -> Source:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = [entry for entry in archive.infolist() if not _ignored(entry)]
+            names = {entry.filename for entry in entries}
+            if "xl/workbook.xml" in names:
+                return _excel(path, scratch)
+            _check_size(path, entries, scratch.unpacked)
+            return _unzipped(archive, entries, scratch)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise TableError(_("The zip file is broken: %s") % str(error)[:160]) from error
+
+
+def _unzipped(archive: zipfile.ZipFile, entries: list, scratch: Scratch) -> Source:
+    for name, format_ in (("study.json", "bundle"), ("manifest.json", "release")):
+        roots = [entry for entry in entries if Path(entry.filename).name == name]
+        if roots:
+            # Absolute paths and “..” are dropped by `extract`.
+            for entry in entries:
+                archive.extract(entry, scratch.folder)
+            root = min(roots, key=lambda entry: len(Path(entry.filename).parts))
+            folder = (scratch.folder / root.filename).parent
+            return Source(format_, lambda: iter(()), folder=folder)
+    tables = [entry for entry in entries if entry.filename.lower().endswith(TABLE_ENDINGS)]
+    if len(tables) != 1:
+        raise TableError(
+            _("The zip file holds %(n)d tables: send one table, or a study bundle.")
+            % {"n": len(tables)}
+        )
+    inner = scratch.folder / "table"
+    with archive.open(tables[0]) as source, inner.open("wb") as sink:
+        _copy(source, sink, scratch.unpacked)
+    return _open(inner, scratch)
+
+
+def _ignored(entry: zipfile.ZipInfo) -> bool:
+    """Folders, and what macOS adds."""
+    name = Path(entry.filename).name
+    return entry.is_dir() or name.startswith(".") or "__MACOSX" in entry.filename
+
+
+def _check_size(path: Path, entries: list, limit: int) -> None:
+    total = sum(entry.file_size for entry in entries)
+    ratio = total / max(path.stat().st_size, 1)
+    if total > limit or (total > RATIO_FROM and ratio > RATIO_LIMIT):
+        raise bomb()
+    if len(entries) > ENTRIES_LIMIT:
+        raise TableError(_("The zip file holds too many files."))
+
+
+def _gzip(path: Path, scratch: Scratch) -> Source:
+    inner = scratch.folder / "table"
+    limit = max(RATIO_FROM, path.stat().st_size * RATIO_LIMIT)
+    try:
+        with gzip.open(path) as source, inner.open("wb") as sink:
+            _copy(source, sink, min(limit, scratch.unpacked))
+    except (OSError, EOFError) as error:
+        raise TableError(_("The gzip file is broken: %s") % str(error)[:160]) from error
+    return _open(inner, scratch)
+
+
+def _copy(source: IO[bytes] | io.BufferedIOBase, sink: IO[bytes], left: int) -> None:
+    while piece := source.read(1 << 20):
+        left -= len(piece)
+        if left < 0:
+            raise bomb()
+        sink.write(piece)
+
+
+def bomb() -> TableError:
+    return TableError(
+        _("The file unfolds to far more than it is: that is refused. Send it uncompressed.")
+    )
+
+
+def _refuse(sentence: Callable[[], str]) -> Callable:
+    def read(path: Path, scratch: Scratch) -> Source:
+        raise TableError(sentence())
+
+    return read
+
+
+_MAGIC: dict[bytes, Callable[[Path, Scratch], Source]] = {
+    b"PAR1": _parquet,
+    b"PK\x03\x04": _zip,
+    b"PK\x05\x06": _zip,
+    b"\x1f\x8b": _gzip,
+    b"\xd0\xcf\x11\xe0": _refuse(lambda: _("This is an old Excel file: save it as .xlsx or CSV.")),
+    b"%PDF-": _refuse(lambda: _("This is a PDF, not a table.")),
+}
