@@ -28,7 +28,7 @@ def store(
     *,
     task: str = "",
     by: User | None = None,
-    skip_faults: bool = True,
+    skip_faults: bool = False,
     dry_run: bool = False,
     check: Callable[[int], None] = lambda rows: None,
     open_items: bool = True,

@@ -206,9 +206,11 @@ class _Reading:
 
     def prompt(self) -> str:
         parts = []
-        for value in self.cells("prompt"):
+        columns = self.mapping.columns.get("prompt", ())
+        for column, value in zip(columns, self.cells("prompt"), strict=True):
             messages = as_messages(value)
             if messages:
+                self.check_asked(column, messages)
                 text = _asked(messages)
             elif isinstance(value, list):
                 text = "\n\n".join(clean(entry, "prompt") for entry in value)
@@ -216,6 +218,23 @@ class _Reading:
                 text = clean("" if value is None else value, "prompt")
             parts.append(text.strip())
         return "\n\n".join(part for part in parts if part)
+
+    def check_asked(self, column: str, messages: list[tuple[str, str]]) -> None:
+        """Refuse later questions of a conversation that no answer of this row holds."""
+        count = sum(role == "user" for role, _text in messages)
+        answers = [
+            name
+            for target in ("answer", "answer_a", "answer_b")
+            for name in self.mapping.columns.get(target, ())
+        ]
+        if count > 1 and column not in answers:
+            raise RowError(
+                _(
+                    "the question is a conversation in which the user speaks %d times, and only "
+                    "the first would be stored: map a column with one question"
+                )
+                % count
+            )
 
     def answers(self, row: Row) -> None:
         texts = self.texts()

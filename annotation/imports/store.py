@@ -95,7 +95,7 @@ def store(
     task: str = "",
     open_items: bool = True,
     by: User | None = None,
-    skip_faults: bool = True,
+    skip_faults: bool = False,
     dry_run: bool = False,
     check: Callable[[int], None] = lambda rows: None,
 ) -> Result:

@@ -47,6 +47,8 @@ def test_a_file_becomes_items(page, cast, tea, let_in, tmp_path):
     path.write_text("\n".join(",".join(row) for row in ROWS))
     page.set_input_files("#id_file", path)
     page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("A worker reads what the file begins with.")).to_be_visible()
+    assert run.run(DataImport.objects.get().pk).status == "waiting"
     expect(page.get_by_role("heading", name="What the columns hold")).to_be_visible()
     expect(page.get_by_text("did you mean “need”?")).to_be_visible()
     expect(page.get_by_text("“sideways” is none of its answers")).to_be_visible()

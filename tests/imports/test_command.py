@@ -263,7 +263,7 @@ def test_a_type_of_question_is_read(bring, value, kept):
 
 
 def test_a_wrong_type_of_question_is_a_faulty_line(bring):
-    report = bring("prompt,type\nWhy?,specific\nHow?,spezific\n")
+    report = bring("prompt,type\nWhy?,specific\nHow?,spezific\n", "--skip-faulty")
     assert [entry["line"] for entry in report["rejected"]] == [3]
 
 
@@ -275,7 +275,9 @@ def test_a_column_called_type_with_other_values_is_not_read(bring):
 def test_votes_come_after_their_items_in_a_second_file(bring):
     bring("id,prompt,answer\ni1,p,a\ni2,p2,a2\n", "--recipe", "answers", "--study", "tea")
     votes = "id,annotator,label\ni1,x,Yes\ni1,y,No\ni2,x,Unsure\ni9,x,No\n"
-    report = bring(votes, "--recipe", "ratings", "--study", "tea", name="votes.csv")
+    report = bring(
+        votes, "--recipe", "ratings", "--study", "tea", "--skip-faulty", name="votes.csv"
+    )
     assert (report["items"], report["votes"], report["workers"]) == (2, 3, 2)
     assert report["rejected"] == [{"line": 5, "reason": "the study has no item “i9”"}]
     scores = Judgment.objects.order_by("slot__item__external_id", "annotator__worker")
@@ -287,7 +289,7 @@ def test_one_row_a_criterion_becomes_one_judgment_a_person(bring):
         "id,prompt,answer,annotator,criterion,score\n"
         "i,p,a,x,tone,4\ni,p,a,x,depth,2\ni,p,a,y,tone,3\ni,p,a,y,depth,5\ni,p,a,y,tone,1\n"
     )
-    report = bring(text, "--recipe", "ratings", "--study", "tea")
+    report = bring(text, "--recipe", "ratings", "--study", "tea", "--skip-faulty")
     assert (report["votes"], report["scores"], report["workers"]) == (2, 4, 2)
     assert report["rejected"] == [
         {"line": 6, "reason": "y has given another vote on this item before"}
@@ -323,7 +325,7 @@ def test_what_does_not_fit_is_listed_and_the_rest_is_stored(bring):
         "i1,p,c,d,A,y\n"
         "i6,p,a,b\n"
     )
-    report = bring(text, "--study", "tea")
+    report = bring(text, "--study", "tea", "--skip-faulty")
     assert (report["items"], report["votes"]) == (1, 1)
     assert [(row["line"], row["reason"]) for row in report["rejected"]] == [
         (3, "the question is empty"),
@@ -356,7 +358,7 @@ def test_an_order_names_answers_by_letter_or_model(bring, label, places):
 
 def test_an_order_of_other_answers_is_a_faulty_line(bring):
     text = "prompt,answer_a,answer_b,label,annotator\np,x,y,A>,ann\np2,x,y,A>B,ann\n"
-    report = bring(text, "--study", "tea")
+    report = bring(text, "--study", "tea", "--skip-faulty")
     assert report["rejected"][0] == {
         "line": 2,
         "reason": "“” is none of its answers, no tie and not none",
@@ -396,7 +398,7 @@ OPEN_QUOTE = "line 3: broken CSV (a quotation mark is never closed: no line up t
 
 def test_a_quotation_mark_that_is_never_closed_says_how_far_the_file_is_lost(bring):
     header, rest = "prompt,answer_a,answer_b\n", "Rain?,x,y\nSun?,x,y\n"
-    report = bring(f'{header}Tea?,x,y\n"Wind?,x,y\n{rest}', "--study", "tea")
+    report = bring(f'{header}Tea?,x,y\n"Wind?,x,y\n{rest}', "--study", "tea", "--skip-faulty")
     assert (report["items"], len(report["rejected"])) == (1, 1)
     row = report["rejected"][0]
     assert f"line {row['line']}: {row['reason']}" == OPEN_QUOTE
@@ -445,7 +447,7 @@ def test_real_files_come_in_whole(file, args, expected, capsys):
 
 def test_ten_thousand_faulty_lines_are_counted_and_listed(bring):
     lines = ["id,prompt", *(f"{n}," for n in range(10_000)), "good,Why?"]
-    report = bring("\n".join(lines), "--recipe", "prompts", "--study", "tea")
+    report = bring("\n".join(lines), "--recipe", "prompts", "--study", "tea", "--skip-faulty")
     assert (report["queries"], len(report["rejected"])) == (1, 10_000)
     assert report["rejected"][-1] == {"line": 10_001, "reason": "the question is empty"}
 
@@ -512,11 +514,13 @@ def test_an_import_keeps_no_other_import_waiting_for_statistics(bring):
 
 def test_rows_of_one_id_with_other_answers_are_faults_in_the_file_and_in_a_later_one(bring):
     header = "id,prompt,answer_a,answer_b\n"
-    report = bring(f"{header}i1,What is tea?,A leaf.,A drink.\ni1,What is tea?,A leaf.,No.\n")
+    report = bring(
+        f"{header}i1,What is tea?,A leaf.,A drink.\ni1,What is tea?,A leaf.,No.\n", "--skip-faulty"
+    )
     assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [3])
-    report = bring(f"{header}i1,What is tea?,A drink.,A leaf.\n")
+    report = bring(f"{header}i1,What is tea?,A drink.,A leaf.\n", "--skip-faulty")
     assert (report["items"], report["rejected"]) == (1, [])
-    report = bring(f"{header}i1,What is tea?,A drink.,Two.\ni2,What is tea?,A,B\n")
+    report = bring(f"{header}i1,What is tea?,A drink.,Two.\ni2,What is tea?,A,B\n", "--skip-faulty")
     assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [2])
 
 
@@ -542,3 +546,64 @@ def test_answers_come_in_exactly_as_they_were(bring):
     bring(rows, name="mine.jsonl")
     stored = Candidate.objects.order_by("query__external_id").values_list("text", flat=True)
     assert list(stored) == texts
+
+
+PAIRS = "id,prompt,answer_a,answer_b\ni1,p,a,b\ni2,q,c,d\n"
+VOTES = "id,annotator,label\ni1,ann,A\ni1,bo,tie\ni2,ann,B\ni9,ann,A\n"
+FAULTY = [
+    {"line": 3, "reason": "the item's task allows no “tie”"},
+    {"line": 5, "reason": "the study has no item “i9”"},
+]
+
+
+def test_a_file_with_votes_that_the_task_does_not_allow_stores_nothing_and_lists_them(
+    bring, capsys
+):
+    bring(PAIRS, "--study", "tea")
+    before = everything()
+    with pytest.raises(CommandError, match="2 lines are faulty") as refusal:
+        bring(VOTES, "--study", "tea", name="votes.csv")
+    assert refusal.value.returncode == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (counts(report), report["rejected"]) == ([0, 0, 0, 0, 0, 0, 0], FAULTY)
+    assert everything() == before
+    with pytest.raises(CommandError):
+        bring(VOTES, "--study", "tea", "--dry-run", name="votes.csv")
+    capsys.readouterr()
+    report = bring(VOTES, "--study", "tea", "--skip-faulty", name="votes.csv")
+    assert (report["votes"], report["rejected"]) == (2, FAULTY)
+
+
+def test_of_many_faulty_lines_a_thousand_are_listed(bring, tmp_path, capsys):
+    lines = ["id,prompt", *(f"{n}," for n in range(1_500)), "good,Why?"]
+    with pytest.raises(CommandError, match="1500 lines are faulty"):
+        bring("\n".join(lines), "--recipe", "prompts", "--study", "tea")
+    assert len(json.loads(capsys.readouterr().out)["rejected"]) == 1_000
+    with pytest.raises(CommandError):
+        call_command("import_data", str(tmp_path / "mine.csv"), recipe="prompts", study="tea")
+    listed = capsys.readouterr().err.splitlines()
+    assert (len(listed), listed[-1]) == (1_001, "… and 500 more")
+    assert not Study.objects.exists()
+
+
+def turns(*texts):
+    roles = ("user", "assistant")
+    return [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+
+
+def test_a_question_of_several_turns_is_a_faulty_line_and_not_its_first_turn(bring, capsys):
+    rows = [
+        {"id": "one", "messages": turns("Why?"), "response": "So."},
+        {"id": "two", "messages": turns("Tea?", "Yes.", "Which?"), "response": "Green."},
+    ]
+    columns = ("--map=id=id", "--map=prompt=messages", "--map=answer=response")
+    with pytest.raises(CommandError, match="1 lines are faulty"):
+        bring(rows, *columns, "--study", "tea")
+    reason = (
+        "the question is a conversation in which the user speaks 2 times, and only the first "
+        "would be stored: map a column with one question"
+    )
+    assert json.loads(capsys.readouterr().out)["rejected"] == [{"line": 2, "reason": reason}]
+    report = bring(rows, *columns, "--study", "tea", "--skip-faulty")
+    assert report["queries"] == 1
+    assert Query.objects.get().text == "Why?"

@@ -28,7 +28,7 @@ def test_a_longer_scale_than_five_points_is_taken_over(bring):  # noqa: F811
 
 def test_a_score_off_the_scale_is_a_faulty_line(bring):  # noqa: F811
     text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,73\ni,p,a,z,2.5\n"
-    report = bring(text, "--recipe", "ratings", "--study", "tea")
+    report = bring(text, "--recipe", "ratings", "--study", "tea", "--skip-faulty")
     assert report["rejected"] == [
         {
             "line": 3,
@@ -57,7 +57,9 @@ ANSWERS = "id,prompt,answer\ni,p,a\nj,q,b\n"
 def test_a_line_without_a_score_of_an_item_is_a_faulty_line(bring):  # noqa: F811
     bring(ANSWERS, "--recipe", "answers", "--study", "tea")
     text = "id,annotator,quality\ni,x,4\nj,x,\n"
-    report = bring(text, "--recipe", "ratings", "--study", "tea", name="scores.csv")
+    report = bring(
+        text, "--recipe", "ratings", "--study", "tea", "--skip-faulty", name="scores.csv"
+    )
     assert report["rejected"] == [{"line": 3, "reason": "the score is missing"}]
 
 
@@ -82,7 +84,9 @@ def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):  #
         {"item_id": "j", "annotator": "x", "ratings": {"org/human": human, "bart": bart}},
         {"item_id": "j", "annotator": "y", "ratings": {"bart": bart, "nobody": human}},
     ]
-    report = bring(rows, "--recipe", "ratings", "--study", "tea", name="ratings.jsonl")
+    report = bring(
+        rows, "--recipe", "ratings", "--study", "tea", "--skip-faulty", name="ratings.jsonl"
+    )
     assert (report["items"], report["votes"], report["scores"]) == (2, 2, 4)
     assert report["rejected"] == [{"line": 3, "reason": "the item has no answer “nobody”"}]
     scores = Score.objects.values_list("option__candidate__model", "score").order_by("pk")
@@ -92,7 +96,9 @@ def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):  #
 def test_scores_of_an_item_that_asks_for_a_choice_are_refused_in_words(bring):  # noqa: F811
     bring("id,prompt,answer_a,answer_b\ni,p,a,b\n", "--study", "tea")
     rows = [{"id": "i", "annotator": "x", "ratings": {"A": {"overall": 4}, "B": {"overall": 2}}}]
-    report = bring(rows, "--recipe", "ratings", "--study", "tea", name="ratings.jsonl")
+    report = bring(
+        rows, "--recipe", "ratings", "--study", "tea", "--skip-faulty", name="ratings.jsonl"
+    )
     words = "the item's task asks for a choice, and this line has scores"
     assert report["rejected"] == [{"line": 1, "reason": words}]
 

@@ -75,7 +75,8 @@ def test_an_address_becomes_a_pseudonym_that_differs_from_study_to_study():
 def test_a_file_comes_in_once_and_faulty_lines_are_named(bench, tmp_path, capsys):
     path = pool_of_three(tmp_path)
     path.write_text(path.read_text() + '{"conversation": 3}\n')
-    call_command("import_data", str(path), study="bench", recipe="conversations", json=True)
+    options = {"study": "bench", "recipe": "conversations", "json": True, "skip_faulty": True}
+    call_command("import_data", str(path), **options)
     result = json.loads(capsys.readouterr().out)
     assert (result["conversations"], Conversation.objects.count()) == (12, 12)
     assert [fault["line"] for fault in result["rejected"]] == [13]

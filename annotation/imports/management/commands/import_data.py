@@ -1,6 +1,7 @@
 """`manage.py import_data FILE`"""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,18 @@ from annotation.core.rows import bar
 from annotation.imports import bring, tables
 from annotation.imports.mapping import TARGETS, suggestion
 from annotation.imports.recipes import RECIPES
+from annotation.imports.store import Faults, FaultsError
 from annotation.studies.models import Study
 
-SHOWN = 20
+# Faulty lines that are listed.
+LISTED = 1_000
 
 
 class Command(RefusingCommand):
     help = (
         "Import a table (CSV, TSV, JSON, JSON lines, Parquet, .xlsx, or a zip of one) or a zipped "
         "study bundle. Without --recipe and --map the columns are recognised by name. Faulty lines "
-        "are listed; the rest is stored."
+        "are listed (the first 1,000), and then nothing is stored, unless --skip-faulty."
     )
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -47,11 +50,14 @@ class Command(RefusingCommand):
             action="store_true",
             help="store questions and answers; a batch opens items of them later",
         )
+        parser.add_argument(
+            "--skip-faulty", action="store_true", help="store the rest where lines are faulty"
+        )
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, file: str, **options: Any) -> None:
-        """Store what fits; print the counts and what was rejected."""
+        """Store the file; print the counts and what was rejected."""
         if options["recipe"] and options["recipe"] not in RECIPES:
             words = f"There is no recipe “{options['recipe']}”. Known: {', '.join(RECIPES)}."
             raise CommandError(words, returncode=2)
@@ -62,8 +68,11 @@ class Command(RefusingCommand):
                     transaction.set_rollback(True)
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
+        except FaultsError as refusal:
+            self.refuse(file, refusal.faults, options)
+            raise
         report = {"study": slug, **{name: result.counts.get(name, 0) for name in bring.COUNTS}}
-        report["rejected"] = [{"line": line, "reason": why} for line, why in result.rejected]
+        report["rejected"] = _listed(result.rejected)
         report["unknown_columns"] = result.unknown
         if options["json"]:
             self.stdout.write(json.dumps(report, ensure_ascii=False))
@@ -95,6 +104,7 @@ class Command(RefusingCommand):
                 mapping,
                 task=options["task"],
                 open_items=not options["no_items"],
+                skip_faults=options["skip_faulty"],
                 dry_run=options["dry_run"],
                 rows=iter(bar(table.rows(), "rows", None)),
             )
@@ -110,10 +120,23 @@ class Command(RefusingCommand):
             near = suggestion(name)
             words = f": did you mean “{near}”?" if near else ""
             self.stderr.write(f"The column “{name}” is not read{words}")
-        for row in report["rejected"][:SHOWN]:
+        self.list(file, report["rejected"], rejected)
+
+    def refuse(self, file: str, faults: Faults, options: dict[str, Any]) -> None:
+        """List the faulty lines of a file of which nothing is stored."""
+        rejected = _listed(faults.rows[:LISTED])
+        if options["json"]:
+            report = {"study": options["study"], **dict.fromkeys(bring.COUNTS, 0)}
+            report |= {"rejected": rejected, "unknown_columns": []}
+            self.stdout.write(json.dumps(report, ensure_ascii=False))
+        else:
+            self.list(file, rejected, faults.count)
+
+    def list(self, file: str, rejected: list[dict], count: int) -> None:
+        for row in rejected[:LISTED]:
             self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
-        if rejected > SHOWN:
-            self.stderr.write(f"… and {rejected - SHOWN:,} more: --json lists all of them")
+        if count > LISTED:
+            self.stderr.write(f"… and {count - LISTED:,} more")
 
 
 def pairs_apart(words: list[str]) -> list[str]:
@@ -127,6 +150,10 @@ def pairs_apart(words: list[str]) -> list[str]:
         mapping = word == "--map" or word.startswith("--map=") or (pair and mapping)
         apart.append(word)
     return apart
+
+
+def _listed(faults: Iterable[tuple[int, str]]) -> list[dict]:
+    return [{"line": line, "reason": reason} for line, reason in faults]
 
 
 def _columns(pairs: list[str]) -> dict[str, list[str]]:
