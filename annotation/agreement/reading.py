@@ -18,6 +18,7 @@ from annotation.agreement.votes.table import Votes, VotesError, votes_from_colum
 from annotation.core import copied
 from annotation.core.sql import among
 from annotation.judging.kinds import codes, kind_of, label_column
+from annotation.judging.kinds.imported import NO_ANSWER
 from annotation.judging.models import Batch, Item, Judgment
 from annotation.studies.models import Study, TaskDefinition
 
@@ -348,11 +349,29 @@ def _worker_keys(users: np.ndarray) -> dict[int, str]:
 def labels(definition: TaskDefinition) -> list[str]:
     """All labels that could be given in some version of the task that has been opened.
 
-    A tie that an older version allowed stays a label: its votes are votes.
+    A tie that an older version allowed stays a label: its votes are votes. Where all votes were
+    imported, nobody here could give a tie or "none": they are labels where they occur.
     """
     versions = definition.study.tasks.filter(
         name=definition.name, kind=definition.kind, batches__isnull=False
     )
     configs = list(versions.values_list("config", flat=True)) or [definition.config]
     labels_of = kind_of(definition.kind).labels
-    return sorted({label for config in configs for label in labels_of(config)}, key=LABELS.index)
+    named = {label for config in configs for label in labels_of(config)}
+    return sorted(named - _never_offered(definition, named), key=LABELS.index)
+
+
+def _never_offered(definition: TaskDefinition, named: set[str]) -> set[str]:
+    """Those of a tie and "none" that have no vote, where every vote was imported."""
+    study, special = definition.study, sorted(named.intersection(NO_ANSWER))
+    if not special:
+        return set()
+    sums = {name: Sum(F(f"judged_{name}") * F("weight")) for name in special}
+    sums["votes"] = Sum(F("judged") * F("weight"))
+    given = counts(study, definition.name).order_by().aggregate(**sums)
+    unused = {name for name in special if not given[name]}
+    if not unused or not given["votes"]:
+        return set()
+    here = Judgment.objects.filter(slot__study=study, imported=False)
+    here = here.filter(slot__item__batch__task__name=definition.name)
+    return set() if here.exists() else unused
