@@ -54,9 +54,13 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
     """Return the text of README.md in Markdown.
 
     ``manifest`` is the release's manifest without its files; ``about`` has ``title``,
-    ``description``, ``languages`` (codes), ``consent`` (name and version, or "") and ``licence``.
-    What people wrote is made harmless: it cannot add markup to the card.
+    ``description``, ``languages`` (codes), ``consent`` (name and version, or ""), ``licence`` and
+    ``judged``: how many judgments were given ``here``, and how many ``imported``, of which nothing
+    is said that is not known. What people wrote is made harmless: it cannot add markup to the card.
     """
+    imported, here = _judged(about)
+    if imported and not here:
+        about = about | {"languages": [], "consent": ""}
     return "\n".join(
         [
             *front_matter(about, tables),
@@ -71,20 +75,33 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
             *_agreement(manifest["agreement"]),
             *_opening(tables),
             *_harnesses(manifest),
-            *_limits(manifest),
-            *_checking(manifest["layout"]),
+            *_limits(manifest, imported),
+            *_checking(manifest, imported, here),
         ]
     )
 
 
+def _judged(about: dict) -> tuple[int, int]:
+    """How many judgments were imported, and how many people gave here."""
+    judged = about.get("judged", {})
+    return judged.get("imported", 0), judged.get("here", 0)
+
+
 def _facts(manifest: dict, about: dict) -> Iterator[str]:
+    imported, here = _judged(about)
     languages = ", ".join(map(_words, about["languages"])) or "not stated"
+    consent = _words(about["consent"]) or "none"
+    if imported and here:
+        languages += f" (of the {imported} imported judgments: not known)"
+        consent += f" (of the {imported} imported judgments: not known)"
+    elif imported:
+        consent = "not known, as all judgments were imported"
     yield from ("## Facts", "")
     yield f"- Study: {manifest['study']}, release {manifest['version']} of {manifest['created_at']}"
     yield f"- Id: {manifest['release']}"
     yield f"- Layout and format: {manifest['layout']}, {manifest['format']}"
     yield f"- Languages: {languages}"
-    yield f"- Consent text: {_words(about['consent']) or 'none'}"
+    yield f"- Consent text: {consent}"
     yield f"- Licence: {_words(about['licence']) or 'not stated'}"
     yield ""
 
@@ -161,7 +178,7 @@ def _remarks(remarks: dict) -> Iterator[str]:
         yield f"- {REMARK_WORDS[name]}: {len(queries)} queries ({listed}{more})."
 
 
-def _limits(manifest: dict) -> Iterator[str]:
+def _limits(manifest: dict, imported: int) -> Iterator[str]:
     yield from ("## Limits", "")
     if manifest["layout"] == "personalbench":
         yield "- An explicit mention is found by words: a paraphrase is missed."
@@ -179,6 +196,11 @@ def _limits(manifest: dict) -> Iterator[str]:
         yield from _tier_limits(manifest["rules"])
     yield from _remarks(manifest.get("remarks", {}))
     yield "- Workers and users have names of this release alone; times are given to the day."
+    if imported:
+        yield (
+            f"- {imported} judgments were imported. Where their file gave no time, `submitted_at` "
+            "is the day of the import."
+        )
     yield "- Reasons are the annotators' own words: read them before you publish them."
     if manifest["counts"]["withdrawn"]:
         yield "- People who withdrew their consent before this release are not in it."
@@ -203,12 +225,16 @@ def _audited(audit: dict | None) -> str:
     return f"{audit['audited']} of {audit['pairs']} were audited by new votes."
 
 
-def _checking(layout: str) -> Iterator[str]:
+def _checking(manifest: dict, imported: int, here: int) -> Iterator[str]:
     yield from ("## How to check it", "")
     yield "`manifest.json` lists every file with its rows, bytes and SHA-256. With Attune:"
     yield from ("", "    python manage.py check_release DIR", "", "## Method", "")
-    method = METHODS.get(layout, METHOD)
-    yield f"Collected after the method of the paper “{method}”; cite it by its title."
+    if imported:
+        which = f"{imported} of the {imported + here}" if here else "All"
+        yield f"{which} judgments were imported: how they were collected is not known here."
+    if here or not (imported or manifest["rules"]["pairs"]["name"] == "imported"):
+        method = METHODS.get(manifest["layout"], METHOD)
+        yield f"Collected after the method of the paper “{method}”; cite it by its title."
     yield ""
 
 

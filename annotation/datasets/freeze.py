@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from django.db import OperationalError, connection, transaction
-from django.db.models import F, Max, Q
+from django.db.models import Count, Exists, F, Max, OuterRef, Q
 from django.db.models.functions import Now
 
 from annotation.accounts.models import User
@@ -277,7 +277,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     manifest["rules"]["tiers"] = choices.tier_rule.as_json() | {"filled": len(rows.filled)}
     if tiered and (refusal := outside_bands(manifest["agreement"])):
         raise DomainError(refusal, code="bands")
-    about = release.frozen["about"] | {"licence": release.licence}
+    about = release.frozen["about"] | {"licence": release.licence, "judged": _judged(release)}
     (folder / "README.md").write_text(card(manifest, about, tables.written()), encoding="utf-8")
     written = _write_texts(layout, tables, folder)
     files = [*tables.files(), *(describe(folder, path, 0) for path in ("README.md", *written))]
@@ -285,6 +285,17 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     tables.journal.remove()
     (folder / "manifest.json").write_text(json_text(manifest) + "\n", encoding="utf-8")
     return manifest
+
+
+def _judged(release: Release) -> dict[str, int]:
+    """How many of the judgments people gave here, and how many were imported."""
+    last, out = release.frozen["judgment"], release.frozen["void"]
+    newer = Judgment.objects.filter(replaces=OuterRef("pk"), pk__lte=last)
+    rows = Judgment.objects.filter(~Exists(newer), slot__study=release.study_id, pk__lte=last)
+    rows = rows.filter(slot__item__batch__purpose=Batch.Purpose.WORK)
+    rows = rows.exclude(pk__in=out).exclude(annotator__in=release.frozen["withdrawn"])
+    numbers = dict(rows.order_by().values_list("imported").annotate(n=Count("pk")))
+    return {"imported": numbers.get(True, 0), "here": numbers.get(False, 0)}
 
 
 def _write_texts(layout: ModuleType, tables: Tables, folder: Path) -> list[str]:
