@@ -68,7 +68,7 @@ def _child(path: str) -> dict:
     study = Study.objects.create(slug="bench-import", title="Bench")
     begin = time.perf_counter()
     with tables.opened(Path(path)) as table:
-        brought = bring.bring(study, table, bring.mapping_for(table))
+        brought = bring.bring(study, table, bring.mapping_for(table, {}))
     seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     counts = {"items": brought.counts["items"], "study": study.pk}

@@ -17,8 +17,11 @@ from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.frozen_items import FrozenItems, attribute_of, counted_items
 from annotation.datasets.frozen_votes import FrozenVotes, Task
 from annotation.datasets.models import Release
-from annotation.judging.models import Batch, ItemOption
+from annotation.judging.kinds import config_of_task, kind_of, label_column
+from annotation.judging.kinds.imported import NO_ANSWER
+from annotation.judging.models import Batch, ItemOption, Judgment
 from annotation.personas.models import Attribute, Memory, PersonaVersion
+from annotation.studies.models import TaskDefinition
 
 CHUNK = 2_000
 CANDIDATE = {
@@ -112,8 +115,27 @@ class Reading:
         rows = Batch.objects.filter(study=self.release.study_id, purpose=Batch.Purpose.WORK)
         definitions = {batch.pk: batch.task for batch in rows.select_related("task")}
         stop_below = self.frozen.get("stop_below", {})
-        tasks = {task: Task.of(task, stop_below) for task in set(definitions.values())}
+        tasks = {
+            task: Task.of(task, stop_below).without(self._never_offered(task))
+            for task in set(definitions.values())
+        }
         return {batch: tasks[definition] for batch, definition in definitions.items()}
+
+    def _never_offered(self, task: TaskDefinition) -> set[str]:
+        """A tie and "none" without a vote, where every vote was imported (as agreement.reading)."""
+        kind = kind_of(task.kind)
+        named = set(kind.labels(config_of_task(task))) if kind.COUNTED else set()
+        if named.isdisjoint(NO_ANSWER):
+            return set()
+        votes = Judgment.objects.filter(
+            slot__item__batch__task__name=task.name,
+            slot__study=self.release.study_id,
+            pk__lte=self.frozen["judgment"],
+        )
+        if not votes.exists() or votes.filter(imported=False).exists():
+            return set()
+        given = votes.annotate(label=label_column()).filter(label__in=NO_ANSWER)
+        return set(NO_ANSWER) - set(given.order_by().values_list("label", flat=True).distinct())
 
     def items(self) -> Iterator[records.Item]:
         """All items in the order of hand-out, each with its answers and votes."""

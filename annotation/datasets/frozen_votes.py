@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -85,6 +85,10 @@ class Task:
             scale=tuple(kind.scale(config)) if scored else (),
             stop_below=stop_below.get(task.name),
         )
+
+    def without(self, labels: set[str]) -> "Task":
+        """The same without these of its ``labels``."""
+        return replace(self, labels=tuple(name for name in self.labels if name not in labels))
 
     @cached_property
     def offered(self) -> tuple[int | str, ...]:

@@ -42,7 +42,7 @@ OURS = {
     "histories.Message": {"role"},
     "histories.Tombstone": {"digest"},
     "histories.Upload": {"stored", "sha256", "language", "fingerprint"},
-    "imports.DataImport": {"stored", "fingerprint", "language"},
+    "imports.DataImport": {"stored", "fingerprint", "language", "sample"},
     "judging.Judgment": {"key", "digest"},
     "judging.Score": {"criterion"},
     "personas.Conversation": {"opening"},
