@@ -44,7 +44,10 @@ def test_labels_that_no_imported_vote_has_are_not_counted_as_chance(imported, ca
 def test_a_release_counts_the_same_labels(imported, tmp_path, capsys):
     call_command("release", "tea", "--layout", "long", "--out", tmp_path / "out", "--json")
     report = json.loads(capsys.readouterr().out)["agreement"]["better v1"]["all"]
-    assert (report["categories"], report["symmetric_kappa"]["value"]) == (["answer 1", "answer 2"], 0)
+    assert (report["categories"], report["symmetric_kappa"]["value"]) == (
+        ["answer 1", "answer 2"],
+        0,
+    )
 
 
 def test_a_vote_that_was_given_here_could_have_been_a_tie(imported, capsys):
