@@ -38,4 +38,4 @@ EXPOSE 8000
 
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health/live', timeout=4)"]
-CMD ["gunicorn", "--config", "annotation/local/gunicorn.conf.py", "--bind", "0.0.0.0:8000", "--access-logfile", "-"]
+CMD ["gunicorn", "--config", "annotation/local/gunicorn.conf.py", "--bind", "0.0.0.0:8000"]

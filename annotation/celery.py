@@ -9,7 +9,6 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import heartbeat_sent, worker_init
-from click import Option
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
 # `manage.py prepare` ran the checks, which import every page: twenty megabytes of each worker.
@@ -19,10 +18,6 @@ log = logging.getLogger(__name__)
 app = Celery("annotation")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.steps["worker"].add("annotation.worker:Beat")
-app.user_options["worker"].add(
-    Option(["--embedded-beat"], is_flag=True, help="Send the periodic tasks, too; one worker only.")
-)
 
 SIGN_SECONDS = 15
 _signed_at = 0.0

@@ -6,14 +6,18 @@ inherit the environment. A DATABASE_URL or REDIS_URL that is set already is used
 
 import atexit
 import os
+import subprocess
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from annotation.local import postgres, redis
 from annotation.local.folders import private_folder
-from annotation.local.process import Program, spawn
-from annotation.local.process import stop as stop_process
+from annotation.local.process import Program, tail
 from benchmarks.folders import delete_folder
+
+SECONDS = 60
 
 # A crash of the machine may lose the test database: nothing waits for the disk.
 FAST = {
@@ -23,7 +27,7 @@ FAST = {
     "max_connections": "300",
 }
 
-_running: list[tuple[object, Program]] = []
+_running: list[tuple[subprocess.Popen, Program]] = []
 _folders: list[Path] = []
 
 
@@ -43,15 +47,47 @@ def start_for_tests() -> dict[str, str]:
         program = redis.program(data)
         process = spawn(program, log / "redis.log")
         _running.append((process, program))
-        redis.wait_ready(data, process, log / "redis.log")
+        wait_until(lambda: redis.is_ready(data), process, log / "redis.log")
         found["REDIS_URL"] = redis.url(data)
     return found
+
+
+def spawn(program: Program, log: Path) -> subprocess.Popen:
+    """Start `program` in a session of its own; what it prints goes to `log`, for this account."""
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as output:
+        return subprocess.Popen(
+            program.command(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=program.cwd,
+            umask=0o077,
+            start_new_session=True,
+        )
+
+
+def wait_until(serves: Callable[[], bool], process: subprocess.Popen, log: Path) -> None:
+    """Wait until a server serves; AssertionError with its last words where it ends instead."""
+    deadline = time.monotonic() + SECONDS
+    while not serves():
+        assert process.poll() is None and time.monotonic() < deadline, tail(log)
+        time.sleep(0.05)
+
+
+def end(process: subprocess.Popen, program: Program) -> None:
+    """Ask a server to end, and kill it where it does not."""
+    process.send_signal(program.stop_signal)
+    try:
+        process.wait(program.stop_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def stop() -> None:
     """End what was started and delete its folders; a second call does nothing."""
     while _running:
-        stop_process(*_running.pop())
+        end(*_running.pop())
     while _folders:
         delete_folder(_folders.pop())
 
@@ -63,5 +99,6 @@ def _start_postgres(data: Path, log: Path) -> str:
     program = cluster.program(FAST)
     process = spawn(program, log)
     _running.append((process, program))
-    postgres.wait_ready(cluster, process, log)
+    wait_until(lambda: postgres.is_ready(cluster), process, log)
+    postgres.provision(cluster)
     return cluster.url()

@@ -1,15 +1,18 @@
 """What a line of the log holds: the request's id, ids of user and study, and no text of anybody."""
 
+from __future__ import annotations  # what gunicorn's own process needs no Django for
+
 import json
 import logging
 import re
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any
-
-from django.http import HttpRequest
+from typing import TYPE_CHECKING, Any
 
 from annotation.core.paths import masked
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
 
 # The request being answered, and its id; None and "" in workers and commands.
 current: ContextVar[HttpRequest | None] = ContextVar("request", default=None)

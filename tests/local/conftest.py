@@ -11,8 +11,8 @@ import pytest
 
 from annotation.local import postgres, redis
 from annotation.local.folders import private_folder
-from annotation.local.process import spawn, stop
 from benchmarks.folders import delete_folder
+from tests.services import end, spawn, wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another account")
 
@@ -73,10 +73,11 @@ def services() -> Iterator[Services]:
     database = spawn(cluster.program(), log / "postgres.log")
     program = redis.program(data)
     broker = spawn(program, log / "redis.log")
-    postgres.wait_ready(cluster, database, log / "postgres.log")
-    redis.wait_ready(data, broker, log / "redis.log")
+    wait_until(lambda: postgres.is_ready(cluster), database, log / "postgres.log")
+    postgres.provision(cluster)
+    wait_until(lambda: redis.is_ready(data), broker, log / "redis.log")
     yield Services(data, cluster, database, broker, modes)
-    stop(broker, program)
-    stop(database, cluster.program())
+    end(broker, program)
+    end(database, cluster.program())
     for folder in (cluster.home, redis.socket_folder(data), top):
         delete_folder(folder)

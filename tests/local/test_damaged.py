@@ -1,7 +1,6 @@
 """Files that can be made anew never stop a start; a wrong setting stops it with a sentence."""
 
 import os
-import stat
 import subprocess
 import sys
 
@@ -10,10 +9,9 @@ from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 
 from annotation.core.static import PrivateManifestStorage
-from annotation.local import process, redis
-from annotation.local.errors import LocalServiceError
+from annotation.local import redis
 from annotation.local.folders import private_folder
-from annotation.local.process import spawn, stop
+from tests.services import end, spawn, wait_until
 
 
 def check(data, *, script="manage.py", **environment):
@@ -69,30 +67,11 @@ def test_redis_begins_without_a_damaged_file(tmp_path):
     (data / "redis" / "appendonly.aof").write_bytes(
         b"*3\r\n$3\r\nSET\r\n$1\r\na\r\ngarbage\r\n" * 9
     )
-    server = spawn(program, log)
-    with pytest.raises(LocalServiceError):
-        redis.wait_ready(data, server, log)
+    assert spawn(program, log).wait(60) == 1
+    assert redis.is_ready(data) is False
     assert redis.set_aside(data) is True
     server = spawn(program, log)
-    redis.wait_ready(data, server, log)
-    stop(server, program)
+    wait_until(lambda: redis.is_ready(data), server, log)
+    end(server, program)
     assert len(list((data / "redis").glob("appendonly.aof.damaged-*"))) == 1
     assert redis.set_aside(tmp_path) is False
-
-
-def test_a_long_log_is_emptied_while_it_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "LOG_BYTES", 1_000)
-    log = tmp_path / "worker.log"
-    with process.open_log(log) as writer:
-        writer.write(b"x" * 1_000)
-        writer.flush()
-        process.shorten(log)
-        assert log.stat().st_size == 1_000
-        writer.write(b"y")
-        writer.flush()
-        process.shorten(log)
-        writer.write(b"z")
-        writer.flush()
-    older = tmp_path / "worker.log.1"
-    assert (log.read_bytes(), older.read_bytes()[-1:]) == (b"z", b"y")
-    assert stat.S_IMODE(older.stat().st_mode) == 0o600

@@ -1,6 +1,5 @@
 """What the web server asks of each session of the database, whatever the worker's are."""
 
-import gc
 import os
 import runpy
 from pathlib import Path
@@ -22,8 +21,7 @@ def test_the_web_servers_sessions_are_limited_where_the_environment_names_no_lim
     database = settings.DATABASES["default"]
     options = {**database["OPTIONS"], "options": "-c statement_timeout=0 -c lock_timeout=4000"}
     monkeypatch.setitem(database, "OPTIONS", options)
-    runpy.run_path(str(CONFIGURATION))["when_ready"](None)
-    gc.unfreeze()
+    runpy.run_path(str(CONFIGURATION))["post_fork"](None, None)
     connection = connections.create_connection("default")
     names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
     with connection.cursor() as cursor:

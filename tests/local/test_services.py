@@ -16,9 +16,9 @@ from redis.retry import Retry
 from annotation.local import postgres, redis
 from annotation.local.errors import LocalServiceError
 from annotation.local.folders import private_folder, socket_folder
-from annotation.local.process import spawn, stop
 from annotation.local.secrets import write_private
 from tests.local.conftest import as_nobody, needs_root
+from tests.services import end, spawn, wait_until
 
 
 def connect(path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_killed_database_starts_again_with_every_committed_row(services):
     log = services.data / "log" / "postgres.log"
     again = postgres.cluster(services.data)
     services.postgres = spawn(again.program(), log)
-    postgres.wait_ready(again, services.postgres, log)
+    wait_until(lambda: postgres.is_ready(again), services.postgres, log)
     with psycopg.connect(again.url()) as connection:
         assert connection.execute("SELECT count(*) FROM votes").fetchone() == (1000,)
 
@@ -174,7 +174,7 @@ def test_a_lost_password_of_the_application_is_made_anew_at_the_next_start(servi
     (services.data / "secrets" / "postgres_attune").unlink()
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(services.cluster.url())
-    postgres.wait_ready(services.cluster, services.postgres, services.data / "log" / "postgres.log")
+    postgres.provision(services.cluster)
     with psycopg.connect(services.cluster.url()) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
@@ -185,7 +185,7 @@ def test_a_lost_password_of_the_superuser_is_named(services):
     secret.unlink()
     try:
         with pytest.raises(LocalServiceError) as caught:
-            postgres.wait_ready(services.cluster, services.postgres, services.data / "log" / "x")
+            postgres.provision(services.cluster)
     finally:
         write_private(secret, kept)
     assert str(caught.value) == (
@@ -201,23 +201,6 @@ def test_a_stale_pid_that_now_belongs_to_another_program_is_cleared(tmp_path):
     cluster = postgres.Cluster(tmp_path, tmp_path, tmp_path, None, tmp_path)
     postgres._check_not_running(cluster)
     assert not stale.exists()
-
-
-def test_a_database_that_dies_at_once_shows_its_last_words(services, tmp_path):
-    log = tmp_path / "postgres.log"
-    program = services.cluster.program({"shared_buffers": "nonsense"})
-    process = spawn(program, log)
-    process.wait()
-    elsewhere = postgres.Cluster(
-        services.cluster.home,
-        tmp_path,  # no server listens here
-        services.cluster.secrets,
-        services.cluster.account,
-        services.cluster.binaries,
-    )
-    with pytest.raises(LocalServiceError, match=r"did not start \(exit status 1\)") as caught:
-        postgres.wait_ready(elsewhere, process, log)
-    assert 'invalid value for parameter "shared_buffers": "nonsense"' in str(caught.value)
 
 
 @needs_root
@@ -237,8 +220,9 @@ def version_from_a_new_cluster(data: Path) -> str:
     log = private_folder(data / "log") / "postgres.log"
     cluster = postgres.cluster(data)
     process = spawn(cluster.program(), log)
-    postgres.wait_ready(cluster, process, log)
+    wait_until(lambda: postgres.is_ready(cluster), process, log)
+    postgres.provision(cluster)
     with psycopg.connect(cluster.url()) as connection:
         found = connection.execute("SELECT version()").fetchone()[0]
-    stop(process, cluster.program())
+    end(process, cluster.program())
     return " ".join(found.split()[:2])

@@ -22,11 +22,10 @@ import pytest
 from annotation.local import postgres, supervisor
 from annotation.local.folders import private_folder
 from annotation.local.model import free_port
-from annotation.local.process import pause
 from benchmarks.folders import delete_data_folder
 
 REPOSITORY = Path(__file__).parents[2]
-PARTS = {"postgres", "redis", "model", "forkserver", "web", "worker"}
+PARTS = {"postgres", "redis", "model", "web", "worker"}
 SECONDS = 120
 
 pytestmark = [
@@ -107,20 +106,11 @@ def command(pid: int) -> str:
         return ""
 
 
-def task_processes(up: Up) -> list[psutil.Process]:
-    """The processes in which the worker runs tasks; none while it starts."""
-    for part in psutil.Process(up.process.pid).children():
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "-A annotation worker" in " ".join(part.cmdline()):
-                return part.children()
-    return []
-
-
 def wait_for(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + SECONDS
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not happen in {SECONDS} s"
-        pause()
+        time.sleep(0.05)
 
 
 def still_running(pids: dict[int, str]) -> dict[int, str]:
@@ -192,21 +182,15 @@ def test_the_access_log_holds_no_query_and_no_key(up):
     assert "private" not in log.read_text()
 
 
-@pytest.mark.parametrize("part", ["postgres", "redis", "forkserver", "web", "worker"])
+@pytest.mark.parametrize("part", ["postgres", "redis", "web", "worker"])
 def test_a_killed_part_is_named_and_started_again(up, part):
-    marks = {
-        "postgres": "bin/postgres -D",
-        "redis": "redis-server",
-        "forkserver": "local.forkserver",
-        "web": "gunicorn",
-    }
-    # Its title begins differently where setproctitle is installed.
-    mark = marks.get(part, "-A annotation worker")
+    marks = {"postgres": "bin/postgres -D", "redis": "redis-server", "web": "gunicorn"}
+    mark = marks.get(part, "celeryd")  # its title
     # The test before this one may have ended it with another part.
     wait_for(lambda: any(mark in line for line in up.pids().values()), part)
     before = up.pids()
     parts = [pid for pid, line in before.items() if mark in line]
-    sentence = f"{part} stopped (killed by SIGKILL); starting it again in"
+    sentence = f"exited: {part} (terminated by SIGKILL; not expected)"
     times = up.words.read_text().count(sentence)
     os.kill(min(parts), signal.SIGKILL)
     wait_for(lambda: up.words.read_text().count(sentence) > times, sentence)
@@ -216,47 +200,16 @@ def test_a_killed_part_is_named_and_started_again(up, part):
     assert up.words.read_text().count(sentence) == times + 1
 
 
-def test_web_server_and_worker_share_what_they_have_imported(up):
-    wait_for(lambda: len(task_processes(up)) == 1, "one process for tasks")
-    servers = [pid for pid, line in up.pids().items() if "gunicorn: worker" in line]
-    assert len(servers) == 2
-    for process in [*map(psutil.Process, servers), *task_processes(up)]:
-        memory = process.memory_full_info()
-        assert memory.uss < memory.rss / 2
-    server = next(pid for pid, line in up.pids().items() if "local.forkserver" in line)
-    memory = psutil.Process(server).memory_info()
-    assert memory.shared < memory.rss / 4  # code that only its imports ran
-
-
-def test_without_the_fork_server_the_others_go_on_and_a_web_server_that_ends_waits_for_it(up):
-    wait_for(lambda: task_processes(up) != [], "a worker")
-    lines = up.pids()
-    server, web = (
-        psutil.Process(next(pid for pid, line in sorted(lines.items()) if mark in line))
-        for mark in ("local.forkserver", "gunicorn: master")
-    )
-    worker = task_processes(up)[0].parent()
-    server.kill()
-    web.kill()
-    wait_for(lambda: not web.is_running() and up.get("/health/ready") == 200, "another web server")
-    assert worker.is_running()
-    assert worker.ppid() == up.process.pid
-
-
-def test_a_task_that_takes_long_gets_a_process_beside_it_also_after_redis_was_away(up):
-    # The tests before this one may have ended both.
-    wait_for(lambda: len(task_processes(up)) == 1, "one process for tasks")
-    redis = next(pid for pid, line in up.pids().items() if "redis-server" in line)
-    os.kill(redis, signal.SIGKILL)
-    wait_for(lambda: redis not in up.pids() and up.get("/health/ready") == 200, "another Redis")
+def test_a_task_that_takes_long_holds_up_no_other(up):
     with psycopg.connect(up.services()["DATABASE_URL"]) as connection:
         # What the task writes every quarter of a minute has to wait for this transaction.
         connection.execute(
             "INSERT INTO core_heartbeat VALUES ('beat', now())"
             " ON CONFLICT (name) DO UPDATE SET at = excluded.at"
         )
-        wait_for(lambda: len(task_processes(up)) == 2, "a second process")
-    assert up.get("/health/ready") == 200
+        query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        with psycopg.connect(up.services()["DATABASE_URL"], autocommit=True) as other:
+            wait_for(lambda: other.execute(query).fetchone()[0] == 2, "a second task beside it")
 
 
 def test_a_database_that_is_there_and_does_nothing_is_not_ready(up):
@@ -320,7 +273,7 @@ def test_a_part_that_dies_at_once_is_shown_with_its_last_words():
         run = Up(data)
         assert run.process.wait(SECONDS) == 1
         words = run.words.read_text()
-        assert "PostgreSQL did not start (exit status 1)" in words
+        assert f"PostgreSQL did not start; its log {data}/log/postgres.log ends:\n" in words
         assert 'invalid value for parameter "shared_buffers": "nonsense"' in words
         assert descendants(run.process.pid) == {}
 

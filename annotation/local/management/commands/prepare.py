@@ -13,6 +13,7 @@ from django.core.management.base import CommandParser
 from annotation.core import installation
 from annotation.core.commands import RefusingCommand
 from annotation.core.translations import compile_catalogues
+from annotation.local import postgres
 from annotation.local.secrets import write_private
 
 
@@ -31,10 +32,22 @@ class Command(RefusingCommand):
             help="the former files are lost: take those of this ATTUNE_DATA for the database's",
         )
 
-    def handle(self, *, no_demo: bool, new_files: bool, **options: Any) -> None:
+        parser.add_argument(
+            "--embedded",
+            action="store_true",
+            help="the database is the one that `up` has started: make role and database, too",
+        )
+
+    def handle(self, *, no_demo: bool, new_files: bool, embedded: bool, **options: Any) -> None:
         """Run the steps; words go to stderr and the link alone to stdout."""
         compile_catalogues()
+        if embedded:
+            server = postgres.locate(settings.DATA)
+            postgres.provision(server)
+            postgres.protect_audit(server, protect=False)  # migrations may change it
         call_command("migrate", interactive=False, stdout=self.stderr)
+        if embedded:
+            postgres.protect_audit(server, protect=True)
         installation.establish(anew=new_files)
         _collect_static()
         call_command("ensure_admin", stdout=self.stdout)
