@@ -4,7 +4,6 @@ PYTHON ?= python3
 # bash has a variable SECONDS too, but does not export it: a value here was given on purpose.
 SECONDS ?= 600
 EXAMPLES ?= 1020
-JUDGMENTS ?= 1000000
 # Some images forbid Python to store compiled modules: each of the suite's many processes would
 # compile the project anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -20,7 +19,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock require
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-failed bench blindness chaos drill fuzz lint lint-types locks machines mutants paper proofs short-proofs sbom upgrade xss clean dev
+.PHONY: help up test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom xss clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -34,7 +33,6 @@ help:
 	@echo "make fuzz    send broken requests to every route (EXAMPLES=1020 to each)"
 	@echo "make xss     put 700 hostile texts into every field and open every page in Chromium"
 	@echo "make blindness  look for the origin of answers in 2,000 judging pages, with classifiers"
-	@echo "make upgrade  run the newest migrations under load, with the version before (JUDGMENTS=100000)"
 	@echo "make paper   import, open and release a study of the size of PersonaFeedback's benchmark"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
 	@echo "make lint    ruff, the import contracts, the templates' format and mypy"
@@ -90,23 +88,15 @@ mutants: $(INSTALLED_DEV)
 drill: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.drill
 
-# The version before comes from git.
-upgrade: $(INSTALLED_DEV)
-	$(RUN) -m benchmarks.upgrade --judgments $(JUDGMENTS)
-
 paper: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.paper_size
-
-# Two web servers and two workers with folders of their own; needs nginx.
-machines: $(INSTALLED_DEV)
-	$(RUN) -m benchmarks.machines --seconds $(SECONDS)
 
 # Each test file alone: none may need what another one left.
 proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	for file in $$(git ls-files 'tests/**/test_*.py'); do \
 		ATTUNE_EVERY_ROLE=1 $(RUN) -m pytest --hypothesis-profile=drawn -m "" "$$file" || exit 1; done
 	demo/three_studies.sh
-	$(MAKE) mutants drill upgrade fuzz xss blindness paper chaos machines
+	$(MAKE) mutants drill fuzz xss blindness paper chaos
 
 short-proofs: $(INSTALLED_DEV)
 	$(RUN) -m pytest -m proof

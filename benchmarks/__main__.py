@@ -21,23 +21,10 @@ from benchmarks.figures import run
 
 NAMES = (
     "stats",
-    "claim_contention",
-    "claim_end",
-    "plans",
     "judge_loop",
-    "crowd_loop",
-    "page",
     "results",
-    "history_import",
-    "history_events",
-    "history_search",
     "import_data",
-    "bulk_api",
     "export",
-    "evaluate",
-    "train",
-    "generation",
-    "cluster",
     "paper_size",
 )
 PACKAGES = ("django", "psycopg", "celery", "gunicorn", "redis", "numpy", "scipy", "pyarrow",

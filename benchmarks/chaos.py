@@ -34,8 +34,7 @@ PATIENCE = 180
 TARGETS = {
     "web worker": (6, lambda run: _any(run.children("web"))),
     "web master": (1, lambda run: run.part("web")),
-    "celery parent": (1, lambda run: run.part("worker")),
-    "celery pool child": (3, lambda run: _any(run.children("worker"))),
+    "celery worker": (4, lambda run: run.part("worker")),
     "postgres backend": (6, lambda run: _any(_backends(run))),
     "whole postgres": (1, lambda run: run.part("postgres")),
     "redis": (1, lambda run: run.part("redis")),

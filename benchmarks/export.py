@@ -6,42 +6,28 @@ have, joined as they are stored, to files; soft labels and agreement are compute
 of the process and of its PostgreSQL backend, without parallel workers. Each run is a process of its
 own, which tells its peak memory, without pandas: a server has none, and Arrow loads it where the
 tests' is installed. `python -m benchmarks.export 1000000` takes a million judgments.
-
-`python -m benchmarks.export --judging 100000` has people judge over HTTP, a moment's thought
-between two judgments, while the installation's worker writes releases of so many judgments, one
-after the other, and before and after it: 95 of 100 judgments are stored within so many
-milliseconds. `counter_ms` is the same beside a process that only counts, which is what a machine's
-cores take from each other.
 """
 
-import contextlib
 import json
 import resource
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import psycopg
 
 from benchmarks import stack
-from benchmarks.clients import Browser
 from benchmarks.figures import figure, setup_django
-from benchmarks.generation import round_of
 
 SIZES, OVERLAP, PEOPLE = (10_000, 100_000), 9, 60
-# Who judges while releases are written, and the items that are open for them.
-JUDGES, OPEN = 3, 1_000
 JUDGE = """
     WITH people AS (
         SELECT array_agg(id ORDER BY id) AS ids FROM accounts_user WHERE email LIKE 'annotator%'
     ), done AS (
         UPDATE judging_slot s SET status = 'done', annotator_id = ids[1 + (s.ordinal * 7
-               + s.position) % cardinality(ids)] FROM people WHERE s.position <= :judged
+               + s.position) % cardinality(ids)] FROM people
         RETURNING s.id, s.annotator_id, s.position, s.ordinal
     ), made AS (
         INSERT INTO judging_judgment (slot_id, annotator_id, key, digest, shown, reason, flags,
@@ -114,62 +100,13 @@ def main(sizes=SIZES) -> dict[str, dict]:
     return figures
 
 
-def judging(size: int) -> dict[str, dict]:
-    """Milliseconds within which 95 of 100 judgments are stored while releases are written.
-
-    The floor is the same without releases.
-    """
-    with stack.running() as run:
-        browsers = [Browser(run.port, person) for person in _seed(run, size, OPEN)[:JUDGES]]
-        for browser in browsers:
-            browser.login()
-            browser.open()
-        round_of(browsers)
-        quiet, busy, releases = round_of(browsers), [], 0
-        while len(busy) < len(quiet):
-            run.call("benchmarks.export", "--request")
-            releases += 1
-            while _is_writing(run):
-                busy += round_of(browsers, 1)
-        with _counter():
-            beside = round_of(browsers)
-        quiet += round_of(browsers)
-    ours, counter, floor = (
-        statistics.quantiles(times, n=20)[-1] * 1e3 for times in (busy, beside, quiet)
-    )
-    more = {"releases": releases, "counter_ms": counter}
-    return figure(f"export_judging_p95_{size}", ours, floor, "ms", **more)
-
-
-@contextlib.contextmanager
-def _counter() -> Iterator[None]:
-    """A process that keeps one core busy and touches nothing else."""
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
-        try:
-            yield
-        finally:
-            process.kill()
-
-
-def _seed(run: stack.Stack, size: int, items: int = 0) -> list[dict]:
-    """A study of `size` judgments, with `items` more that are open; its people."""
-    judged = size // OVERLAP
-    words = ("--items", judged + items, "--overlap", OVERLAP, "--people", PEOPLE, "--length", 300)
-    people = run.run("benchmarks.seed", *words)["people"]
+def _seed(run: stack.Stack, size: int) -> None:
+    """A study of `size` judgments."""
+    words = ("--items", size // OVERLAP, "--overlap", OVERLAP, "--people", PEOPLE, "--length", 300)
+    run.run("benchmarks.seed", *words)
     with run.connect() as connection:
-        for statement in (JUDGE.replace(":judged", str(judged)), COUNT, "VACUUM (ANALYZE)"):
+        for statement in (JUDGE, COUNT, "VACUUM (ANALYZE)"):
             connection.execute(statement)
-    return people
-
-
-def _is_writing(run: stack.Stack) -> bool:
-    """Whether a release is asked for or being written; RuntimeError where one has failed."""
-    with run.connect() as connection:
-        query = "SELECT status, error FROM datasets_release ORDER BY id DESC LIMIT 1"
-        status, error = connection.execute(query).fetchone()
-    if status == "failed":
-        raise RuntimeError(error)
-    return status != "done"
 
 
 def _copied(connection: psycopg.Connection, query: str) -> float:
@@ -201,23 +138,16 @@ class _WithoutPandas:
             raise ModuleNotFoundError(name)
 
 
-def _requested(format: str):
-    """The study's release, frozen."""
-    setup_django()
-    from annotation.datasets import freeze
-    from annotation.studies.models import Study
-
-    return freeze.request(Study.objects.get(slug="bench"), "long", format, None)
-
-
 def _child(format: str) -> dict:
     """Freeze the study and write its release."""
     sys.meta_path.insert(0, _WithoutPandas())
-    release = _requested(format)
+    setup_django()
     from django.db import connection
 
     from annotation.datasets import freeze
+    from annotation.studies.models import Study
 
+    release = freeze.request(Study.objects.get(slug="bench"), "long", format, None)
     begin = _spent(connection.connection)
     with tempfile.TemporaryDirectory() as folder:
         freeze.write(release, Path(folder))
@@ -226,20 +156,8 @@ def _child(format: str) -> dict:
     return {"seconds": seconds, "peak_mb": peak}
 
 
-def _request() -> None:
-    """Ask the installation's worker for a release."""
-    release = _requested("jsonl")
-    from annotation.datasets import tasks
-
-    tasks.soon(release.pk)
-
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         json.dump(_child(sys.argv[2]), sys.stdout)
-    elif sys.argv[1:2] == ["--request"]:
-        _request()
-    elif sys.argv[1:2] == ["--judging"]:
-        judging(int(sys.argv[2]))
     else:
         main([int(size) for size in sys.argv[1:]] or SIZES)

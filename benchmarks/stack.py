@@ -24,7 +24,7 @@ MARKS = {
     "web": "gunicorn",
     "postgres": "bin/postgres",
     "redis": "redis-server",
-    "worker": "annotation worker",
+    "worker": "celeryd",  # its title
 }
 
 
@@ -32,12 +32,10 @@ class Stack:
     """One installation: `data` is its folder, `port` its address; `start` and `stop` as often as
     you like.
 
-    `tree` holds the files of the version that runs. `environment` is added to what the parts see.
-    No model runs unless ATTUNE_ENDPOINTS names one.
+    `environment` is added to what the parts see. No model runs unless ATTUNE_ENDPOINTS names one.
     """
 
-    def __init__(self, data: Path, tree: Path = REPOSITORY, **environment: str) -> None:
-        self.tree = tree
+    def __init__(self, data: Path, **environment: str) -> None:
         self.data = private_folder(data).resolve()
         self.port = free_port()
         self.words = self.data.with_name(f"{self.data.name}.stderr")
@@ -60,7 +58,7 @@ class Stack:
         with self.words.open("a") as words:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up", "--no-demo", "--port", str(self.port)],
-                cwd=self.tree,
+                cwd=REPOSITORY,
                 env=self.environment,
                 stdout=subprocess.PIPE,
                 stderr=words,
@@ -82,7 +80,7 @@ class Stack:
         """Run `python -m WORDS` in this installation and return what it prints."""
         done = subprocess.run(
             [sys.executable, "-m", *map(str, words)],
-            cwd=self.tree,
+            cwd=REPOSITORY,
             env=self.environment,
             stdout=subprocess.PIPE,
             check=True,
@@ -125,10 +123,10 @@ class Stack:
 
 
 @contextlib.contextmanager
-def running(tree: Path = REPOSITORY, **environment: str) -> Iterator[Stack]:
+def running(**environment: str) -> Iterator[Stack]:
     """Start a stack in a new folder below the temporary one; stop it and delete all of it after."""
     folder = Path(tempfile.mkdtemp(prefix="attune-bench-"))
-    stack = Stack(folder / "var", tree, **environment)
+    stack = Stack(folder / "var", **environment)
     try:
         stack.start()
         yield stack

@@ -1,4 +1,4 @@
-"""How much of what is personal the rules find: `benchmarks.redaction` measures and stores it."""
+"""How much of what is personal the rules find, as `tests.histories.redaction` measures it."""
 
 import functools
 import json

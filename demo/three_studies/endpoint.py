@@ -9,7 +9,7 @@ import re
 import sys
 import zlib
 
-from benchmarks.scripted_endpoint import ScriptedEndpoint, example_of, prompt_of
+from tests.scripted_endpoint import ScriptedEndpoint, example_of, prompt_of
 
 # Name, work, habit, food, travel, interests: six people with little in common.
 PEOPLE = (

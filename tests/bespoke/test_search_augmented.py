@@ -14,8 +14,8 @@ from annotation.core.errors import DomainError
 from annotation.histories import consent
 from annotation.histories import erase as histories
 from annotation.histories.models import Session
-from benchmarks.scripted_endpoint import ScriptedEndpoint
 from tests.bespoke.conftest import NEED, SEND, answered, ask, keep
+from tests.scripted_endpoint import ScriptedEndpoint
 
 ARMS = [name for name, strategy in STRATEGIES.items() if strategy.searches]
 

@@ -11,7 +11,7 @@ from annotation.agreement.votes.table import votes_from_columns
 from annotation.judging.imports import bundles, vote_rows
 from annotation.judging.models import Item, Selection
 from annotation.studies.models import Study
-from benchmarks import convert_ukp, replay_votes
+from demo import convert_ukp
 from tests.corpora import DATA
 
 EXCERPT = Path(__file__).parents[1] / "data" / "ukp-convarg"
@@ -83,31 +83,3 @@ def test_the_whole_corpus_agrees_with_the_reference(tmp_path):
     only = {name: [column[place] for place in keep] for name, column in columns.items()}
     assert len(five) == 3911
     assert alpha(only, "fleiss_kappa") == 0.376275
-
-
-@pytest.mark.django_db(transaction=True)
-def test_votes_replayed_through_the_pages_are_the_votes_of_the_file(tmp_path, cast, live_server):
-    convert_ukp.convert(EXCERPT, tmp_path)
-    bundles.import_study(tmp_path)
-    study = Study.objects.get(slug="ukp")
-    book = replay_votes.Book(tmp_path / "votes.csv")
-    people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
-    accounts = [(person.email, cast.password) for person in people]
-    sent = replay_votes.replay(live_server.url, "ukp", accounts, book, 20)
-    assert [len(some) for some in sent.values()] == [7, 7, 6]
-    stored = [
-        {
-            "task": vote.slot.item.external_id,
-            "worker": f"pseudonym {vote.annotator_id}",
-            "label": vote.choice.candidate.external_id if vote.choice else vote.outcome,
-        }
-        for vote in Selection.objects.select_related("slot__item", "choice__candidate")
-    ]
-    assert replay_votes.same(sent, stored)
-    reasons = {
-        (v["item_id"], v["reason"].strip()) for v in convert_ukp._read(EXCERPT / "judgments.jsonl")
-    }
-    for vote in Selection.objects.select_related("slot__item"):
-        assert (vote.slot.item.external_id, vote.reason) in reasons
-    stored[0]["label"] = "tie" if stored[0]["label"] != "tie" else "none"
-    assert not replay_votes.same(sent, stored)

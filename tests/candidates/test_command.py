@@ -19,8 +19,8 @@ from annotation.candidates.management.commands import generate as command
 from annotation.candidates.models import Candidate
 from annotation.core import jobs
 from annotation.core.models import Heartbeat
-from benchmarks.scripted_endpoint import ScriptedEndpoint
 from tests.candidates.conftest import Reply
+from tests.scripted_endpoint import ScriptedEndpoint
 
 WORK = """
 import django

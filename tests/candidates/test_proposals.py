@@ -30,9 +30,9 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
 from annotation.queries.scenarios import TAXONOMY
-from benchmarks.scripted_endpoint import GARBAGE, ScriptedEndpoint, example_of, prompt_of
 from tests.at_once import at_once
 from tests.candidates.conftest import PROFILE
+from tests.scripted_endpoint import GARBAGE, ScriptedEndpoint, example_of, prompt_of
 
 SCHEMA = {
     "type": "object",

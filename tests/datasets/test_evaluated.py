@@ -12,7 +12,7 @@ from django.core.management import call_command
 from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.datasets import folders
 from annotation.queries.models import Query
-from benchmarks.scripted_endpoint import ScriptedEndpoint, prompt_of
+from tests.scripted_endpoint import ScriptedEndpoint, prompt_of
 
 # (task, query) -> how the scripted model answers: right, wrong, or the place it always names.
 PLANNED = {

@@ -7,7 +7,7 @@ import re
 import pytest
 from pyarrow import parquet
 
-from benchmarks.scripted_endpoint import GARBAGE, ScriptedEndpoint, prompt_of
+from tests.scripted_endpoint import GARBAGE, ScriptedEndpoint, prompt_of
 
 # How the scripted model answers on a pair, by a mark in its question.
 RIGHT, WRONG, FIRST, SECOND, MUMBLE, BROKEN = "rwfsmb"

@@ -15,8 +15,8 @@ from django.db import connection
 
 from annotation.evaluation import asking, pairs
 from annotation.evaluation.models import Reply, Run
-from benchmarks.scripted_endpoint import GARBAGE, NO_CREDIT, ScriptedEndpoint, prompt_of
 from tests.evaluation.conftest import make_release, scripted, write_lines
+from tests.scripted_endpoint import GARBAGE, NO_CREDIT, ScriptedEndpoint, prompt_of
 
 pytestmark = pytest.mark.django_db
 

@@ -18,8 +18,8 @@ from annotation.datasets import folders
 from annotation.datasets.models import Release
 from annotation.evaluation import bespoke, runs, tasks
 from annotation.evaluation.models import Reply, Run
-from benchmarks.scripted_endpoint import NO_CREDIT, prompt_of
 from tests.evaluation.conftest import write_manifest
+from tests.scripted_endpoint import NO_CREDIT, prompt_of
 
 pytestmark = pytest.mark.django_db
 SCORES = {"r1": (5, 4, 3, 2), "r2": (1, 2, 3, 4), "r3": (4, 4, 5, 5), "r4": (2, 1, 1, 2)}

@@ -15,9 +15,9 @@ from annotation.datasets import folders
 from annotation.datasets.models import Release
 from annotation.evaluation import leaderboard, runs, tables, tasks
 from annotation.evaluation.models import Benchmark, Reply, Run
-from benchmarks.scripted_endpoint import NO_CREDIT, ScriptedEndpoint
 from tests.at_once import at_once
 from tests.evaluation.conftest import CELLS, make_release, scripted, write_manifest
+from tests.scripted_endpoint import NO_CREDIT, ScriptedEndpoint
 
 pytestmark = pytest.mark.django_db
 

@@ -12,8 +12,8 @@ from annotation.candidates.models import Budget, Spending
 from annotation.evaluation import raters, rating, runs
 from annotation.evaluation.models import Reply, Run, Verdict
 from annotation.judging.models import Item, Judgment
-from benchmarks.scripted_endpoint import RATE_LIMIT, ScriptedEndpoint, prompt_of
 from tests import everykind
+from tests.scripted_endpoint import RATE_LIMIT, ScriptedEndpoint, prompt_of
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from annotation.histories import ingest, marks, redact
 from annotation.histories.locks import changing
 from annotation.histories.models import Mark, Message, Session
-from benchmarks import redaction
+from tests.histories import redaction
 from tests.histories.conftest import chat
 
 ADDRESS = "Mail ann@example.org, and my key is sk-abcdefghijklmnopqrstuvwx1234."

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.histories import redact
-from benchmarks import redaction
+from tests.histories import redaction
 
 FOUND = {
     "email": ["ann.lee@mail.example.org", "ann+tea@example.co.kr", "李明@example.cn"],

@@ -17,8 +17,8 @@ from annotation.candidates.steps.extraction import span_of
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import open_batch
 from annotation.personas.models import Attribute, Conversation
-from benchmarks.scripted_endpoint import prompt_of
 from tests.candidates.test_proposals import model, script, write_all  # noqa: F401 - fixtures
+from tests.scripted_endpoint import prompt_of
 
 pytestmark = pytest.mark.django_db
 SAID = "I bake rye bread every Sunday.  It never rises!"

@@ -1,13 +1,10 @@
 """A chat-completions server on loopback whose answers are a function of the request.
 
-For tests and benchmarks: its latency, failures and garbage are chosen, and it counts what it was
-asked and how many requests ran at once. ``python -m benchmarks.scripted_endpoint --latency 0.2``
-runs one in a process of its own and prints its address.
+Its latency, failures and garbage are chosen, and it counts what it was asked and how many requests
+ran at once.
 """
 
-import argparse
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -208,20 +205,3 @@ def _handler(endpoint: ScriptedEndpoint):
             pass
 
     return Handler
-
-
-def main() -> None:
-    """Run until stdin ends."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scripted_endpoint")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS")
-    parser.add_argument("--text", default=None, help="every answer; default: a fixed sentence")
-    chosen = parser.parse_args()
-    answer = (lambda request, number: chosen.text) if chosen.text is not None else None
-    with ScriptedEndpoint(answer, latency=chosen.latency, port=chosen.port) as endpoint:
-        print(endpoint.url, flush=True)
-        sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()

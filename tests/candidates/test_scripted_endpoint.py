@@ -7,8 +7,8 @@ import pytest
 
 from annotation.candidates import endpoints
 from annotation.candidates.endpoints import CallFailed, Endpoint
-from benchmarks import scripted_endpoint as scripted
-from benchmarks.scripted_endpoint import ScriptedEndpoint
+from tests import scripted_endpoint as scripted
+from tests.scripted_endpoint import ScriptedEndpoint
 
 ASK = [{"role": "user", "content": "Which of the two?"}]
 

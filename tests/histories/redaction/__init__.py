@@ -16,7 +16,7 @@ from pathlib import Path
 
 LANGUAGES = ("en", "zh", "ko")
 FOLDER = Path(__file__).parent
-FIGURES = FOLDER.parents[1] / "annotation" / "histories" / "redaction.json"
+FIGURES = FOLDER.parents[2] / "annotation" / "histories" / "redaction.json"
 _LABEL = re.compile(r"\[\[(?P<kind>[a-z]+):(?P<value>.*?)\]\]", re.DOTALL)
 
 

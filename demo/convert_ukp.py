@@ -1,6 +1,6 @@
 """Turn a folder of UKPConvArg1 (JSON lines) into a study bundle and its votes file.
 
-    python -m benchmarks.convert_ukp SOURCE OUT
+    python -m demo.convert_ukp SOURCE OUT
 
 SOURCE holds items.jsonl, arguments.jsonl and judgments.jsonl: pairs of arguments of the same side
 of a debate, and crowd workers' votes with reasons. An argument appears in many pairs, so it becomes

@@ -1,3 +1,0 @@
-from benchmarks.redaction import main
-
-main()

@@ -1,0 +1,3 @@
+from tests.histories.redaction import main
+
+main()
