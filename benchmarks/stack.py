@@ -49,6 +49,7 @@ class Stack:
             "ATTUNE_DATA": str(self.data),
             "ATTUNE_ENDPOINTS": "[]",
             "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
+            "ATTUNE_WEB_PROCESSES": "2",  # a server's, forked from one import
             **environment,
         }
         self.process: subprocess.Popen | None = None

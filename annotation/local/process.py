@@ -1,9 +1,10 @@
 """How to run a program of the laptop's services, and what to tell of one."""
 
+import contextlib
+import http.client
 import pwd
 import shutil
 import signal
-import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,17 +56,12 @@ def run_as(account: str | None, orphan_signal: int | None = None) -> list[str]:
 
 
 def answers(port: int, path: str) -> bool:
-    """Whether a server on 127.0.0.1:`port` answers GET `path` with 200.
-
-    Over a plain socket: http.client and ssl would take six megabytes of the supervisor for good.
-    """
-    request = f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n"
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-            connection.sendall(request.encode())
-            return connection.makefile("rb").readline().split()[1:2] == [b"200"]
-    except OSError:
-        return False  # not listening yet
+    """Whether a server on 127.0.0.1:`port` answers GET `path` with 200."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        connection.request("GET", path)
+        return connection.getresponse().status == http.client.OK
+    return False  # not listening yet
 
 
 def tail(log: Path, lines: int = 10) -> str:
