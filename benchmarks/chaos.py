@@ -209,9 +209,10 @@ def compare(run: stack.Stack, acknowledged: list[dict]) -> dict[str, int]:
 FIELDS = ("person", "slot", "key", "choice", "reason")
 ROWS = """
     SELECT u.email, j.slot_id::text, j.key, o.candidate_id::text, j.reason
-    FROM judging_selection v JOIN judging_judgment j ON j.id = v.judgment_ptr_id
+    FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id
     JOIN accounts_user u ON u.id = j.annotator_id
-    JOIN judging_itemoption o ON o.id = v.choice_id"""
+    JOIN judging_slot s ON s.id = j.slot_id
+    JOIN judging_itemoption o ON o.item_id = s.item_id AND o.number::text = v.label"""
 COUNTS = """
     SELECT (SELECT count(*) FROM (SELECT 1 FROM judging_judgment v
                                   JOIN judging_slot s ON s.id = v.slot_id

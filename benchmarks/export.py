@@ -36,27 +36,29 @@ JUDGE = """
                '[]', '[]', '{}', 12.5, now() + position * interval '1 second', false, 1
         FROM done RETURNING id, slot_id
     )
-    INSERT INTO judging_selection (judgment_ptr_id, outcome, choice_id, strength)
-    SELECT m.id, 'choice', o.id, '' FROM made m JOIN done d ON d.id = m.slot_id
-    JOIN judging_slot s ON s.id = m.slot_id
-    JOIN judging_itemoption o ON o.item_id = s.item_id
-        AND o.number = 1 + (('x' || substr(md5(d.position || '-' || d.ordinal % 4), 1, 4))::bit(16)
-                            ::int % 2)"""
+    INSERT INTO judging_answer (judgment_id, question, label, text, chips)
+    SELECT m.id, 'choice',
+           1 + (('x' || substr(md5(d.position || '-' || d.ordinal % 4), 1, 4))::bit(16)::int % 2),
+           '', '[]'
+    FROM made m JOIN done d ON d.id = m.slot_id"""
 COUNT = """
-    UPDATE judging_item i SET done = v.n, votes_1 = v.one, votes_2 = v.n - v.one
-    FROM (SELECT o.item_id, count(*) AS n, count(*) FILTER (WHERE o.number = 1) AS one
-          FROM judging_selection c JOIN judging_itemoption o ON o.id = c.choice_id
-          GROUP BY o.item_id) v WHERE v.item_id = i.id"""
+    UPDATE judging_item i SET done = v.n, votes_1 = v.one, votes_2 = v.n - v.one,
+           last_judgment = v.last
+    FROM (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE a.label = '1') AS one,
+                 max(j.id) AS last
+          FROM judging_answer a JOIN judging_judgment j ON j.id = a.judgment_id
+          JOIN judging_slot s ON s.id = j.slot_id
+          GROUP BY s.item_id) v WHERE v.item_id = i.id"""
 JUDGMENTS = """
     SELECT i.external_id, q.external_id, j.annotator_id, t.kind, t.name, t.version, q.version,
-           a.external_id, c.strength, j.shown, j.reason, j.flags, j.chips, j.marks, j.seconds,
+           a.external_id, c.value, j.shown, j.reason, j.flags, j.chips, j.marks, j.seconds,
            j.submitted_at, j.revision, j.imported
     FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
     JOIN judging_item i ON i.id = s.item_id JOIN judging_batch b ON b.id = i.batch_id
     JOIN studies_taskdefinition t ON t.id = b.task_id
     JOIN queries_query q ON q.id = i.query_id
-    JOIN judging_selection c ON c.judgment_ptr_id = j.id
-    JOIN judging_itemoption o ON o.id = c.choice_id
+    JOIN judging_answer c ON c.judgment_id = j.id
+    JOIN judging_itemoption o ON o.item_id = i.id AND o.number::text = c.label
     JOIN candidates_candidate a ON a.id = o.candidate_id
     ORDER BY i.position, j.submitted_at, j.id"""
 OTHERS = (
@@ -76,8 +78,8 @@ OTHERS = (
     """SELECT i.external_id, j.annotator_id, a.external_id
        FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
        JOIN judging_item i ON i.id = s.item_id
-       JOIN judging_selection c ON c.judgment_ptr_id = j.id
-       JOIN judging_itemoption o ON o.id = c.choice_id
+       JOIN judging_answer c ON c.judgment_id = j.id
+       JOIN judging_itemoption o ON o.item_id = i.id AND o.number::text = c.label
        JOIN candidates_candidate a ON a.id = o.candidate_id
        ORDER BY i.position, j.submitted_at, j.id""",
 )

@@ -18,7 +18,7 @@ from benchmarks.figures import setup_django
 LOCK = """
     SELECT pg_advisory_lock(hashtextextended(format('recompute %%s %%s', id, %s::text), 0))
     FROM studies_study"""
-FILLED = ("judging_slot", "judging_judgment", "judging_selection")
+FILLED = ("judging_slot", "judging_judgment", "judging_answer")
 # Those that refer to a table, or to which it refers, foreign keys first; checks cost little.
 CONSTRAINTS = """
     SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid)
@@ -47,20 +47,19 @@ JUDGMENTS = """
            now() - CASE WHEN s.position <= %(earlier)s THEN interval '7 days' ELSE '0' END, false
     FROM judging_slot s WHERE s.study_id = %(study)s AND s.status = 'done' ORDER BY s.position"""
 # Two of three people agree; which answer most of them choose differs from item to item.
-SELECTIONS = """
-    INSERT INTO judging_selection (judgment_ptr_id, outcome, choice_id, strength)
-    SELECT j.id, 'choice', o.id, ''
+ANSWERS = """
+    INSERT INTO judging_answer (judgment_id, question, label, text, chips)
+    SELECT j.id, 'choice', 1 + (i.position + (s.ordinal %% 3 = 0)::int) %% 2, '', '[]'
     FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
     JOIN judging_item i ON i.id = s.item_id
-    JOIN judging_itemoption o ON o.item_id = i.id
-         AND o.number = 1 + (i.position + (s.ordinal %% 3 = 0)::int) %% 2
     WHERE s.study_id = %(study)s"""
 COUNTS = """
-    UPDATE judging_item i SET done = v.n, votes_1 = v.first, votes_2 = v.n - v.first
-    FROM (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE o.number = 1) AS first
-          FROM judging_selection v JOIN judging_judgment j ON j.id = v.judgment_ptr_id
+    UPDATE judging_item i SET done = v.n, votes_1 = v.first, votes_2 = v.n - v.first,
+           last_judgment = v.last
+    FROM (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE v.label = '1') AS first,
+                 max(j.id) AS last
+          FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id
           JOIN judging_slot s ON s.id = j.slot_id
-          JOIN judging_itemoption o ON o.id = v.choice_id
           WHERE s.study_id = %(study)s GROUP BY 1) v
     WHERE i.id = v.item_id"""
 DESKS = """
@@ -81,7 +80,7 @@ def judge(
 
     values = {"study": study_id, "people": people, "judged": judged, "earlier": earlier}
     with connection.cursor() as cursor:
-        for statement in (SLOTS, JUDGMENTS, SELECTIONS, COUNTS, DESKS):
+        for statement in (SLOTS, JUDGMENTS, ANSWERS, COUNTS, DESKS):
             cursor.execute(statement, values)
             if analyze:
                 cursor.execute("ANALYZE")

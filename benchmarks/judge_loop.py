@@ -112,10 +112,9 @@ CHECK = """
            (SELECT sum(done) FROM judging_desk), (SELECT max(done) FROM judging_item)"""
 WRONG_ITEMS = """
     SELECT count(*) FROM judging_item i
-    LEFT JOIN (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE o.number = 1) AS first
-               FROM judging_selection v JOIN judging_judgment j ON j.id = v.judgment_ptr_id
+    LEFT JOIN (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE v.label = '1') AS first
+               FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id
                JOIN judging_slot s ON s.id = j.slot_id
-               JOIN judging_itemoption o ON o.id = v.choice_id AND o.item_id = s.item_id
                GROUP BY 1) v ON v.item_id = i.id
     WHERE (i.done, i.votes_1, i.votes_2)
           IS DISTINCT FROM (coalesce(n, 0), coalesce(first, 0), coalesce(n - first, 0))"""

@@ -13,7 +13,6 @@ import itertools
 import json
 import multiprocessing
 import time
-from datetime import timedelta
 from pathlib import Path
 
 from benchmarks import stack
@@ -57,10 +56,8 @@ def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
     setup_django(DATABASE_URL=database_url, ATTUNE_DATA=data, ATTUNE_ENDPOINTS="[]")
     from django.db import connection
     from django.test import Client
-    from django.utils import timezone
 
     from annotation.agreement import recompute
-    from annotation.agreement.models import AgreementResult
     from annotation.judging.models import Item
     from annotation.studies.models import Study
 
@@ -70,12 +67,7 @@ def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
     (task,) = study.tasks.values_list("name", flat=True)
     while recompute.recompute(study, task) is None:  # the worker of the stack does it just now
         time.sleep(1)
-    later = timezone.now() + timedelta(days=1)
-    taken = {}
-    # From all votes, and from counts of them, as it is until the next check.
-    for name, check_at in {"recompute_votes": None, "recompute": later}.items():
-        AgreementResult.objects.update(check_at=check_at)
-        taken[name] = spent(lambda: recompute.recompute(study, task))
+    taken = {"recompute": spent(lambda: recompute.recompute(study, task))}
     taken["digests"] = spent(lambda: recompute.digests(study))
     start = f"/studies/{study.slug}/"
     item = Item.objects.order_by("position").first()

@@ -6,13 +6,13 @@ number.
 
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, F, QuerySet, Sum, TextField, Value
+from django.db.models import Count, F, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat
 
 from annotation.agreement import ranking_votes, reading
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.votes.table import VotesError, votes_from_columns
-from annotation.judging.kinds import codes, config_of_task, kind_of
+from annotation.judging.kinds import codes, config_of_task, kind_of, labelled
 from annotation.studies.models import Study, TaskDefinition
 
 # What is computed for each kind, of which labels; a change is a new version.
@@ -55,9 +55,8 @@ def _default(slug: str) -> str:
 
 def newest(study: Study, task: str = "", withdrawn: list[int] | None = None) -> list:
     """The newest definition that has votes, of each task of these kinds (of ``task`` alone)."""
-    counts = reading.counts(study, task, codes(COUNTED=False), withdrawn).filter(judged__gt=0)
-    judged = counts.order_by().values("batch__task").annotate(n=Sum("weight")).filter(n__gt=0)
-    tasks = study.tasks.filter(pk__in=judged.values("batch__task"))
+    judged = reading.items(study, task, codes(COUNTED=False), withdrawn).filter(judged__gt=0)
+    tasks = study.tasks.filter(pk__in=judged.order_by().values("batch__task"))
     return list(tasks.order_by("name", "-version").distinct("name"))
 
 
@@ -154,7 +153,7 @@ def read(study: Study, definition: TaskDefinition, criterion: str = "") -> KindV
 
 
 def _labels(study: Study, definition: TaskDefinition) -> QuerySet:
-    rows = judgments(study, definition).annotate(label=kind_of(definition.kind).label_column())
+    rows = labelled(judgments(study, definition))
     return rows.order_by("slot__item__external_id", "submitted_at", "pk").values_list(
         "slot__item__external_id", "annotator_id", "annotator__worker", "label"
     )

@@ -1,8 +1,7 @@
 from django.db import models
-from django.utils import timezone
 
 from annotation.agreement.formulas import FORMULAS_OF
-from annotation.judging.models import Batch, Item
+from annotation.judging.models import Item
 from annotation.studies.models import Study
 
 
@@ -17,29 +16,22 @@ class AgreementResult(models.Model):
     closed = models.BooleanField()
     # Of all that the result depends on: another one, and the result is due again.
     digest = models.CharField(max_length=64)
-    # The digest as of the last time that single votes were read, not only counts of them, and when
-    # they are read next where it is another one.
-    checked = models.CharField(max_length=64, blank=True, default="", db_default="")
-    check_at = models.DateTimeField(null=True)
-    # When the figures from counts were not those of the votes, if so at the last such time.
-    differed_at = models.DateTimeField(null=True)
     computed_at = models.DateTimeField(auto_now=True)
     # ``report.agreement_report``; of other kinds than selections with "level" and "rule", of
     # feedback "criteria": {criterion: that report}, of claims the counts alone.
     agreement = models.JSONField()
     # Of selections; empty for other kinds.
     tiers = models.JSONField()
+    # Of tasks with very many votes, what its page is drawn from (``task_votes.TaskVotes.keep``):
+    # sums of all votes, and the single votes of the first items, packed.
+    sums = models.JSONField(null=True)
+    sample = models.BinaryField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "task"], name="one_result_a_task")]
 
     def __str__(self) -> str:
         return f"{self.study.slug} {self.task}: {self.votes} votes"
-
-    @property
-    def check_passed(self) -> bool:
-        """Whether ``check_at`` is over."""
-        return self.check_at is None or self.check_at <= timezone.now()
 
     @property
     def level(self) -> str:
@@ -70,48 +62,6 @@ class AgreementResult(models.Model):
             (key, str(formula.name), values[key])
             for key, formula in FORMULAS_OF[self.level].items()
         ]
-
-
-class StoredVotes(models.Model):
-    """The single votes behind the charts of a result that has very many, ready to be computed from.
-
-    ``rows`` are ``task_votes.Rows`` packed, ``progress`` judgments by day and by annotator.
-    """
-
-    result = models.OneToOneField(
-        AgreementResult, on_delete=models.CASCADE, related_name="stored_votes"
-    )
-    rows = models.BinaryField()
-    progress = models.JSONField()
-
-    def __str__(self) -> str:
-        return f"votes of {self.result}"
-
-
-class VoteCount(models.Model):
-    """How many items of a batch have these votes, as the sum of ``items`` over such rows.
-
-    Triggers of the table of items add rows in the transaction of each vote, and
-    ``vote_counts.fold`` makes one of many. ``changes`` counts changes of items and never falls.
-    """
-
-    # Items are counted off after their batch is gone, so no constraint holds the key.
-    batch = models.ForeignKey(
-        Batch, on_delete=models.DO_NOTHING, db_constraint=False, related_name="vote_counts"
-    )
-    # As of Item.
-    overlap = models.PositiveSmallIntegerField()
-    done = models.PositiveSmallIntegerField()
-    votes_1 = models.PositiveSmallIntegerField()
-    votes_2 = models.PositiveSmallIntegerField()
-    votes_3 = models.PositiveSmallIntegerField()
-    ties = models.PositiveSmallIntegerField()
-    nones = models.PositiveSmallIntegerField()
-    items = models.BigIntegerField()
-    changes = models.BigIntegerField()
-
-    def __str__(self) -> str:
-        return f"{self.batch_id}: {self.items} items with {self.done} votes"
 
 
 class TopUp(models.Model):

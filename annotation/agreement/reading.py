@@ -8,16 +8,15 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Length
 
 from annotation.accounts.models import Consent, User
-from annotation.agreement import vote_counts
 from annotation.agreement.votes.arrow import from_numpy, from_text, to_numpy
 from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
 from annotation.core import copied
 from annotation.core.sql import among
-from annotation.judging.kinds import codes, kind_of, label_column
+from annotation.judging.kinds import codes, kind_of, labelled
 from annotation.judging.kinds.imported import NO_ANSWER
 from annotation.judging.models import Batch, Item, Judgment
 from annotation.studies.models import Study, TaskDefinition
@@ -104,23 +103,6 @@ def items(
     return rows.annotate(judged=F("done") - _left(gone), **left)
 
 
-def counts(
-    study: Study,
-    task: str = "",
-    kinds: Collection[str] | None = TIERED,
-    withdrawn: list[int] | None = None,
-) -> QuerySet:
-    """Rows with the columns of ``items``, each for ``weight`` of them.
-
-    Only sums over the rows mean something. They are few: of each batch one for each split of the
-    votes, unless people who left have votes that stand.
-    """
-    gone = withdrawn_from(study) if withdrawn is None else withdrawn
-    if _leave_votes(study, gone):
-        return items(study, task, kinds, gone).annotate(weight=Value(1))
-    return _of_task(vote_counts.of(study), task, kinds)
-
-
 def _of_task(rows: QuerySet, task: str, kinds: Collection[str] | None) -> QuerySet:
     """The rows (of items or of their counts) of one task, and of some kinds."""
     if task:
@@ -137,20 +119,22 @@ def _leave_votes(study: Study, gone: list[int]) -> bool:
 
 
 def totals(rows: QuerySet) -> dict[str, int]:
-    """Votes that count and are wanted, items and complete items of ``rows`` of ``counts``."""
+    """Votes that count and are wanted, items and complete items of ``rows`` of ``items``."""
     return rows.aggregate(
-        votes=Sum(F("judged") * F("weight"), default=0),
-        wanted=Sum(F("overlap") * F("weight"), default=0),
-        complete=Sum("weight", filter=Q(judged__gte=F("overlap")), default=0),
-        items=Sum("weight", default=0),
+        votes=Sum("judged", default=0),
+        wanted=Sum("overlap", default=0),
+        complete=Count("pk", filter=Q(judged__gte=F("overlap"))),
+        items=Count("pk"),
     )
 
 
 def _left(gone: list[int], label: str = "") -> Coalesce:
     """Number of an item's judgments by these people: of all of them, or of those for a label."""
-    judgments = Judgment.objects.standing().filter(slot__item=OuterRef("pk"), annotator__in=gone)
+    judgments: QuerySet = Judgment.objects.standing().filter(
+        slot__item=OuterRef("pk"), annotator__in=gone
+    )
     if label:
-        judgments = judgments.annotate(label=label_column()).filter(label=label)
+        judgments = labelled(judgments).filter(label=label)
     count = judgments.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count), 0)
 
@@ -167,8 +151,11 @@ def shown_characters(items: QuerySet) -> Counter:
 
 
 def progress(study: Study) -> dict[str, int]:
-    """``totals`` over the study's tasks of every kind."""
-    return totals(counts(study, kinds=None))
+    """``totals`` over the study's tasks of every kind; of very many votes as last computed."""
+    kept = dict(study.agreement_results.exclude(sums=None).values_list("task", "sums__totals"))
+    others = study.batches.exclude(task__name__in=kept).values_list("pk", flat=True)
+    live = totals(items(study, kinds=None).filter(batch__in=list(others)))
+    return {name: n + sum(each[name] for each in kept.values()) for name, n in live.items()}
 
 
 def voted_tasks(
@@ -178,9 +165,16 @@ def voted_tasks(
 
     Votes of people who left do not count. ``kinds`` None stands for tasks of every kind.
     """
-    rows = counts(study, "", kinds, withdrawn).values_list("batch__task__name")
-    rows = rows.annotate(n=Sum(F("judged") * F("weight")))
-    return {name: n for name, n in rows.order_by("batch__task__name") if n}
+    rows = items(study, "", kinds, withdrawn).order_by("batch__task__name")
+    voted = rows.values_list("batch__task__name").annotate(n=Sum("judged"))
+    return {name: n for name, n in voted if n}
+
+
+def changes(study: Study) -> dict[str, list]:
+    """{task: what another vote, revision, voided judgment or wanted judgment changes}."""
+    rows = study.items.work().order_by("batch__task__name").values_list("batch__task__name")
+    counted = rows.annotate(n=Count("pk"), votes=Sum("done"), wanted=Sum("overlap"))
+    return {name: each for name, *each in counted.annotate(last=Max("last_judgment"))}
 
 
 def withdrawn_from(study: Study) -> list[int]:
@@ -235,15 +229,13 @@ def newest(study: Study, names: Iterable[str]) -> list:
     return list(tasks.distinct("name"))
 
 
-def judgments(
-    study: Study, model: type[Judgment] = Judgment, withdrawn: list[int] | None = None
-) -> QuerySet:
-    """The judgments (of one kind: rows of its ``model``) that count, of all tasks of a study.
+def judgments(study: Study, withdrawn: list[int] | None = None) -> QuerySet:
+    """The judgments that count, of all tasks of a study.
 
     That is the newest of each slot of work, unless it was voided or its author left (is among
     ``withdrawn``, read where it is None).
     """
-    standing = model.objects.standing().filter(
+    standing = Judgment.objects.standing().filter(
         slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK
     )
     gone = withdrawn_from(study) if withdrawn is None else withdrawn
@@ -269,7 +261,7 @@ def last_position(
     None where all the task's votes are: whole items are read or left out, so that what is left
     out has nothing to do with how its votes fell.
     """
-    if totals(counts(study, task, kinds))["votes"] <= most:
+    if totals(items(study, task, kinds))["votes"] <= most:
         return None
     rows = items(study, task, kinds).filter(judged__gt=0)
     # So many items of one vote or more have all the votes that may be read.
@@ -304,10 +296,7 @@ def read(
     rows = votes_of(definition, last, state.withdrawn if state else None)
     if only is not None:
         rows = rows.filter(among("slot__item", only))
-    rows = rows.annotate(
-        label=kind_of(definition.kind).label_column(),
-        at=copied.instant("submitted_at"),
-    )
+    rows = labelled(rows).annotate(at=copied.instant("submitted_at"))
     names = ("slot__item__position", "annotator_id", "label", "at", "pk")
     table = copied.whole(rows.order_by().values_list(*names), _VOTES)
     columns = {
@@ -366,9 +355,8 @@ def _never_offered(definition: TaskDefinition, named: set[str]) -> set[str]:
     study, special = definition.study, sorted(named.intersection(NO_ANSWER))
     if not special:
         return set()
-    sums = {name: Sum(F(f"judged_{name}") * F("weight")) for name in special}
-    sums["votes"] = Sum(F("judged") * F("weight"))
-    given = counts(study, definition.name).order_by().aggregate(**sums)
+    sums = {name: Sum(f"judged_{name}") for name in special} | {"votes": Sum("judged")}
+    given = items(study, definition.name).order_by().aggregate(**sums)
     unused = {name for name in special if not given[name]}
     if not unused or not given["votes"]:
         return set()

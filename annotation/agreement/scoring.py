@@ -14,7 +14,7 @@ from annotation.agreement.models import ItemTier
 from annotation.agreement.tiers.rules import TIERS
 from annotation.candidates.models import AspectScore
 from annotation.judging.kinds import codes, kind_of, score_rows
-from annotation.judging.models import ItemOption
+from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study
 
 # Points of a scale that names none.
@@ -194,4 +194,6 @@ def spread(study: Study, task: str) -> dict[str, list[int]]:
 def any_scores(study: Study) -> bool:
     """Whether an answer of the study has a score of some source."""
     imported = AspectScore.objects.filter(candidate__study=study)
-    return imported.exists() or any(rows.exists() for rows in people_scores(study))
+    scored = study.batches.filter(task__kind__in=codes(SHAPE="scores"))
+    judged = Item.objects.work().filter(batch__in=list(scored), done__gt=0)
+    return imported.exists() or judged.exists()

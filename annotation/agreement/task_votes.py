@@ -23,7 +23,6 @@ from django.db.models import (
     FloatField,
     IntegerField,
     QuerySet,
-    Sum,
     When,
 )
 from django.db.models.fields.json import KeyTextTransform
@@ -32,10 +31,10 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.agreement import reading
-from annotation.agreement.models import AgreementResult, StoredVotes
+from annotation.agreement.models import AgreementResult
 from annotation.agreement.votes.arrow import to_numpy
 from annotation.core import copied, sql
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import kind_of, labelled
 from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study, TaskDefinition
 
@@ -157,12 +156,12 @@ class TaskVotes:
         self.state = state or reading.StudyState(study)
         self.task, self.kind = definition.name, kind_of(definition.kind)
         of_task = (study, self.task, [definition.kind], self.state.withdrawn)
-        self.items, self.item_counts = reading.items(*of_task), reading.counts(*of_task)
+        self.items = reading.items(*of_task)
 
     @cached_property
     def labels(self) -> list[str]:
         """All labels that could be given, in the order of their codes."""
-        return reading.labels(self.definition)
+        return self.stored["labels"] if self.stored else reading.labels(self.definition)
 
     @property
     def counts(self) -> list[str]:
@@ -177,7 +176,7 @@ class TaskVotes:
     @cached_property
     def totals(self) -> dict:
         """Votes there are, without those of people who left, and wanted; items, complete items."""
-        return reading.totals(self.item_counts)
+        return self.stored["totals"] if self.stored else reading.totals(self.items)
 
     @cached_property
     def result(self) -> AgreementResult | None:
@@ -191,32 +190,32 @@ class TaskVotes:
         return "nominal"
 
     @cached_property
-    def stored(self) -> StoredVotes | None:
-        """The votes as of the last recomputation, where there are too many to read them again."""
-        if self.afresh or self.totals["votes"] <= READ_AT_ONCE:
-            return None
-        return StoredVotes.objects.filter(result__study=self.study, result__task=self.task).first()
+    def stored(self) -> dict | None:
+        """The sums of the last recomputation, where there are too many votes to read them again."""
+        return None if self.afresh or not self.result else self.result.sums
 
     @cached_property
     def last(self) -> int | None:
         """Place of the last item whose single votes are read; None for all of them."""
-        if self.stored and "last" in self.stored.progress:
-            return self.stored.progress["last"]
+        if self.stored:
+            return self.stored["last"]
         return reading.last_position(self.study, self.task, CAP, [self.definition.kind])
 
     @cached_property
     def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:
         """(votes by label, whether the item is complete, items) of every pattern there is."""
+        if self.stored:
+            return [(tuple(votes), whole, n) for votes, whole, n in self.stored["patterns"]]
         names = (*self.counts, "judged", "overlap")
-        rows = self.item_counts.filter(judged__gt=0).values_list(*names)
-        patterns = rows.annotate(n=Sum("weight")).filter(n__gt=0).order_by(*names)
+        rows = self.items.filter(judged__gt=0).order_by(*names).values_list(*names)
+        patterns = rows.annotate(n=Count("pk"))
         return [(row[:-3], row[-3] >= row[-2], row[-1]) for row in patterns]
 
     @cached_property
     def days(self) -> list[tuple[str, int]]:
         """(day in ISO 8601, judgments) of every day (UTC) with judgments, added up by SQL."""
         if self.stored:
-            return [tuple(row) for row in self.stored.progress["days"]]
+            return [tuple(row) for row in self.stored["days"]]
         judgments = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
         return [
             (day.isoformat(), n) for day, n in judgments.annotate(n=Count("pk")).order_by("day")
@@ -226,7 +225,7 @@ class TaskVotes:
     def raters(self) -> list[tuple[str, int, float | None]]:
         """(annotator, judgments, median of their seconds), most judgments first, by SQL."""
         if self.stored:
-            return [tuple(row) for row in self.stored.progress["raters"]]
+            return [tuple(row) for row in self.stored["raters"]]
         judgments = self.judgments.values_list("annotator_id", "annotator__worker")
         judgments = judgments.annotate(n=Count("pk"), median=Median("seconds"))
         return [
@@ -234,26 +233,28 @@ class TaskVotes:
             for user, worker, n, median in judgments.order_by("-n", "annotator_id")
         ]
 
-    def store(self, result: AgreementResult) -> None:
-        """Store what takes long to read beside the ``result`` of a recomputation."""
+    def kept(self) -> dict[str, Any]:
+        """The columns of a result that keep what takes long to read."""
         if self.totals["votes"] <= READ_AT_ONCE:
-            StoredVotes.objects.filter(result=result).delete()
-            return
-        progress = {
+            return {"sums": None, "sample": None}
+        sums = {
+            "labels": self.labels,
+            "totals": self.totals,
+            "patterns": self.patterns,
             "days": self.days,
             "raters": self.raters,
             "last": self.last,
             "characters": self.characters,
             "origins": self._read_origins(),
         }
-        StoredVotes.objects.update_or_create(
-            result=result, defaults={"rows": self.rows.pack(), "progress": progress}
-        )
+        return {"sums": sums, "sample": self.rows.pack()}
 
     @cached_property
     def rows(self) -> Rows:
         """The single votes, as numbers only: making objects of them would take most of the time."""
-        return Rows.unpack(bytes(self.stored.rows)) if self.stored else self._read_rows()
+        if self.stored and self.result and self.result.sample:
+            return Rows.unpack(bytes(self.result.sample))
+        return self._read_rows()
 
     def _read_rows(self) -> Rows:
         choices = self._choices().annotate(
@@ -294,7 +295,7 @@ class TaskVotes:
         number = Cast("label", IntegerField())
         code = Case(When(label="tie", then=-1), When(label="none", then=-2), default=number)
         choices = reading.votes_of(self.definition, self.last, self.state.withdrawn)
-        return choices.annotate(label=self.kind.label_column(), number=code)
+        return labelled(choices).annotate(number=code)
 
     def _names(self, users: Iterable[int]) -> list[str]:
         workers = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))
@@ -312,7 +313,7 @@ class TaskVotes:
 
         The codes are (items, options), items as in ``rows``; -1 where an item has no such answer.
         """
-        stored = self.stored.progress.get("origins") if self.stored else None
+        stored = self.stored["origins"] if self.stored else None
         shape = len(self.rows.items), self.definition.config["options"]
         return {
             key: ([name or _("not named") for name in names], np.reshape(codes, shape))
@@ -346,8 +347,8 @@ class TaskVotes:
     @cached_property
     def characters(self) -> list[int]:
         """Characters of the question and the answers of each of the ``items`` of ``rows``."""
-        if self.stored and "characters" in self.stored.progress:
-            return self.stored.progress["characters"]
+        if self.stored:
+            return self.stored["characters"]
         items = self.study.items.work().filter(batch__task__name=self.task)
         if self.last is not None:
             items = items.filter(position__lte=self.last)

@@ -3,7 +3,7 @@ import time
 
 from django.core.cache import cache
 
-from annotation.agreement import recompute, vote_counts
+from annotation.agreement import recompute
 from annotation.agreement.votes.table import VotesError
 from annotation.celery import app
 
@@ -38,7 +38,6 @@ def recompute_due() -> None:
             recompute.recompute(study, task)
         except VotesError as error:
             log.error("Study %s, task %s is not computed: %s", study.slug, task, error)
-    vote_counts.fold()
     rest = SHARE * (time.process_time() - begin) - TURN_SECONDS
     if rest > 0:
         cache.set(RESTING, True, rest)

@@ -76,7 +76,7 @@ def acknowledged(judgment: Judgment) -> dict:
     task = item.batch.task
     kind = kind_of(task.kind)
     # Read again: only the database sets the time of a new row.
-    stored = kind.MODEL.objects.get(pk=judgment.pk)
+    stored = Judgment.objects.get(pk=judgment.pk)
     answer = kind.answer_of(stored)
     ids = {option.number: str(option.candidate_id) for option in item.options.all()}
     answers = [(ids[number], "") for number in stored.shown]

@@ -8,12 +8,10 @@ prepared once a connection.
 import functools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models.functions import Now
 from django.db.models.sql.compiler import SQLCompiler
 from psycopg import RawCursor
 
@@ -58,65 +56,6 @@ def instance(model: type[Row], row: tuple) -> Row:
         for field, value in zip(fields, row, strict=False)
     ]
     return model.from_db(connection.alias, [field.attname for field in fields], values)
-
-
-@dataclass(frozen=True)
-class After:
-    """More that a statement of ``insert`` does, with values of its own.
-
-    ``parts`` are further parts of its WITH, each with a comma before it, and ``query`` is one whose
-    first row is wanted.
-    """
-
-    values: dict[str, Any]
-    parts: str = ""
-    query: str = "SELECT"
-
-
-def insert(row: models.Model, after: After | None = None) -> tuple:
-    """Store a new row of a model that extends another one, both tables in one statement.
-
-    ``Now()`` is the database's time; other values are as ``save`` takes them. Sets the row's key.
-    Returns the row of ``after.query``, Nones where it has none.
-    """
-    after = after or After({})
-    fields = [field for field in row._meta.concrete_fields if not field.primary_key]
-    values = {field.column: field.pre_save(row, add=True) for field in fields}
-    now = tuple(column for column, value in values.items() if isinstance(value, Now))
-    ready = {
-        field.column: field.get_db_prep_save(values[field.column], connection)
-        for field in fields
-        if field.column not in now
-    }
-    statement = _insertion(type(row), now, after.parts, after.query)
-    row.pk, *rest = first(statement, ready | after.values) or [None]
-    row._state.adding = False
-    return tuple(rest)
-
-
-@functools.cache
-def _insertion(model: type[models.Model], now: tuple[str, ...], parts: str, query: str) -> str:
-    """The statement of ``insert``, for values but those of the columns ``now``."""
-    (parent,) = model._meta.parents
-    link = str(model._meta.pk.column)  # the key is the link to the parent's row
-    names, values = _written(parent, now)
-    more, rest = _written(model, now)
-    return f"""
-        WITH parent AS (
-            INSERT INTO {parent._meta.db_table} ({", ".join(names)})
-            VALUES ({", ".join(values)}) RETURNING id),
-        stored AS (
-            INSERT INTO {model._meta.db_table} ({", ".join([link, *more])})
-            SELECT {", ".join(["id", *rest])} FROM parent RETURNING {link}){parts}
-        SELECT stored.{link}, following.*
-        FROM stored LEFT JOIN ({query}) following ON true"""  # noqa: S608
-
-
-def _written(model: type[models.Model], now: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The columns of a model's own table without its key, and their placeholders."""
-    fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
-    columns = [str(field.column) for field in fields]
-    return columns, ["STATEMENT_TIMESTAMP()" if c in now else f"%({c})s" for c in columns]
 
 
 def copy(model: type[models.Model], rows: Sequence[dict[str, Any]]) -> list[Any]:

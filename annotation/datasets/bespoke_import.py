@@ -20,7 +20,8 @@ from annotation.histories.models import HistoryConsent, Message, Session, Upload
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports.bundles import check_slug
 from annotation.judging.kinds import kind_of
-from annotation.judging.models import ClaimReview, ClaimVerdict, Feedback, Item, Score, Slot
+from annotation.judging.kinds.claims.kind import ClaimsKind
+from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.queries import gold
 from annotation.queries.models import Query
 from annotation.studies.models import Membership, Role, Study, TaskDefinition
@@ -117,10 +118,9 @@ class _Import:
             if shot:
                 self.shots[key].append(str(answer.pk))
             slot = self._item("score", name, query=query, candidates=[answer.pk])
-            judgment = Feedback.objects.create(**_common(slot))
-            option = slot.item.options.get()
-            Score.objects.bulk_create(
-                Score(feedback=judgment, option=option, criterion=name, score=score, text=text)
+            judgment = Judgment.objects.create(**_common(slot))
+            Answer.objects.bulk_create(
+                Answer(judgment=judgment, question=name, option=1, value=score, text=text)
                 for name, score, text in scores
             )
         return len(responses)
@@ -132,9 +132,9 @@ class _Import:
         response = gold.save(query, cast(User, query.owner), "\n".join(texts))
         gold.set_claims(response, texts)
         slot = self._item("claims", f"{query.external_id}-claims", query=query, gold=response)
-        review = ClaimReview.objects.create(**_common(slot))
-        ClaimVerdict.objects.bulk_create(
-            ClaimVerdict(review=review, claim=claim, verdict="keep")
+        review = Judgment.objects.create(**_common(slot))
+        Answer.objects.bulk_create(
+            Answer(judgment=review, question=ClaimsKind.PRIMARY, part=claim.pk, label="keep")
             for claim in response.claims.all()
         )
         return len(texts)

@@ -17,7 +17,7 @@ from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.frozen_items import FrozenItems, attribute_of, counted_items
 from annotation.datasets.frozen_votes import FrozenVotes, Task
 from annotation.datasets.models import Release
-from annotation.judging.kinds import config_of_task, kind_of, label_column
+from annotation.judging.kinds import config_of_task, kind_of, labelled
 from annotation.judging.kinds.imported import NO_ANSWER
 from annotation.judging.models import Batch, ItemOption, Judgment
 from annotation.personas.models import Attribute, Memory, PersonaVersion
@@ -134,7 +134,7 @@ class Reading:
         )
         if not votes.exists() or votes.filter(imported=False).exists():
             return set()
-        given = votes.annotate(label=label_column()).filter(label__in=NO_ANSWER)
+        given = labelled(votes).filter(label__in=NO_ANSWER)
         return set(NO_ANSWER) - set(given.order_by().values_list("label", flat=True).distinct())
 
     def items(self) -> Iterator[records.Item]:

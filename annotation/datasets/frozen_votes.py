@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from django.db.models import Exists, Func, OuterRef, QuerySet, TextField, Value
+from django.db.models import Exists, F, Func, OuterRef, QuerySet, TextField, Value
 
 from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
@@ -25,7 +25,7 @@ from annotation.datasets.columns import (
 )
 from annotation.datasets.models import Release
 from annotation.datasets.options import Options
-from annotation.judging.kinds import Kind, config_of_task, kind_of
+from annotation.judging.kinds import Kind, config_of_task, kind_of, labelled
 from annotation.judging.models import Judgment
 from annotation.studies.models import TaskDefinition
 
@@ -269,11 +269,12 @@ class FrozenVotes:
     def _tables(self, kind: Kind) -> Iterator[pa.Table]:
         label = kind.SHAPE == "label"
         texts = _TEXTS | {
-            "label": kind.label_column() if label else Value(None, TextField()),
+            "label": F("label") if label else Value(None, TextField()),
             "detail": json_column(kind.detail_column() if label else Value("")),
         }
+        judgments = self._judgments(kind)
         rows = (
-            self._judgments(kind)
+            (labelled(judgments) if label else judgments)
             .order_by("slot__position", "submitted_at", "pk")
             .annotate(**{f"{name}_text": texts[name] for name in _READ})
             .values_list(*_NUMBERS.values(), *(f"{name}_text" for name in _READ))

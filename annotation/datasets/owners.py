@@ -16,7 +16,10 @@ from annotation.datasets import records
 from annotation.datasets.models import Release
 from annotation.histories import browse, consent
 from annotation.histories.models import HistoryConsent, Session
-from annotation.judging.models import ClaimReview, Judgment, Score
+from annotation.judging.kinds import score_rows
+from annotation.judging.kinds.claims.kind import accepted
+from annotation.judging.kinds.claims.kind import reviews as claim_reviews
+from annotation.judging.models import Judgment
 from annotation.queries import shots
 from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study
@@ -84,7 +87,9 @@ def _sessions(release: Release, owner: User, held: dict) -> tuple:
 
 def _queries(release: Release, owner: User, held: dict, numbers: Iterator[int]) -> tuple:
     """Their queries that were judged or may be, each with the judgments of its answers."""
-    judged = Score.objects.filter(option__item__query=OuterRef("pk"), feedback__annotator=owner)
+    judged = Judgment.objects.filter(
+        slot__item__query=OuterRef("pk"), annotator=owner, answers__option__isnull=False
+    )
     asked = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
     asked = asked.filter(Q(ready=True, replaced_at=None) | Exists(judged)).order_by("pk")
     scored = _scored(release, owner)
@@ -95,7 +100,7 @@ def _queries(release: Release, owner: User, held: dict, numbers: Iterator[int]) 
 
 
 def _query(
-    release: Release, owner: User, query: Query, scored: dict[int, "_Scored"], number: str
+    release: Release, owner: User, query: Query, scored: dict[tuple, "_Scored"], number: str
 ) -> records.OwnQuery:
     wanted = release.frozen.get("choices", {}).get("shots", shots.SHOTS)
     written = query.rubrics.filter(pk__lte=release.frozen["rubric"])
@@ -130,35 +135,32 @@ class _Scored:
     scores: list[tuple[str, int, str]] = field(default_factory=list)
 
 
-def _scored(release: Release, owner: User) -> dict[int, dict[int, _Scored]]:
-    """{query's id: {option's id: its scored answer}}, in the order of judging."""
+def _scored(release: Release, owner: User) -> dict[int, dict[tuple, _Scored]]:
+    """{query's id: {(item's id, option's number): the scored answer}}, in the order of judging."""
     standing = Judgment.objects.standing(release.frozen["judgment"]).filter(
         annotator=owner, slot__study=release.study_id, slot__item__batch__purpose="work"
     )
-    rows = Score.objects.filter(feedback__in=standing).order_by("feedback", "pk")
-    answer = "option__candidate", "option__candidate__text"
-    scored: dict[int, dict[int, _Scored]] = defaultdict(dict)
-    for query, option, candidate, text, *score in rows.values_list(
-        "option__item__query", "option", *answer, "criterion", "score", "text"
-    ):
-        held = scored[query].setdefault(option, _Scored(str(candidate), text))
-        held.scores.append((score[0], score[1], score[2]))
+    scored: dict[int, dict[tuple, _Scored]] = defaultdict(dict)
+    text = "slot__item__options__candidate__text"
+    for rows in score_rows(standing):
+        option = ("slot__item__query", "slot__item", "number", "candidate", text)
+        columns = (*option, "criterion", "score", "feedback_text")
+        for query, item, number, candidate, words, *score in rows.order_by(
+            "pk", "part"
+        ).values_list(*columns):
+            held = scored[query].setdefault((item, number), _Scored(str(candidate), words))
+            held.scores.append((score[0], score[1], score[2]))
     return scored
 
 
 def _information(query: Query, owner: User, release: Release) -> tuple[str, ...]:
     """The claims accepted in the newest version that was reviewed by then."""
     standing = Judgment.objects.standing(release.frozen["judgment"])
-    reviews = ClaimReview.objects.filter(
+    reviews = claim_reviews().filter(
         pk__in=standing.values("pk"), annotator=owner, slot__item__gold__query=query
     )
     review = reviews.order_by("-slot__item__gold__version", "-pk").first()
-    if review is None:
-        return ()
-    verdicts = review.verdicts.exclude(verdict="drop").select_related("claim")
-    return tuple(
-        verdict.text or verdict.claim.text for verdict in verdicts.order_by("claim__number")
-    )
+    return tuple(accepted(review)) if review else ()
 
 
 def _uuid(release: Release, *parts: Any) -> str:

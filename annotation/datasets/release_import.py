@@ -28,7 +28,7 @@ from annotation.judging.imports.bundles import check_slug
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.imported import ReleasedAnswer
-from annotation.judging.models import Item, ItemOption, Judgment, Score
+from annotation.judging.models import Answer, Item, ItemOption, Judgment
 from annotation.judging.work.submit import read_seconds
 from annotation.queries import gold
 from annotation.studies.models import Study, TaskDefinition
@@ -120,7 +120,7 @@ def _bespoke(folder: Path, slug: str, by: User | None) -> dict:
     study = Study.objects.get(slug=slug)
     totals = {
         "votes": Judgment.objects.filter(slot__study=study).count(),
-        "scores": Score.objects.filter(feedback__slot__study=study).count(),
+        "scores": Answer.objects.filter(judgment__slot__study=study, option__isnull=False).count(),
         "workers": counts["users"],
     }
     return _report("bespoke", study, counts["rejected"]) | counts | totals

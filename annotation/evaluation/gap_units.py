@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from annotation.evaluation import report
-from annotation.judging.models import AttributeVerdict, Item
+from annotation.judging.kinds.attribute.form import Cause
+from annotation.judging.models import Item
 from annotation.studies.models import Study, TaskDefinition
 
 PEOPLE, MODELS = "people", "models"
@@ -50,7 +51,7 @@ class Wanted:
         if self.show == NO_BETTER:
             return _("the personalised answer is no better")
         if self.cause:
-            return str(dict(AttributeVerdict.Cause.choices).get(self.cause, self.cause))
+            return str(dict(Cause.choices).get(self.cause, self.cause))
         if self.mention == "yes":
             return _("the answer mentions the attribute outright")
         return _("the answer does not mention the attribute outright") if self.mention else ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -18,7 +18,9 @@ from annotation.candidates.strategies import GENERIC
 from annotation.datasets.mention import explicit, mentioned
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
-from annotation.judging.models import AttributeVerdict, Item, ItemOption
+from annotation.judging.kinds.attribute.form import Cause
+from annotation.judging.kinds.attribute.kind import CAUSE
+from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study, TaskDefinition
 
 STAGES = {
@@ -107,7 +109,7 @@ def _report(study: Study, task: TaskDefinition) -> dict:
 def _causes(study: Study, task: TaskDefinition) -> list[dict]:
     """What is wrong with attributes found problematic: judgments, and per cent of them."""
     counted = Counter(with_causes(study, task).values_list("cause", flat=True))
-    names = dict(AttributeVerdict.Cause.choices)
+    names = dict(Cause.choices)
     return [
         {"cause": cause, "words": names[cause], "n": n, "share": 100 * n / counted.total()}
         for cause, n in counted.most_common()
@@ -116,8 +118,8 @@ def _causes(study: Study, task: TaskDefinition) -> list[dict]:
 
 def with_causes(study: Study, task: TaskDefinition) -> QuerySet:
     """The judgments of a task's attributes that say what is wrong."""
-    rows = reading.judgments(study, AttributeVerdict).exclude(cause="")
-    return rows.filter(slot__item__batch__task__name=task.name)
+    rows = reading.judgments(study).filter(slot__item__batch__task__name=task.name)
+    return rows.filter(answers__question=CAUSE).annotate(cause=F("answers__label"))
 
 
 def _mentions(

@@ -22,7 +22,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation import __version__
-from annotation.agreement.models import AgreementResult
 from annotation.core.heartbeat import SILENCE
 from annotation.core.models import Heartbeat
 from annotation.operations import queues
@@ -39,7 +38,6 @@ LABELS = {
     "worker": gettext_lazy("Background worker"),
     "beat": gettext_lazy("Scheduler"),
     "jobs": gettext_lazy("Jobs"),
-    "results": gettext_lazy("Results"),
     "clock": gettext_lazy("Clock"),
     "backup": gettext_lazy("Backup"),
     "mail": gettext_lazy("Mail"),
@@ -74,7 +72,6 @@ def examine() -> list[Check]:
         "worker": partial(_sign, "worker"),
         "beat": partial(_sign, "beat"),
         "jobs": _jobs,
-        "results": _results,
         "clock": _clock,
         "backup": _backup,
         "mail": _mail,
@@ -133,14 +130,6 @@ def _sign(name: str) -> tuple[bool, str]:
 def _jobs() -> tuple[bool, str]:
     count = queues.count_stuck()
     return count == 0, _("%(n)d overdue") % {"n": count}
-
-
-def _results() -> tuple[bool, str]:
-    """Whether counts of votes gave the figures that the votes gave when they were last compared."""
-    differ = AgreementResult.objects.exclude(differed_at=None).order_by("study__slug", "task")
-    names = [f"{slug} {task}" for slug, task in differ.values_list("study__slug", "task")]
-    words = _("counts differed from votes in %(tasks)s") % {"tasks": ", ".join(names)}
-    return not names, words if names else _("as counted")
 
 
 def _clock() -> tuple[bool, str]:

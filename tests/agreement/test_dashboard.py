@@ -23,9 +23,9 @@ from annotation.agreement import recompute, task_votes
 from annotation.agreement.figures import raters
 from annotation.agreement.figures.board import About
 from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
-from annotation.agreement.models import StoredVotes
+from annotation.agreement.models import AgreementResult
 from annotation.candidates.models import Candidate
-from annotation.judging.models import Item, Selection
+from annotation.judging.models import Item, Judgment
 
 # What these votes say nothing of: no two models are compared, and no answer is generic.
 ALONE = ("models", "model_wins", "control")
@@ -39,12 +39,9 @@ def give(item, user, label, **fields):
     slot = item.slots.filter(status="open").order_by("ordinal").first()
     slot.status, slot.annotator = "done", user
     slot.save()
-    outcome = label if label in ("tie", "none") else "choice"
-    choice = item.options.get(number=label) if outcome == "choice" else None
     common = {"key": str(slot.pk), "digest": "", "submitted_at": datetime(2026, 5, 1, tzinfo=UTC)}
-    Selection.objects.create(
-        slot=slot, annotator=user, outcome=outcome, choice=choice, **(common | fields)
-    )
+    judgment = Judgment.objects.create(slot=slot, annotator=user, **(common | fields))
+    judgment.answers.create(question="choice", label=label)
     counter = Item.COUNTERS[label]
     Item.objects.filter(pk=item.pk).update(done=F("done") + 1, **{counter: F(counter) + 1})
 
@@ -175,7 +172,7 @@ def test_strengths_are_those_of_the_votes_with_the_side_taken_off(board):
 
 
 def test_without_a_known_order_strengths_are_the_plain_log_odds(board):
-    Selection.objects.update(shown=[])
+    Judgment.objects.update(shown=[])
     rows = {row[0]: row[2] for row in board.figure("strategies").rows}
     assert rows == {
         "A1": pytest.approx(math.log(6 / 5) / 2),
@@ -483,16 +480,16 @@ def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch
     with CaptureQueriesContext(connection) as asked:
         again = SelectionBoard(judged, definition)
         [again.figure(key) for key in FIGURES]
-    assert not any("judging_selection" in one["sql"] for one in asked)
+    assert not any("judging_answer" in one["sql"] for one in asked)
 
 
 def test_votes_are_not_kept_where_there_are_few(judged, monkeypatch):
     monkeypatch.setattr(task_votes, "READ_AT_ONCE", 5)
     recompute.recompute(judged, "better")
-    assert StoredVotes.objects.count() == 1
+    assert AgreementResult.objects.get().sums["totals"]["votes"] == 11
     monkeypatch.setattr(task_votes, "READ_AT_ONCE", 11)
     recompute.recompute(judged, "better")
-    assert StoredVotes.objects.count() == 0
+    assert AgreementResult.objects.get().sums is None
 
 
 def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
@@ -511,13 +508,13 @@ def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
 
 def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
     recompute.recompute(judged, "better")
-    old = Selection.objects.get(annotator__name="Ann", slot__item__position=1)
-    other = old.slot.item.options.get(number=2)
+    old = Judgment.objects.get(annotator__name="Ann", slot__item__position=1)
     same = {"slot": old.slot, "annotator": old.annotator, "submitted_at": old.submitted_at}
-    Selection.objects.create(
-        **same, key="again", digest="", revision=2, replaces=old, outcome="choice", choice=other
+    new = Judgment.objects.create(**same, key="again", digest="", revision=2, replaces=old)
+    new.answers.create(question="choice", label="2")
+    Item.objects.filter(pk=old.slot.item_id).update(
+        votes_1=F("votes_1") - 1, votes_2=1, last_judgment=new.pk
     )
-    Item.objects.filter(pk=old.slot.item_id).update(votes_1=F("votes_1") - 1, votes_2=1)
     assert recompute.due() == [(judged, "better")]
     result = recompute.recompute(judged, "better")
     assert result.votes == 11

@@ -14,7 +14,7 @@ from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
 from annotation.judging.imports import bundles
-from annotation.judging.models import Batch, ClaimReview, Slot
+from annotation.judging.models import Batch, Judgment, Slot
 from annotation.judging.work import comments, voids
 from annotation.studies.models import Study
 from tests import everykind
@@ -115,8 +115,8 @@ def test_a_vote_in_place_of_a_voided_one_makes_the_result_due(computed, cast):
 def test_a_vote_less_and_one_more_make_their_own_task_due_although_the_count_is_the_same(computed):
     before = recompute.digests(computed)
     item = computed.items.filter(external_id="i-m1")
-    for step in (-1, 1):
-        item.update(done=F("done") + step)
+    item.update(done=F("done") - 1)
+    item.update(done=F("done") + 1, last_judgment=F("last_judgment") + 1)
     after = recompute.digests(computed)
     assert {task for task in before if before[task] != after[task]} == {"matter"}
 
@@ -301,13 +301,11 @@ def test_claims_have_their_progress_alone(cast, login):
     slot.save()
     study.items.update(done=1)
     at = "2026-05-01T09:00:00Z"
-    review = ClaimReview.objects.create(
-        slot=slot, annotator=ann, key="k", digest="", submitted_at=at
-    )
+    review = Judgment.objects.create(slot=slot, annotator=ann, key="k", digest="", submitted_at=at)
     claims = slot.item.gold.claims.order_by("number")
     for claim, verdict in zip(claims, ("keep", "edit", "drop"), strict=True):
         text = "It is near." if verdict == "edit" else ""
-        review.verdicts.create(claim=claim, verdict=verdict, text=text)
+        review.answers.create(question="claims", part=claim.pk, label=verdict, text=text)
     recompute_due()
     assert study.agreement_results.get().agreement == {"items": 1, "votes": 1, "workers": 1}
     client = login(cast.person("Rui"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from annotation.agreement import ratings, recompute, scoring
 from annotation.agreement.ratings import NEVER_DIFFER, NO_PAIR_SCORED, rate
 from annotation.candidates.models import AspectScore
-from annotation.judging.models import Feedback, Score
+from annotation.judging.models import Judgment
 
 from .test_dashboard import give
 
@@ -244,11 +244,9 @@ def criticised(cast, tea):
         slot.status, slot.annotator = "done", cast.person(name)
         slot.save()
         common = {"key": name, "digest": "", "submitted_at": datetime(2026, 5, 1, tzinfo=UTC)}
-        given = Feedback.objects.create(slot=slot, annotator=slot.annotator, **common)
+        given = Judgment.objects.create(slot=slot, annotator=slot.annotator, **common)
         for criterion, score in (("Tone", tone), ("Content Depth", depth)):
-            Score.objects.create(
-                feedback=given, option=item.options.get(), criterion=criterion, score=score
-            )
+            given.answers.create(question=criterion, option=1, value=score)
     tea.items.update(done=2)
     return tea
 

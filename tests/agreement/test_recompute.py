@@ -18,7 +18,7 @@ from annotation.agreement.tiers.rules import is_closed
 from annotation.datasets import freeze
 from annotation.datasets.frozen import Reading
 from annotation.judging.batches import open as opening
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Answer, Slot
 from annotation.judging.work import queue, submit
 
 pytestmark = pytest.mark.usefixtures("without_rests")
@@ -87,9 +87,9 @@ def test_a_study_whose_votes_are_wrong_does_not_stop_the_next(cast, voted, caplo
     cast.open(rain, options=2)
     vote(rain, cast.member("Dana", rain, "annotator"))
     # A tie where the task offers none.
-    Selection.objects.filter(slot__study=voted, annotator=cast.person("Ann")).update(
-        outcome="tie", choice=None
-    )
+    Answer.objects.filter(
+        judgment__slot__study=voted, judgment__annotator=cast.person("Ann")
+    ).update(label="tie")
     AgreementResult.objects.all().delete()
     assert recompute.due() == [(voted, "better"), (rain, "better")]
     recompute_due()
@@ -224,7 +224,7 @@ def test_a_recomputation_reads_nothing_twice(voted):
     with CaptureQueriesContext(connection) as asked:
         recompute.recompute(voted, "better")
     statements = [query["sql"] for query in asked if query["sql"].startswith("SELECT")]
-    assert len(statements) == len(set(statements)) == 19
+    assert len(statements) == len(set(statements)) == 18
 
 
 def test_a_look_that_nobody_took_in_time_is_dropped():

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.agreement import reading, recompute
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.votes.table import VotesError
-from annotation.judging.models import Judgment, Selection, Slot
+from annotation.judging.models import Answer, Judgment, Slot
 from annotation.judging.work import queue, submit
 
 
@@ -102,13 +102,15 @@ def test_the_study_page_shows_what_was_computed(cast, judged, login):
 
 def test_the_order_in_which_votes_arrive_changes_nothing(judged):
     """The same votes, each with its own time, stored in five orders."""
-    votes = list(Selection.objects.order_by("pk").values())
+    votes = list(Judgment.objects.order_by("pk").values())
+    labels = dict(Answer.objects.values_list("judgment", "label"))
     found = []
     for seed in range(5):
         Judgment.objects.all().delete()
         random.Random(seed).shuffle(votes)  # noqa: S311
         for vote in votes:
-            Selection.objects.create(**{**vote, "id": None, "judgment_ptr_id": None})
+            again = Judgment.objects.create(**{**vote, "id": None})
+            again.answers.create(question="choice", label=labels[vote["id"]])
         recompute.recompute(judged, "better")
         result = AgreementResult.objects.values("agreement", "tiers", "votes").get()
         tiers = list(ItemTier.objects.order_by("item__position").values("tier", "winner", "share"))

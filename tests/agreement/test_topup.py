@@ -14,7 +14,7 @@ from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
 from annotation.datasets.frozen import Reading
 from annotation.datasets.truth import verdict
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Judgment, Slot
 from annotation.judging.work import queue, submit
 
 pytestmark = pytest.mark.usefixtures("without_rests")
@@ -37,7 +37,7 @@ def say(cast, tea):
             choice = {"choice": str(option.candidate_id)}
             submit.submit(tea, slot.pk, person, choice, key=f"say{n}")
             at = START + timedelta(minutes=n)
-            Selection.objects.filter(slot=slot).update(submitted_at=at)
+            Judgment.objects.filter(slot=slot).update(submitted_at=at)
 
     return say_
 

@@ -3,7 +3,7 @@
 import pytest
 
 from annotation.accounts.models import ApiToken
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Judgment, Slot
 from tests.api.caller import Caller
 
 
@@ -48,7 +48,7 @@ def test_the_same_key_is_answered_200_with_the_same_body_and_another_body_409(ca
     assert first.json()["answer"] == {"choice": body["choice"], "strength": ""}
     other = ann("POST", path, body | {"choice": slot["options"][0]["id"]}, **key)
     assert (other.status_code, other["Content-Type"]) == (409, "application/problem+json")
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1
 
 
 def test_a_submit_without_a_key_is_refused(cast, tea, ann):

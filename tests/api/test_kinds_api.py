@@ -87,14 +87,8 @@ def test_every_kind_is_stored_once_and_answered_with_what_says_it_again(
 
 
 def kind_row(judgment):
-    child = next(
-        getattr(judgment, name)
-        for name in ("selection", "preference", "feedback", "attributeverdict", "relevance")
-        if hasattr(judgment, name)
-    )
-    scores = child.scores.values("criterion", "score", "text") if hasattr(child, "scores") else ()
-    names = [field.name for field in child._meta.local_fields if field.name != "judgment_ptr"]
-    return [getattr(child, name) for name in names], list(scores)
+    columns = ("question", "option", "part", "label", "value", "text", "chips")
+    return list(judgment.answers.order_by("pk").values_list(*columns))
 
 
 def test_a_training_item_explains_itself_once_it_is_answered(mix, ann):

@@ -9,7 +9,7 @@ from annotation.candidates.models import Candidate
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.gold import claims as work
-from annotation.judging.models import ClaimReview, Item
+from annotation.judging.models import Answer, Item, Judgment
 from annotation.judging.work import drafts, queue, submit
 from annotation.queries import gold
 from annotation.queries.models import GoldClaim, Rubric
@@ -294,11 +294,11 @@ def test_claims_with_other_words_are_dropped_at_once_without_a_script(cast, besp
     assert f'name="claim-{dropped.pk}" value="drop" data-key="3" required checked' in text
     assert f'name="claim-{kept.pk}" value="edit" data-key="2" required checked' in text
     assert ">By night.</textarea>" in text
-    assert not ClaimReview.objects.exists()
+    assert not Answer.objects.filter(judgment__slot=slot).exists()
     page.post("/studies/tea/judge/", {**typed, f"claim-{dropped.pk}": "drop", "key": "k"})
-    verdicts = ClaimReview.objects.get().verdicts.order_by("claim__number")
-    assert list(verdicts.values_list("verdict", flat=True)) == ["edit", "drop"]
+    verdicts = Judgment.objects.get(slot=slot).answers.order_by("part")
+    assert list(verdicts.values_list("label", flat=True)) == ["edit", "drop"]
     again = page.post(f"/studies/tea/judged/{slot.pk}/", {**typed, "fill": "drop"})
     assert again.status_code == 200
     assert 'value="drop" data-key="3" required checked' in " ".join(again.content.decode().split())
-    assert ClaimReview.objects.count() == 1
+    assert Judgment.objects.filter(slot=slot).count() == 1

@@ -21,7 +21,7 @@ from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.gold import claims
 from annotation.judging.kinds.planning import Scope
-from annotation.judging.models import Item, Judgment, Score
+from annotation.judging.models import Answer, Item, Judgment
 from annotation.judging.work import queue, submit
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
@@ -490,7 +490,7 @@ def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judg
     leaving.withdraw(bespoke, ann)
     everything = "".join(
         str(list(model.objects.values()))
-        for model in (Query, GoldResponse, GoldClaim, Rubric, Score, Judgment, Item)
+        for model in (Query, GoldResponse, GoldClaim, Rubric, Answer, Judgment, Item)
     ) + str(list(Candidate.every.values()))
     for canary in ("NEED-CANARY", "GOLD-CANARY", "RUBRIC-CANARY", "Because it fits", "The second."):
         assert canary not in everything

@@ -119,7 +119,7 @@ def test_the_results_show_how_far_both_judgments_agree(bespoke, judged, ann, cas
         slot = queue.claim(bespoke, ann)
         old = Slot.objects.get(pk=slot).item.repeats
         answer = Judgment.objects.get(slot__item=old)
-        former[old.pk] = answer.feedback.scores.first().score
+        former[old.pk] = answer.answers.order_by("pk").first().value
         submit.submit(bespoke, slot, ann, scores(slot, former[old.pk]), key=f"r{slot}")
     figure = board_of(bespoke, "score").figure("retest")
     assert [row[:3] for row in figure.rows] == [

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from annotation.judging.models import ClaimReview, Feedback, Judgment, Selection
+from annotation.judging.models import Judgment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = "/studies/tea/judge/"
@@ -117,8 +117,8 @@ def test_scores_and_words_for_every_criterion_without_a_mouse(page, desk):
     expect(page.locator(".criterion.at")).to_contain_text("Tone")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
-    scores = Feedback.objects.get().scores.order_by("pk")
-    assert [one.score for one in scores] == [2, 4, 5, 1]
+    scores = Judgment.objects.get().answers.order_by("pk")
+    assert [one.value for one in scores] == [2, 4, 5, 1]
     assert [one.text[:16] for one in scores] == [f"Words of field {n}" for n in range(4)]
 
 
@@ -136,7 +136,7 @@ def test_claims_are_kept_edited_and_dropped_without_a_mouse(page, desk):
     expect(page.locator("[data-left]")).to_have_text("")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
-    verdicts = ClaimReview.objects.get().verdicts.order_by("pk").values_list("verdict", "text")
+    verdicts = Judgment.objects.get().answers.order_by("pk").values_list("label", "text")
     assert list(verdicts) == [
         ("keep", ""),
         ("edit", "It is a walk of five minutes."),
@@ -167,4 +167,4 @@ def test_the_whole_way_by_tab_follows_the_reading_order(page, desk):
     page.keyboard.press("Space")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
-    assert Selection.objects.get().strength == "slightly"
+    assert Judgment.objects.get().answers.get().value == 1

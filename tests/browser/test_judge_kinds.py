@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from annotation.judging.models import Judgment, RankedOption
+from annotation.judging.models import Answer, Judgment
 from tests.browser import axe
 from tests.browser.conftest import PHONE
 from tests.browser.kinds import ALL
@@ -132,7 +132,7 @@ def test_answers_are_put_in_order_by_dragging_and_the_places_follow(open_page, d
     expect(rows).to_have_text(["Answer 3", "Answer 1", "Answer 2", "Answer 4"])
     page.get_by_role("button", name="Submit and next").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
-    assert {row.place for row in RankedOption.objects.all()} == {1, 2, 3, 4}
+    assert {row.value for row in Answer.objects.all()} == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from django.db.models import F
 from playwright.sync_api import expect
 
-from annotation.judging.models import Draft, Judgment, Selection, Slot
+from annotation.judging.models import Draft, Judgment, Slot
 from annotation.judging.work import queue
 from tests.browser.conftest import go_offline
 
@@ -125,7 +125,7 @@ def test_without_a_line_the_answer_waits_and_goes_out_once(page, desk):
     expect(page.locator("#trouble")).to_contain_text("is sent by itself when the line is back")
     page.context.set_offline(False)
     judged(page, 1)
-    assert [one.reason for one in Selection.objects.all()] == ["Written in a tunnel, twice."]
+    assert [one.reason for one in Judgment.objects.all()] == ["Written in a tunnel, twice."]
     assert page.evaluate(DRAFTS) == []
     assert Draft.objects.count() == 0
 
@@ -170,7 +170,7 @@ def test_a_login_that_ran_out_leads_back_to_the_same_words(page, desk, cast):
     expect(why(page)).to_have_value("It knows her shifts.")
     page.keyboard.press("Control+Enter")
     judged(page, 1)
-    assert Selection.objects.get().reason == "It knows her shifts."
+    assert Judgment.objects.get().reason == "It knows her shifts."
 
 
 def test_a_copy_goes_with_a_logout_and_is_hidden_from_the_next_person(page, desk, cast, log_in):
@@ -245,7 +245,7 @@ def test_an_answer_is_changed_within_the_window_and_the_earlier_one_is_kept(page
     page.keyboard.press("Control+Enter")
     expect(page.locator("main")).to_contain_text("The earlier one is kept.")
     judged(page, 1)
-    rows = Selection.objects.order_by("revision")
+    rows = Judgment.objects.order_by("revision")
     assert [one.reason for one in rows] == ["My first thought.", "My second thought."]
     assert rows[1].replaces_id == rows[0].pk
     assert Draft.objects.count() == 0
@@ -264,4 +264,4 @@ def test_a_lapsed_item_says_so_and_takes_the_answer_while_it_is_free(page, desk)
     expect(page.locator("#trouble")).to_contain_text("Your time for this item ran out")
     page.keyboard.press("Control+Enter")
     judged(page, 1)
-    assert Selection.objects.get().reason == "Back from lunch."
+    assert Judgment.objects.get().reason == "Back from lunch."

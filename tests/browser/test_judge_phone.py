@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from annotation.judging.models import Selection
+from annotation.judging.models import Judgment
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.kinds import open_kind
 
@@ -126,7 +126,7 @@ def test_an_optional_reason_opens_where_it_is_wanted_and_is_stored(phone):
     expect(page.get_by_role("button", name="Answer 2 of 2")).to_have_class("secondary outline seen")
     page.get_by_role("button", name="Submit and next").tap()
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
-    assert Selection.objects.get().reason == "It is near."
+    assert Judgment.objects.get().reason == "It is near."
 
 
 def test_scores_are_given_in_a_sheet_that_counts_them(phone):

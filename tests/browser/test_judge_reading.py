@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import add_items
-from annotation.judging.models import Batch, Desk, Selection
+from annotation.judging.models import Batch, Desk, Judgment
 from annotation.studies.models import TaskDefinition
 from tests.browser.conftest import PHONE, go_offline
 
@@ -32,7 +32,7 @@ def test_on_a_phone_each_answer_is_seen_before_one_is_chosen(open_page, desk):
     )
     submit.tap()
     expect(page.locator("#trouble")).to_contain_text("You have not seen answer 3 yet.")
-    assert Selection.objects.count() == 0
+    assert Judgment.objects.count() == 0
     # A swipe shows it as well as the button does.
     page.locator(".panes").evaluate("box => box.scrollTo({left: 9999, behavior: 'instant'})")
     expect(page.get_by_role("button", name="Answer 3 of 3")).to_have_class("secondary outline seen")
@@ -53,7 +53,7 @@ def test_words_are_found_in_the_card_and_enter_sends_nothing(page, desk):
     assert page.evaluate("CSS.highlights.get('found').size") == 15
     field.fill("zebra")
     expect(page.locator(".find output")).to_have_text("0 / 0")
-    assert Selection.objects.count() == 0
+    assert Judgment.objects.count() == 0
 
 
 def test_a_traits_words_are_marked_in_the_answers_on_request_and_the_use_is_noted(page, desk):
@@ -75,7 +75,7 @@ def test_a_traits_words_are_marked_in_the_answers_on_request_and_the_use_is_note
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
-    assert Selection.objects.get().circumstances["traits"] is True
+    assert Judgment.objects.get().circumstances["traits"] is True
     expect(toggle).to_have_attribute("aria-pressed", "false")
 
 
@@ -189,7 +189,7 @@ def test_the_source_and_the_words_that_differ_are_shown_and_their_use_is_noted(p
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
-    told = Selection.objects.get().circumstances
+    told = Judgment.objects.get().circumstances
     assert (told["diff"], told["raw"], told["device"]) == (True, True, "desktop")
 
 
@@ -225,7 +225,7 @@ def test_passages_are_marked_by_selecting_and_by_typing(page, desk):
     page.keyboard.press("2")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
-    stored = Selection.objects.get()
+    stored = Judgment.objects.get()
     # Characters, not UTF-16 units: the sign before counts once.
     assert stored.marks == [
         {"option": stored.shown[1], "start": 13, "end": 22, "text": "the river", "sign": "+",
@@ -346,7 +346,7 @@ def test_time_is_kept_apart_by_answer_and_goes_on_after_a_reload(page, desk):
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
-    stored = Selection.objects.get()
+    stored = Judgment.objects.get()
     assert 35 <= stored.seconds <= 40
     assert 28 <= stored.circumstances["idle"] <= 33
     panes = stored.circumstances["panes"]

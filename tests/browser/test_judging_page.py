@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from annotation.judging.models import Handback, Selection
+from annotation.judging.models import Handback, Judgment
 from annotation.queries.models import Query
 from annotation.studies.models import TaskDefinition
 from tests.browser.conftest import PHONE
@@ -31,7 +31,7 @@ def submit(page):
 
 
 def stored() -> list[tuple[str, str]]:
-    return list(Selection.objects.order_by("pk").values_list("outcome", "reason"))
+    return list(Judgment.objects.order_by("pk").values_list("answers__label", "reason"))
 
 
 def counted(page, number: int):
@@ -45,7 +45,9 @@ def test_a_digit_chooses_the_answer_shown_there_and_ctrl_enter_submits_it(page, 
     expect(page.get_by_role("radio", name="Answer 2")).to_be_checked()
     page.keyboard.press("Control+Enter")
     counted(page, 1)
-    chosen = Selection.objects.get().choice.candidate.external_id
+    stored = Judgment.objects.get()
+    number = stored.answers.get().label
+    chosen = stored.slot.item.options.get(number=number).candidate.external_id
     assert text.endswith(f"This is {chosen}.")
 
 
@@ -70,7 +72,7 @@ def test_enter_on_a_choice_submits_and_never_skips(page, desk):
     page.keyboard.press("1")
     page.keyboard.press("Enter")
     counted(page, 1)
-    assert (Selection.objects.count(), Handback.objects.count()) == (1, 0)
+    assert (Judgment.objects.count(), Handback.objects.count()) == (1, 0)
 
 
 def test_after_a_submit_the_next_question_has_the_focus(page, desk):

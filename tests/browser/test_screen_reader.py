@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from playwright.sync_api import expect
 
-from annotation.judging.models import Selection
+from annotation.judging.models import Judgment
 from annotation.studies.models import Invitation
 from tests.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 from tests.browser import aloud, keyboard
@@ -189,7 +189,7 @@ def test_what_is_announced_while_judging(page, desk):
     aloud.spoken(page, "Submitted")
     expect(page.locator("#question")).to_be_focused()
     aloud.focused(page, "region", "The question · 1 of 2 judged")
-    assert Selection.objects.get().reason == "It fits."
+    assert Judgment.objects.get().reason == "It fits."
     politeness = {live for role, _name, live in aloud.tree(page) if role in ("status", "alert")}
     assert politeness <= {"polite", "assertive"}
 

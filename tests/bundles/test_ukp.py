@@ -9,7 +9,7 @@ from annotation.accounts.models import User
 from annotation.agreement.report import agreement_report
 from annotation.agreement.votes.table import votes_from_columns
 from annotation.judging.imports import bundles, vote_rows
-from annotation.judging.models import Item, Selection
+from annotation.judging.models import Item, Judgment
 from annotation.studies.models import Study
 from demo import convert_ukp
 from tests.corpora import DATA
@@ -20,11 +20,11 @@ WHOLE = DATA / "ukp-convarg"
 
 def exported(study):
     """The study's votes with canonical labels: which side won, or equal."""
-    rows = Selection.objects.filter(slot__study=study).values_list(
-        "slot__item__external_id", "annotator__worker", "choice__number"
+    rows = Judgment.objects.filter(slot__study=study).values_list(
+        "slot__item__external_id", "annotator__worker", "answers__label"
     )
     tasks, workers, numbers = zip(*rows, strict=True)
-    labels = [f"a{number}" if number else "equal" for number in numbers]
+    labels = [f"a{number}" if number.isdigit() else "equal" for number in numbers]
     return {"task": list(tasks), "worker": list(workers), "label": labels}
 
 
@@ -56,7 +56,7 @@ def test_the_excerpt_is_imported_with_all_its_votes(tmp_path):
         Counter(zip(columns["task"], columns["worker"], columns["label"], strict=True)) == expected
     )
     first = source[0]
-    vote = Selection.objects.get(
+    vote = Judgment.objects.get(
         slot__item__external_id=first["item_id"], annotator__worker=f"ukp:{first['annotator']}"
     )
     assert (vote.reason, vote.seconds) == (first["reason"].strip(), first["seconds"])

@@ -10,7 +10,7 @@ from annotation.accounts.models import User
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import bundles, vote_rows, votes_file
 from annotation.judging.kinds import kind_of
-from annotation.judging.models import ClaimVerdict, Item, Judgment, Selection, Slot
+from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
 from annotation.queries import gold
 from annotation.studies.models import Study, TaskDefinition
@@ -55,14 +55,15 @@ def test_votes_take_slots_and_are_counted(votes, walk):
     assert counts("i2") == (1, 0, 0, 0, 0, 1)
     ada = User.objects.get(worker="walk:ada")
     assert (ada.is_active, ada.email, ada.has_usable_password()) == (False, None, False)
-    vote = Selection.objects.get(slot__item__external_id="i1", annotator=ada)
-    assert vote.choice.candidate.external_id == "q1-c2"
-    assert (vote.choice.number, vote.outcome, vote.imported, vote.shown) == (1, "choice", True, [])
+    vote = Judgment.objects.get(slot__item__external_id="i1", annotator=ada)
+    label = vote.answers.get().label
+    assert vote.slot.item.options.get(number=label).candidate.external_id == "q1-c2"
+    assert (label, vote.imported, vote.shown) == ("1", True, [])
     assert (vote.key, vote.seconds, vote.reason) == ("import:i1:ada", 12.5, "it is near")
     assert vote.submitted_at == datetime(2020, 2, 3, 2, 5, 6, tzinfo=UTC)
-    tie = Selection.objects.get(outcome="tie")
+    tie = Judgment.objects.get(answers__label="tie")
     assert tie.submitted_at == datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
-    assert (tie.reason, tie.choice) == ("two\nlines", None)
+    assert tie.reason == "two\nlines"
     taken = Slot.objects.filter(item__external_id="i1").order_by("ordinal")
     assert list(taken.values_list("status", flat=True)) == ["done", "done", "open", "open"]
 
@@ -71,10 +72,14 @@ def test_the_same_file_again_changes_nothing(votes):
     text = f"{HEADER}i1,ada,q1-c2,,,\ni1,bo,tie,,,\ni1,bo,tie,,,\n"
     first = votes(text)
     before = [
-        list(model.objects.order_by("pk").values()) for model in (Selection, Item, Slot, User)
+        list(model.objects.order_by("pk").values())
+        for model in (Judgment, Answer, Item, Slot, User)
     ]
     assert votes(text) == first == {"votes": 2, "items": 1, "workers": 2, "rejected": []}
-    after = [list(model.objects.order_by("pk").values()) for model in (Selection, Item, Slot, User)]
+    after = [
+        list(model.objects.order_by("pk").values())
+        for model in (Judgment, Answer, Item, Slot, User)
+    ]
     assert after == before
 
 
@@ -213,7 +218,7 @@ def test_long_names_make_a_key_that_fits(folder, tmp_path):
     path.write_text(f"task,worker,label\n{name},ada,tie\n{name},bo,tie\n")
     result = vote_rows.import_votes(Study.objects.get(), path)
     assert result["votes"] == 2
-    assert {len(key) for key in Selection.objects.values_list("key", flat=True)} == {71}
+    assert {len(key) for key in Judgment.objects.values_list("key", flat=True)} == {71}
 
 
 def test_chunks_make_no_difference(votes, monkeypatch):
@@ -311,4 +316,6 @@ def test_votes_on_claims_name_the_verdicts_in_order_or_by_number(votes, walk, la
     if isinstance(verdicts, str):
         assert [row["reason"] for row in result["rejected"]] == [verdicts]
     else:
-        assert dict(ClaimVerdict.objects.values_list("claim__number", "verdict")) == verdicts
+        numbers = dict(response.claims.values_list("pk", "number"))
+        answers = Answer.objects.values_list("part", "label")
+        assert {numbers[part]: label for part, label in answers} == verdicts

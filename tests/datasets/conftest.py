@@ -7,7 +7,7 @@ import pytest
 from django.db.models import F
 
 from annotation.datasets import freeze
-from annotation.judging.models import Item, Selection, Slot
+from annotation.judging.models import Item, Judgment, Slot
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 keys = itertools.count()
@@ -44,17 +44,15 @@ def store_votes(item, pattern: str, people, *, imported=False, reason="", second
     options = {str(option.number): option for option in item.options.all()}
     slots = list(item.slots.filter(status=Slot.Status.OPEN).order_by("ordinal"))
     made = []
-    for n, (mark, slot, person) in enumerate(zip(pattern, slots, people, strict=False)):
+    for n, (_mark, slot, person) in enumerate(zip(pattern, slots, people, strict=False)):
         Slot.objects.filter(pk=slot.pk).update(status="done", annotator=person)
         made.append(
-            Selection(
+            Judgment(
                 slot=slot,
                 annotator=person,
                 key=f"key-{next(keys)}",
                 digest="d",
                 shown=list(range(len(options), 0, -1)),
-                outcome={"t": "tie", "n": "none"}.get(mark, "choice"),
-                choice=options.get(mark),
                 reason=reason,
                 flags=["unsafe"] if reason else [],
                 seconds=seconds,
@@ -62,8 +60,10 @@ def store_votes(item, pattern: str, people, *, imported=False, reason="", second
                 imported=imported,
             )
         )
-    for selection in made:
-        selection.save()
+    for judgment, mark in zip(made, pattern, strict=False):
+        judgment.save()
+        label = {"t": "tie", "n": "none"}.get(mark, mark)
+        judgment.answers.create(question="choice", label=label)
     Item.objects.filter(pk=item.pk).update(done=F("done") + len(made))
 
 

@@ -24,7 +24,7 @@ from annotation.datasets import folders, freeze, layouts, tasks
 from annotation.datasets.check import check
 from annotation.datasets.models import Release
 from annotation.judging.imports import turns
-from annotation.judging.models import Selection
+from annotation.judging.models import Answer, Judgment
 from annotation.studies.models import Study
 
 SIX = [f"data/{kind}/{tier}.jsonl" for kind in ("specific", "general") for tier in
@@ -312,6 +312,14 @@ def test_a_tier_outside_its_band_blocks_the_release_with_the_reason(items, vote,
     assert (hard["in_band"], hard["new_panel_in_band"]) == (True, False)
 
 
+def exported_label(judgment):
+    """The id of the chosen answer, or "tie" or "none"."""
+    label = judgment.answers.get().label
+    if not label.isdigit():
+        return label
+    return judgment.slot.item.options.get(number=label).candidate.external_id
+
+
 def test_the_exported_votes_are_the_stored_votes(items, vote, built):
     made = items(3, tie=True)
     for item, pattern in zip(made, ["112", "21t", "222222221"], strict=True):
@@ -322,10 +330,10 @@ def test_the_exported_votes_are_the_stored_votes(items, vote, built):
         (
             s.slot.item.external_id,
             names[s.annotator_id],
-            s.choice.candidate.external_id if s.choice else s.outcome,
+            exported_label(s),
         )
-        for s in Selection.objects.order_by("slot__item__position", "submitted_at", "pk")
-        .select_related("slot__item", "choice__candidate")
+        for s in Judgment.objects.order_by("slot__item__position", "submitted_at", "pk")
+        .select_related("slot__item")
     ]  # fmt: skip
     assert [(r["task"], r["worker"], r["label"]) for r in votes_csv(release)] == stored
     judgments = lines(release, "judgments.jsonl")
@@ -412,7 +420,7 @@ def test_what_comes_after_the_freeze_changes_nothing(cast, tea, items, vote, bui
     release = built("personafeedback")
     # An import brings votes with older dates; people, personas, words and batches change.
     vote(made[1], "1" * 9, people=[cast.person(f"Late{n}") for n in range(9)])
-    Selection.objects.filter(slot__item=made[1]).update(submitted_at="2020-01-01T00:00:00Z")
+    Judgment.objects.filter(slot__item=made[1]).update(submitted_at="2020-01-01T00:00:00Z")
     cast.persona(tea, "p2", Name="Later")
     persona = tea.personas.get(external_id="p1")
     persona.versions.create(version=2, profile={"Name": "Changed"})
@@ -432,11 +440,13 @@ def test_the_order_in_which_votes_were_stored_does_not_matter(items, vote, built
         vote(item, pattern)
     release = built("personafeedback")
     before = every_byte(folders.folder_of(release))
-    stored = list(Selection.objects.order_by("pk").values())
-    Selection.objects.all().delete()
+    stored = list(Judgment.objects.order_by("pk").values())
+    labels = dict(Answer.objects.values_list("judgment", "label"))
+    Judgment.objects.all().delete()
     for row in reversed(stored):
-        Selection.objects.create(**{k: v for k, v in row.items() if k != "id"})
-    release.frozen["judgment"] = Selection.objects.latest("pk").pk
+        again = Judgment.objects.create(**{k: v for k, v in row.items() if k != "id"})
+        again.answers.create(question="choice", label=labels[row["id"]])
+    release.frozen["judgment"] = Judgment.objects.latest("pk").pk
     folders.place(tmp_path / "again", lambda folder: freeze.write(release, folder))
     assert every_byte(tmp_path / "again") == before
 

@@ -10,7 +10,7 @@ from django.db import connection
 
 from annotation.candidates.models import Candidate
 from annotation.imports.management.commands.import_data import pairs_apart
-from annotation.judging.models import Item, Judgment, Slot
+from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
 from annotation.personas.models import Memory, Persona
 from annotation.queries.models import Query
 from annotation.studies.models import Study
@@ -63,8 +63,15 @@ def everything() -> list:
 
 def labels(study: str) -> list[tuple]:
     rows = Judgment.objects.filter(slot__study__slug=study).order_by("pk")
-    picked = "selection__choice__candidate__text"
-    return list(rows.values_list("slot__item__external_id", "selection__outcome", picked))
+    texts = {
+        (option.item_id, str(option.number)): option.candidate.text
+        for option in ItemOption.objects.select_related("candidate")
+    }
+    stored = rows.values_list("slot__item", "slot__item__external_id", "answers__label")
+    return [
+        (name, "choice" if label.isdigit() else label, texts.get((item, label)))
+        for item, name, label in stored
+    ]
 
 
 def test_battles_become_items_with_votes(bring):
@@ -281,7 +288,7 @@ def test_votes_come_after_their_items_in_a_second_file(bring):
     assert (report["items"], report["votes"], report["workers"]) == (2, 3, 2)
     assert report["rejected"] == [{"line": 5, "reason": "the study has no item “i9”"}]
     scores = Judgment.objects.order_by("slot__item__external_id", "annotator__worker")
-    assert list(scores.values_list("feedback__scores__score", flat=True)) == [3, 1, 2]
+    assert list(scores.values_list("answers__value", flat=True)) == [3, 1, 2]
 
 
 def test_one_row_a_criterion_becomes_one_judgment_a_person(bring):
@@ -300,18 +307,19 @@ def test_scores_of_pairs_are_places_on_a_scale_below_and_above_zero(bring):
     text = "prompt,answer_a,answer_b,annotator,score\np,a,b,x,-3\np,a,b,y,2\n"
     report = bring(text, "--study", "tea")
     assert report["votes"] == 2
-    values = Judgment.objects.order_by("pk").values_list("preference__value", flat=True)
+    values = Judgment.objects.order_by("pk").values_list("answers__value", flat=True)
     assert list(values) == [1, 6]
 
 
 def test_attributes_are_judged_alone_and_with_a_prompt(bring):
     text = "persona,attribute,annotator,label\np1,likes tea,x,yes\np1,likes tea,y,unsure\n"
     bring(text, "--study", "one")
-    verdicts = Judgment.objects.order_by("pk").values_list("attributeverdict__verdict", flat=True)
+    verdicts = Answer.objects.filter(question="verdict").order_by("pk")
+    verdicts = verdicts.values_list("label", flat=True)
     assert list(verdicts) == ["accepted", "uncertain"]
     text = "persona,attribute,prompt,annotator,label\np1,likes tea,Plan a day,x,no\n"
     bring(text, "--study", "two")
-    assert Judgment.objects.get(slot__study__slug="two").relevance.relevant is False
+    assert Judgment.objects.get(slot__study__slug="two").answers.get().label == "no"
 
 
 def test_what_does_not_fit_is_listed_and_the_rest_is_stored(bring):
@@ -352,8 +360,8 @@ def test_an_order_names_answers_by_letter_or_model(bring, label, places):
     more = ("--map=prompt=prompt", "--map=answer=a[]", "--map=model=m[]", "--map=worker=w")
     report = bring([row | {"l": label}], *more, "--map=label=l", "--study", "tea")
     assert (report["votes"], report["rejected"]) == (1, [])
-    ranked = Judgment.objects.get().ranking.ranked.order_by("option__number")
-    assert list(ranked.values_list("place", flat=True)) == places
+    ranked = Answer.objects.order_by("option")
+    assert list(ranked.values_list("value", flat=True)) == places
 
 
 def test_an_order_of_other_answers_is_a_faulty_line(bring):
@@ -496,8 +504,8 @@ def test_orders_of_answers_are_rankings(bring):
     more = ["--map=prompt=prompt", "--map=worker=annotator", "--map=label=label"]
     report = bring(text, *columns, *more, "--study", "tea")
     assert (report["items"], report["votes"], report["rejected"]) == (1, 1, [])
-    places = Judgment.objects.get().ranking.ranked.order_by("option__number")
-    assert list(places.values_list("place", flat=True)) == [2, 1, 2]
+    places = Answer.objects.order_by("option")
+    assert list(places.values_list("value", flat=True)) == [2, 1, 2]
 
 
 def test_an_import_keeps_no_other_import_waiting_for_statistics(bring):

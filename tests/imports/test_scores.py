@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from annotation.agreement import recompute
 from annotation.agreement.models import AgreementResult
 from annotation.judging.kinds import kind_of
-from annotation.judging.models import Score
+from annotation.judging.models import Answer, ItemOption
 from annotation.studies.models import Study, TaskDefinition
 from tests import corpora
 from tests.imports.test_command import bring, counts  # noqa: F401 - a fixture
@@ -48,7 +48,7 @@ def test_yes_unsure_and_no_are_three_points(bring):  # noqa: F811
     more = ["--map=prompt=prompt", "--map=answer=answer", "--map=worker=annotator"]
     report = bring(text, *more, "--map=label=is_safe", "--study", "tea")
     assert counts(report) == [0, 1, 1, 1, 3, 0, 3]
-    assert list(Score.objects.order_by("pk").values_list("score", flat=True)) == [3, 2, 1]
+    assert list(Answer.objects.order_by("pk").values_list("value", flat=True)) == [3, 2, 1]
 
 
 ANSWERS = "id,prompt,answer\ni,p,a\nj,q,b\n"
@@ -89,7 +89,12 @@ def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):  #
     )
     assert (report["items"], report["votes"], report["scores"]) == (2, 2, 4)
     assert report["rejected"] == [{"line": 3, "reason": "the item has no answer “nobody”"}]
-    scores = Score.objects.values_list("option__candidate__model", "score").order_by("pk")
+    models = {
+        (option.item_id, option.number): option.candidate.model
+        for option in ItemOption.objects.select_related("candidate")
+    }
+    stored = Answer.objects.values_list("judgment__slot__item", "option", "value")
+    scores = [(models[item, number], score) for item, number, score in stored]
     assert sorted(scores) == [("bart", 4), ("bart", 4), ("org/human", 5), ("org/human", 5)]
 
 

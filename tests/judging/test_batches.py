@@ -12,7 +12,7 @@ from annotation.judging.batches.open import open_batch, open_batches
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
-from annotation.judging.models import Item, Selection, Slot
+from annotation.judging.models import Item, Judgment, Slot
 from annotation.studies.models import TaskDefinition
 
 pytestmark = pytest.mark.django_db
@@ -222,8 +222,8 @@ def test_what_is_measured_takes_the_place_of_what_is_assumed(cast, tea, three):
     slot = Slot.objects.first()
     ann = cast.person("Ann")
     Slot.objects.filter(pk=slot.pk).update(status="done", annotator=ann)
-    Selection.objects.create(
-        slot=slot, annotator=ann, key="k", digest="d", outcome="tie", seconds=30.0,
+    Judgment.objects.create(
+        slot=slot, annotator=ann, key="k", digest="d", seconds=30.0,
         submitted_at=slot.item.batch.created_at,
     )  # fmt: skip
     Item.objects.update(done=1)

@@ -16,7 +16,7 @@ from annotation.judging.annotator import overview
 from annotation.judging.batches.open import add_items, close_batch
 from annotation.judging.curator import checks
 from annotation.judging.kinds import labels
-from annotation.judging.models import Batch, Checks, Desk, Item, Selection, Slot
+from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
 from annotation.studies.models import Study
 from tests.judging.test_page import HTMX, URL, filled, hidden
@@ -146,7 +146,7 @@ def test_a_repeat_is_an_own_earlier_item_at_least_so_many_judgments_later(cast, 
     assert seen.count("work") == 30
     # Drawn, too: 2 to 6 items of work between two, once there are items to repeat.
     assert 4 <= seen.count("repeat") <= 15
-    order = list(Selection.objects.order_by("pk").values_list("slot__item", "slot__item__repeats"))
+    order = list(Judgment.objects.order_by("pk").values_list("slot__item", "slot__item__repeats"))
     place = {item: n for n, (item, _old) in enumerate(order)}
     gaps = [place[item] - place[old] for item, old in order if old]
     assert min(gaps) >= 4
@@ -234,7 +234,7 @@ def test_checks_count_on_the_desk_and_nowhere_else(cast, tea):
     seen = purposes(tea, ann)
     assert Counter(seen)["work"] == 4
     assert {"training", "gold", "repeat"} < set(seen)
-    assert Desk.objects.get(annotator=ann).done == len(seen) == Selection.objects.count()
+    assert Desk.objects.get(annotator=ann).done == len(seen) == Judgment.objects.count()
     task = tea.tasks.get()
     assert reading.voted_tasks(tea) == {task.name: 4}
     assert reading.votes_of(task).count() == 4

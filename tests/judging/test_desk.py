@@ -23,7 +23,6 @@ from annotation.judging.models import (
     Item,
     ItemComment,
     Judgment,
-    Selection,
     Slot,
 )
 from annotation.judging.work import comments, queue, submit
@@ -290,7 +289,7 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, pa
         one["judgment"].slot.item.batch.task.kind: one["words"]
         for one in overview.rows(tea, overview.judgments(tea, ann))
     }
-    shown = Selection.objects.get().shown
+    shown = Judgment.objects.get(slot__item__batch__task__kind="selection").shown
     assert told == {
         "selection": [f"Answer {shown.index(1) + 1}, clearly"],
         "preference": ["Answer 1 is much better"],
@@ -512,7 +511,7 @@ def test_the_marked_passages_of_a_download_name_the_place_on_the_page(cast, tea,
     mark = {"option": chosen["choice"], "start": 0, "end": 6, "text": "Answer", "sign": "+"}
     submit.submit(tea, slot, ann, chosen | {"marks": [mark]}, key="k")
     (revision,) = downloaded(page)["judgments"][0]["revisions"]
-    assert revision["marks"][0]["option"] == Selection.objects.get().shown.index(3) + 1
+    assert revision["marks"][0]["option"] == Judgment.objects.get().shown.index(3) + 1
 
 
 def test_a_download_of_nothing_is_a_file_all_the_same(tea, page):

@@ -4,7 +4,7 @@ import pytest
 from django.template.loader import get_template
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import KINDS, answers_of, config_of_task, labels
+from annotation.judging.kinds import KINDS, answers_of, config_of_task, labelled, labels
 from annotation.judging.kinds.base import Kind
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING
@@ -14,7 +14,10 @@ from annotation.studies.models import TaskDefinition
 from tests import everykind
 
 # What the interface has no default for.
-OF_ITS_OWN = ("plan", "labels", "answer", "Body", "typed", "answers", "of_label", "label_words")
+OF_ITS_OWN = (
+    *("plan", "labels", "answer", "Body", "typed"),
+    *("rows", "of_rows", "of_label", "label_words"),
+)
 # A gold response has no row in a bundle: its claims are judged in tests/judging/test_desk.py.
 IN_BUNDLES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
 
@@ -40,10 +43,8 @@ def test_a_kind_has_all_parts_of_the_interface(code):
     assert Kind in type(kind).__mro__ and code == kind.CODE
     assert [name for name in Kind.__annotations__ if not hasattr(kind, name)] == []
     assert [name for name in OF_ITS_OWN if name not in vars(type(kind))] == []
-    assert {"columns", "parts"} & vars(type(kind)).keys()
     assert get_template(kind.template) and get_template(kind.tour)
     assert set(kind.ASKS) <= {"query", "options", "attribute", "gold"}
-    assert hasattr(Judgment, kind.relation)
 
 
 @pytest.mark.parametrize("code", KINDS)
@@ -141,12 +142,12 @@ def test_a_label_has_words_a_form_and_an_export(judged, code):
 def test_a_kind_with_one_label_an_answer_has_it_in_sql(judged, code):
     kind = KINDS[code]
     if kind.SHAPE != "label":
-        with pytest.raises(TypeError, match="no single label"):
-            kind.label_column()
+        rows = labelled(Judgment.objects.filter(slot__item__batch__task__kind=code))
+        assert set(rows.values_list("label", flat=True)) == {None}
         return
     for judgment, answer, _kind, config in given(judged, code):
-        columns = {"label": kind.label_column(), "choice": kind.choice_column(config)}
-        row = Judgment.objects.annotate(**columns).get(pk=judgment.pk)
+        rows = labelled(Judgment.objects.all()).annotate(choice=kind.choice_column(config))
+        row = rows.get(pk=judgment.pk)
         assert row.label == answer.label and answer.label in kind.labels(config)
         assert row.choice == kind.choice(answer.label, config)
         assert row.choice in kind.choices(config)

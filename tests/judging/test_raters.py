@@ -7,7 +7,7 @@ from annotation.agreement.raters import records as reliability
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
 from annotation.judging.curator import adjudication, checks, sanctions
-from annotation.judging.models import Adjudication, BonusNote, Desk, Item, Selection, Slot
+from annotation.judging.models import Adjudication, BonusNote, Desk, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
 from tests.judging.test_checks import add_checks, purposes, rates
 from tests.judging.test_page import URL
@@ -99,7 +99,7 @@ def test_time_is_held_against_the_length_of_what_was_shown(cast, tea):
     people = [cast.person("Ann"), *panel(cast, tea, 2)]
     for person in people:
         purposes(tea, person)
-    for n, one in enumerate(Selection.objects.order_by("pk")):
+    for n, one in enumerate(Judgment.objects.order_by("pk")):
         fast = one.annotator == people[0]
         one.seconds = 0.1 + n / 1e4 if fast else 20 + n % 7
         one.save()
@@ -190,7 +190,7 @@ def test_a_late_answer_of_an_excluded_person_is_refused(cast, tea, carol):
     with pytest.raises(Conflict) as refusal:
         submit.submit(tea, slot, ann, choose(slot), key="late")
     assert refusal.value.code == "excluded"
-    assert Selection.objects.count() == 0
+    assert Judgment.objects.count() == 0
 
 
 def test_a_failed_training_is_done_once_more_after_a_reset(cast, tea, carol):

@@ -1,12 +1,11 @@
 """What is stored, what is answered again, and what is refused with a sentence."""
 
 import pytest
-from django.db import connection
 from django.http import QueryDict
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Judgment, Slot
 from annotation.judging.work import queue, submit
 
 
@@ -26,8 +25,8 @@ def test_a_judgment_keeps_reason_flags_seconds_and_the_shown_order(held):
     study, slot, ann = held
     data = {"choice": choice(slot, 3), "reason": " it fits ", "flags": ["unsafe"]}
     submit.submit(study, slot, ann, data, key="k", seconds="12.5")
-    stored = Selection.objects.get()
-    assert (stored.outcome, stored.choice.number, stored.reason) == ("choice", 3, "it fits")
+    stored = Judgment.objects.get()
+    assert (stored.answers.get().label, stored.reason) == ("3", "it fits")
     assert (stored.flags, stored.seconds, stored.imported) == (["unsafe"], 12.5, False)
     row = Slot.objects.get(pk=slot)
     assert stored.shown == list(ordering.shown_order(row.item_id, row.ordinal, 3))
@@ -41,23 +40,6 @@ def test_a_tie_and_none_are_counted_apart(held, outcome, counter):
     assert (item.done, getattr(item, counter), item.votes_1) == (1, 1, 0)
 
 
-def prepared():
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement FROM pg_prepared_statements")
-        return {text for (text,) in cursor.fetchall()}
-
-
-def test_answers_with_other_labels_are_stored_by_the_statement_prepared_for_the_first(held):
-    study, slot, ann = held
-    first = {"choice": choice(slot), "reason": "why"}
-    following = submit.submit(study, slot, ann, first, key="k", claim_next=True).next_slot
-    before = prepared()
-    assert any("INTO judging_selection" in statement for statement in before)
-    tie = {"choice": "tie", "reason": "both"}
-    submit.submit(study, following, ann, tie, key="l", claim_next=True)
-    assert prepared() == before
-
-
 def test_the_same_key_and_words_are_answered_again_and_stored_once(held):
     study, slot, ann = held
     data = {"choice": choice(slot), "reason": "why"}
@@ -65,7 +47,7 @@ def test_the_same_key_and_words_are_answered_again_and_stored_once(held):
     again = submit.submit(study, slot, ann, data, key="k")
     assert (first.repeated, again.repeated) == (False, True)
     assert first.judgment.pk == again.judgment.pk
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1
 
 
 def test_the_same_key_with_other_words_is_refused(held):
@@ -74,7 +56,7 @@ def test_the_same_key_with_other_words_is_refused(held):
     with pytest.raises(Conflict) as refusal:
         submit.submit(study, slot, ann, {"choice": choice(slot, 2), "reason": "why"}, key="k")
     assert refusal.value.code == "key_reused"
-    assert Selection.objects.get().choice.number == 1
+    assert Judgment.objects.get().answers.get().label == "1"
 
 
 def test_a_key_of_another_item_is_refused_and_nothing_is_stored(held):
@@ -84,7 +66,7 @@ def test_a_key_of_another_item_is_refused_and_nothing_is_stored(held):
     with pytest.raises(Conflict):
         other = {"choice": choice(following), "reason": "why"}
         submit.submit(study, following, ann, other, key="k")
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1
     assert Slot.objects.get(pk=following).status == "held"
 
 
@@ -109,7 +91,7 @@ def test_an_incomplete_answer_is_refused_and_the_slot_stays_held(held, data):
     with pytest.raises(DomainError) as refusal:
         submit.submit(study, slot, ann, data, key="k")
     assert refusal.value.sentence.endswith(".")
-    assert Selection.objects.count() == 0
+    assert Judgment.objects.count() == 0
     assert Slot.objects.get(pk=slot).annotator == ann
 
 
@@ -147,4 +129,4 @@ def test_flags_of_a_form_come_as_a_list(held):
     study, slot, ann = held
     form = QueryDict("choice=tie&reason=x&flags=unsafe&flags=uncomfortable")
     submit.submit(study, slot, ann, form, key="k")
-    assert Selection.objects.get().flags == ["uncomfortable", "unsafe"]
+    assert Judgment.objects.get().flags == ["uncomfortable", "unsafe"]

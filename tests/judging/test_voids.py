@@ -9,7 +9,7 @@ from annotation.core.errors import Conflict, NotFound
 from annotation.core.models import AuditEvent
 from annotation.judging.batches.open import close_batch
 from annotation.judging.imports.vote_rows import import_votes
-from annotation.judging.models import Batch, Handback, Item, Judgment, Selection, Slot
+from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
 from annotation.judging.work.voids import void
 from tests.judging.test_queue import choose, in_parallel, judge
@@ -28,10 +28,10 @@ def counters() -> dict:
 
 def counted() -> dict:
     """The same, from the rows."""
-    rows = Selection.objects.standing().select_related("choice", "slot")
+    rows = Judgment.objects.standing().select_related("slot")
     found = {}
     for row in rows.filter(slot__item__batch__purpose="work"):
-        name = {"tie": "ties", "none": "nones"}.get(row.outcome) or f"votes_{row.choice.number}"
+        name = Item.COUNTERS[row.answers.get().label]
         found.setdefault(row.slot.item_id, Counter())[name] += 1
     return {pk: (n.total(), *(n[name] for name in COUNTERS)) for pk, n in found.items()}
 
@@ -45,7 +45,7 @@ def test_the_counters_are_taken_back_and_the_rows_stay(cast, tea):
     assert void(tea, ann, cause="clicked through", by=cast.person("Carol")) == 3
     assert counters() == counted()
     assert [row[0] for row in counters().values()] == [1, 1, 1]
-    assert Selection.objects.filter(annotator=ann).count() == 3
+    assert Judgment.objects.filter(annotator=ann).count() == 3
     assert set(Judgment.objects.standing().values_list("annotator", flat=True)) == {bo.pk}
     event = AuditEvent.objects.get(action="judgments.void")
     assert (event.actor, event.details) == (
@@ -199,4 +199,4 @@ def test_votes_of_a_voided_worker_imported_again_stay_out(cast, tea, tmp_path):
     void(tea, Slot.objects.get().annotator, cause="spam")
     assert import_votes(tea, votes)["rejected"] == []
     assert counters() == {}
-    assert Selection.objects.count() == 1
+    assert Judgment.objects.count() == 1

@@ -29,7 +29,7 @@ from annotation.datasets.models import Release
 from annotation.histories import browse, consent, ingest, marks, search
 from annotation.histories.models import Session, Upload
 from annotation.judging.batches.open import open_batch
-from annotation.judging.models import ItemComment, Selection, Slot
+from annotation.judging.models import Answer, ItemComment, Slot
 from annotation.judging.work import drafts, queue, submit
 from annotation.queries import gold
 from annotation.studies import messages
@@ -287,4 +287,5 @@ def test_words_of_who_left_are_nowhere_afterwards_and_a_restored_backup_brings_n
     assert len(before.log) > 5
     assert [line for line in before.log if ANN in line or BO in line] == []
     # What others wrote stays.
-    assert Selection.objects.exclude(slot__status="void").count() == 2
+    choices = Answer.objects.filter(question="choice")
+    assert choices.exclude(judgment__slot__status="void").count() == 2

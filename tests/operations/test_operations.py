@@ -9,7 +9,6 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.accounts.models import ApiToken, User
-from annotation.agreement.models import AgreementResult
 from annotation.candidates.models import DocumentFile
 from annotation.core import audit, tasks
 from annotation.core.models import AuditEvent, Heartbeat
@@ -80,14 +79,6 @@ def test_a_backup_that_is_too_old_is_a_failed_check(db, settings):
     assert check("backup").ok is True
     Heartbeat.objects.update(at=timezone.now() - timedelta(hours=49))
     assert check("backup").ok is False
-
-
-def test_figures_of_counts_that_are_not_those_of_votes_are_a_failed_check(tea):
-    assert check("results") == examine.Check("results", True, "as counted")
-    blank = {"votes": 0, "closed": False, "agreement": {}, "tiers": {}}
-    AgreementResult.objects.create(study=tea, task="better", differed_at=timezone.now(), **blank)
-    detail = "counts differed from votes in tea better"
-    assert check("results") == examine.Check("results", False, detail)
 
 
 # --- Jobs ------------------------------------------------------------------------------------

@@ -171,22 +171,21 @@ class World:
 
     def _judged(self, study, name, task="judged"):
         """A slot that this person has judged, of a task of its own."""
-        from annotation.judging.models import Selection, Slot
+        from annotation.judging.models import Judgment, Slot
 
         batch = self.cast.open(study, items=1, name=task)
         slot = Slot.objects.filter(item__batch=batch).first()
         slot.status, slot.annotator = "done", self.cast.person(name)
         slot.save()
         batch.items.update(done=1, votes_1=1)
-        Selection.objects.create(
+        judgment = Judgment.objects.create(
             slot=slot,
             annotator=slot.annotator,
             key=task,
-            outcome="choice",
-            choice=slot.item.options.get(number=1),
             shown=[1, 2, 3],
             submitted_at=timezone.now(),
         )
+        judgment.answers.create(question="choice", label="1")
         return slot
 
     def _trained(self, study, name):

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.accounts.models import ApiToken, Consent, User
-from annotation.judging.models import Selection, Slot
+from annotation.judging.models import Judgment, Slot
 from annotation.studies.models import Invitation, Membership, Study, TaskDefinition
 from tests.security.table import TABLE
 from tests.security.test_routes import NAMES, NAMES_RAIN
@@ -31,7 +31,7 @@ EXTRA = {
     "submitted_at": "2001-01-01T00:00:00Z",
     "lease_expires_at": "2099-01-01T00:00:00Z",
     "expires_at": "2099-01-01T00:00:00Z",
-    "outcome": "tie",
+    "label": "tie",
     "shown": "[3,2,1]",
     "imported": "1",
     "strategy": "A1",
@@ -132,13 +132,10 @@ def test_a_judgment_is_of_the_one_who_sent_it_now_and_as_it_was_shown(world, doo
             address, body, "application/json", headers={"Idempotency-Key": "k"}
         )
     assert response.status_code in (201, 302)
-    stored = Selection.objects.latest("pk")
+    stored = Judgment.objects.latest("pk")
     assert (stored.annotator, stored.slot) == (world.users["ann"], world.mine.slot)
-    assert (stored.outcome, stored.imported, stored.submitted_at.year > 2001) == (
-        "choice",
-        False,
-        True,
-    )
+    assert stored.answers.get().label in ("1", "2", "3")
+    assert (stored.imported, stored.submitted_at.year > 2001) == (False, True)
     assert sorted(stored.shown) == [1, 2, 3]
     assert stored.digest != "x"
 
@@ -147,7 +144,7 @@ def test_a_choice_of_another_items_answer_is_refused(world):
     foreign = world.other.slot.item.options.first().candidate_id
     others = world.tea.items.exclude(query=world.mine.slot.item.query)
     other = others.first().options.first().candidate_id
-    before = Selection.objects.count()
+    before = Judgment.objects.count()
     for choice in (foreign, other):
         page = send(world, "judge", "ann", choice=str(choice))
         route = world.program("ann").post(
@@ -157,7 +154,7 @@ def test_a_choice_of_another_items_answer_is_refused(world):
             headers={"Idempotency-Key": "k"},
         )
         assert (page.status_code, route.status_code) == (400, 400)
-    assert Selection.objects.count() == before
+    assert Judgment.objects.count() == before
 
 
 @pytest.mark.parametrize("whose", ["bo_slot", "other"])

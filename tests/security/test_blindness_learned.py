@@ -14,7 +14,6 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from django.db import connection
 from django.utils import timezone
 from scipy.stats import binomtest
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -28,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import open_batch
-from annotation.judging.models import Item, ItemOption, Judgment, Slot
+from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
 from annotation.queries.models import Query
 
 pytestmark = pytest.mark.long
@@ -107,18 +106,16 @@ def vote(cast, study, origins) -> None:
             judgments.append(
                 Judgment(slot=slot, annotator=person, key=slot.pk, submitted_at=timezone.now())
             )
-            choices.append(options[item.pk][place].pk)
+            choices.append(options[item.pk][place].number)
         numbers = [options[item.pk][place].number for place in said]
         counters = {f"votes_{n}": numbers.count(n) for n in (1, 2, 3)}
         Item.objects.filter(pk=item.pk).update(done=8, **counters)
     Slot.objects.bulk_update(slots, ["status", "annotator"], batch_size=2000)
     Judgment.objects.bulk_create(judgments)
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO judging_selection (judgment_ptr_id, outcome, choice_id, strength)"
-            " VALUES (%s, 'choice', %s, '')",
-            zip([judgment.pk for judgment in judgments], choices, strict=True),
-        )
+    Answer.objects.bulk_create(
+        Answer(judgment=judgment, question="choice", label=str(number))
+        for judgment, number in zip(judgments, choices, strict=True)
+    )
 
 
 def bits(value: str) -> list[int]:

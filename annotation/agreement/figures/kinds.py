@@ -18,7 +18,7 @@ from annotation.agreement.figures.raters import sides
 from annotation.agreement.figures.retest import retest
 from annotation.agreement.figures.scores import spread_figure
 from annotation.core import charts
-from annotation.judging.kinds import config_of_task
+from annotation.judging.kinds import config_of_task, labelled
 from annotation.studies.models import Study, TaskDefinition
 
 
@@ -51,7 +51,7 @@ class KindBoard(Board):
 
     def _choices(self) -> QuerySet:
         sides = [When(choice=str(number), then=number) for number in (1, 2)]
-        rows = self.judgments.annotate(choice=self.kind.choice_column(self.config))
+        rows = labelled(self.judgments).annotate(choice=self.kind.choice_column(self.config))
         if self.last is not None:
             rows = rows.filter(slot__item__position__lte=self.last)
         return rows.annotate(number=Case(*sides, default=-1))
@@ -84,7 +84,7 @@ class KindBoard(Board):
     @cached_property
     def tally(self) -> dict[str, int]:
         """{label: how often it was given}, of a kind with one label an answer."""
-        rows = self.judgments.annotate(label=self.kind.label_column()).values_list("label")
+        rows = labelled(self.judgments).values_list("label")
         counts = dict(rows.annotate(n=Count("pk")).order_by())
         return {label: counts.get(label, 0) for label in self.declared}
 
@@ -110,18 +110,17 @@ class KindBoard(Board):
         if self.kind.SHAPE == "ranks":
             return ranking_votes.read(self.judgments).disputed
         rows = self.judgments
-        label: Combinable = F("score")
         by = {"item": F("slot__item"), "name": F("slot__item__external_id")}
         by["position"] = F("slot__item__position")
         if self.kind.SHAPE == "scores":
-            rows = self.kind.scores(rows)
+            rows = self.kind.scores(rows).annotate(label=Cast("score", TextField()))
             by |= {"number": F("number"), "about": F("criterion")}
         else:
-            label = self.kind.label_column()
+            rows = labelled(rows)
         counts = {
             f"c{n}": Count("pk", filter=Q(label=value)) for n, value in enumerate(self.declared)
         }
-        rows = rows.annotate(label=Cast(label, TextField())).values(**by)
+        rows = rows.values(**by)
         rows = rows.annotate(judged=Count("pk"), **counts).filter(judged__gte=2)
         if self.level == "ordinal":
             spread = StdDev(Cast("label", FloatField()), sample=True)

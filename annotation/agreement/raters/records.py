@@ -15,20 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 from django.core.cache import cache
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.agreement import reading
-from annotation.agreement.models import VoteCount
 from annotation.agreement.statistics import rater_signs, side_bias
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.intervals import holm, wilson
 from annotation.agreement.votes.arrow import to_numpy
 from annotation.core import copied, sql
 from annotation.core.copied import text_column
-from annotation.judging.kinds import config_of_task, kind_of, label_column, score_rows
+from annotation.judging.kinds import config_of_task, kind_of, labelled, score_rows
 from annotation.judging.models import Batch, Desk, Handback, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role, Study, TaskDefinition
@@ -118,10 +117,11 @@ class _Cache:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        sums = {"votes": Sum(F("done") * F("items")), "changes": Sum("changes")}
-        counted = VoteCount.objects.filter(batch__study=study).aggregate(**sums)
-        self.used = (counted["votes"] or 0) >= KEPT_FROM
-        state = repr((counted["changes"], reading.withdrawn_from(study))) if self.used else ""
+        counted = study.items.aggregate(
+            items=Count("pk"), votes=Sum("done", default=0), last=Max("last_judgment", default=0)
+        )
+        self.used = counted["votes"] >= KEPT_FROM
+        state = repr((counted, reading.withdrawn_from(study))) if self.used else ""
         self.state = hashlib.sha256(state.encode()).hexdigest()
 
     def get(self, name: str, compute: Callable[[Study], Result]) -> Result:
@@ -193,9 +193,11 @@ def _votes(study: Study, also: User | None = None) -> Votes:
     if also:
         newest = Judgment.objects.filter(slot__study=study, replaced_by=None, annotator=also)
         counted = counted | newest.filter(slot__item__batch__purpose=Purpose.WORK)
-    counted = counted.annotate(
-        label=label_column(), order=text_column("shown"), time=Coalesce("seconds", 0.0)
-    ).order_by("-pk")
+    counted = (
+        labelled(counted)
+        .annotate(order=text_column("shown"), time=Coalesce("seconds", 0.0))
+        .order_by("-pk")
+    )
     table = copied.whole(counted.values_list(*_PATHS, "time", "order", "label")[:CAP], _COLUMNS)
     table = table.sort_by("pk")
     user, task, position, time = (

@@ -13,8 +13,7 @@ from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers.rules import DEFAULT, is_closed
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.judging.models import Batch, Item, Slot
-from annotation.judging.tables import ItemQuerySet
+from annotation.judging.models import Batch, Item, ItemQuerySet, Slot
 from annotation.studies.models import Study
 
 

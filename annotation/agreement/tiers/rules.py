@@ -243,13 +243,19 @@ def _judged_by(
     panel: int | np.ndarray, votes: Votes, options: int, rule: TierRule, collecting: Names
 ) -> list[Judged]:
     tallies = _tallies(votes, used_rows(votes, panel))
-    for task, tally in enumerate(tallies):
-        if len(tally) > options:
-            _refuse_extra_label(votes, task, options)
-    return [
-        judged(name, tally, options, rule, name not in collecting)
-        for name, tally in zip(votes.tasks, tallies, strict=True)
-    ]
+    # Items of equal votes have one tier: very many items have few different votes.
+    of_votes: dict[tuple, Judged] = {}
+    items = []
+    for task, (name, tally) in enumerate(zip(votes.tasks, tallies, strict=True)):
+        closed = name not in collecting
+        key = (closed, *tally.items())
+        if key not in of_votes:
+            if len(tally) > options:
+                _refuse_extra_label(votes, task, options)
+            of_votes[key] = judged("", tally, options, rule, closed)
+        same = of_votes[key]
+        items.append(Judged(name, tally, same.n, same.winner, same.share, same.tier))
+    return items
 
 
 def _tallies(votes: Votes, rows: np.ndarray) -> list[dict[str, int]]:
@@ -303,11 +309,14 @@ def _shapes(items: Iterable[Judged]) -> Counter[tuple[int, ...]]:
 
 def group_kappa(items: Iterable[Judged], options: int) -> Fraction | None:
     """Exact symmetric kappa of a group: the mean of its items' kappas; None without items."""
-    patterns = _shapes(item for item in items if item.n >= 2)
-    if not patterns:
+    return _mean_kappa(_shapes(item for item in items if item.n >= 2), options)
+
+
+def _mean_kappa(shapes: Counter[tuple[int, ...]], options: int) -> Fraction | None:
+    if not shapes:
         return None
-    kappas_of = (item_kappa(counts, options) * times for counts, times in patterns.items())
-    return sum(kappas_of, Fraction(0)) / patterns.total()
+    kappas_of = (item_kappa(counts, options) * times for counts, times in shapes.items())
+    return sum(kappas_of, Fraction(0)) / shapes.total()
 
 
 def new_panel_kappa(items: Collection[Judged], options: int, pool: Fraction | None) -> float | None:
@@ -440,12 +449,10 @@ def report_of(
 
 def pool_kappa(votes: Votes, options: int, rule: TierRule) -> Fraction | None:
     """Exact symmetric kappa of all tasks, on the first t₀ votes where collection stops early."""
-    return group_kappa(of_pool(votes, options, rule), options)
-
-
-def of_pool(votes: Votes, options: int, rule: TierRule) -> list[Judged]:
-    """Every task of ``votes`` with the votes that the pool's kappa uses."""
-    return judge(votes, options, TierRule(panel=unbiased_votes(options, rule), minimum=2))
+    tallies = _tallies(votes, used_rows(votes, unbiased_votes(options, rule)))
+    shapes = Counter(tuple(sorted(tally.values())) for tally in tallies)
+    several = Counter({shape: n for shape, n in shapes.items() if sum(shape) > 1})
+    return _mean_kappa(several, options)
 
 
 def tier_report(

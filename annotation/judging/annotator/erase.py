@@ -1,16 +1,13 @@
 """Takes out of a study what somebody asked and wrote there, when they withdraw."""
 
-from collections.abc import Iterator
-
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.db.models.fields.reverse_related import ForeignObjectRel
 from django.utils import timezone
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit
-from annotation.judging.models import Handback, Judgment
+from annotation.judging.models import Answer, Handback, Judgment
 from annotation.queries.models import GoldClaim, GoldResponse, Ground, Query, Rubric
 from annotation.studies.models import Study
 
@@ -28,29 +25,8 @@ def written_words(study: Study, annotator: User) -> None:
 def _erase_words(judgments: QuerySet[Judgment], chips: bool = False) -> None:
     """Erase the free texts of ``judgments``; with ``chips`` the reasons ticked for a part, too."""
     judgments.update(reason="", marks=[])
-    for model, path in _tables():
-        empty: dict[str, str | list] = {
-            field.name: "" for field in model._meta.local_fields if _is_free_text(field)
-        }
-        if chips:
-            empty |= {field.name: [] for field in model._meta.local_fields if field.name == "chips"}
-        if empty:
-            model._base_manager.filter(**{f"{path}__in": judgments}).update(**empty)
-
-
-def _tables() -> Iterator[tuple[type[models.Model], str]]:
-    """Each kind's own table and the tables that hang on it, with the path to the judgment."""
-    for kind in Judgment.__subclasses__():
-        yield kind, "judgment_ptr"
-        for relation in kind._meta.get_fields():
-            if not isinstance(relation, ForeignObjectRel) or not relation.one_to_many:
-                continue
-            if relation.related_model is not Judgment:
-                yield relation.related_model, relation.field.name
-
-
-def _is_free_text(field: models.Field) -> bool:
-    return isinstance(field, models.TextField) and not field.choices
+    answers = Answer.objects.filter(judgment__in=judgments)
+    answers.update(text="", **({"chips": []} if chips else {}))
 
 
 @transaction.atomic

@@ -237,7 +237,7 @@ def _store(request: UserRequest, study: Study) -> HttpResponse:
     if not request.htmx:
         return redirect("judge", study.slug)
     following = _next(study, request.user) if request.user.worker else stored.next_slot
-    return _page(request, study, following, last=slot_id, shown=stored.shown)
+    return _page(request, study, following, last=slot_id)
 
 
 def _filled(slot_id: UUID, request: UserRequest) -> QueryDict:

@@ -116,7 +116,8 @@ def disputed(study: Study, task: TaskDefinition) -> QuerySet[Item]:
         )
     if kind.SHAPE == "label":
         standing = Q(slots__status="done", slots__judgments__replaced_by=None)
-        column = kind.label_column("slots__judgments__")
+        standing &= Q(slots__judgments__answers__question=kind.PRIMARY)
+        column = f"slots__judgments__answers__{kind.COLUMN}"
         items = items.annotate(labels=Count(column, distinct=True, filter=standing))
         return items.filter(labels__gt=1).order_by("-labels", "position")
     return items.order_by("position")

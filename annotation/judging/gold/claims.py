@@ -20,7 +20,9 @@ from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import KINDS, score_rows
-from annotation.judging.models import ClaimReview, Draft, Judgment, Slot
+from annotation.judging.kinds.claims.kind import accepted
+from annotation.judging.kinds.claims.kind import reviews as claim_reviews
+from annotation.judging.models import Draft, Judgment, Slot
 from annotation.queries import gold, shots
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study
@@ -136,18 +138,15 @@ def pull() -> int:
     return count
 
 
-def reviewed(query: Query, owner: User) -> ClaimReview | None:
+def reviewed(query: Query, owner: User) -> Judgment | None:
     """The owner's review of the newest version whose claims they decided on."""
-    reviews = ClaimReview.objects.standing().filter(slot__item__gold__query=query, annotator=owner)
+    reviews = claim_reviews().standing().filter(slot__item__gold__query=query, annotator=owner)
     return reviews.order_by("-slot__item__gold__version", "-pk").first()
 
 
-def information(review: ClaimReview | None) -> list[str]:
+def information(review: Judgment | None) -> list[str]:
     """The gold information: the claims that the owner accepted, as edited; [] before the review."""
-    if review is None:
-        return []
-    verdicts = review.verdicts.exclude(verdict="drop").select_related("claim")
-    return [verdict.text or verdict.claim.text for verdict in verdicts.order_by("claim__number")]
+    return accepted(review) if review else []
 
 
 def lines(text: str) -> list[str]:

@@ -5,7 +5,7 @@ Each takes an open slot of its item. Workers become accounts that nobody can log
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,13 +21,15 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import KINDS, answers_of, config_of, kind_of
+from annotation.judging.kinds import answers_of, config_of, kind_of
 from annotation.judging.kinds.base import Kind
 from annotation.judging.kinds.body import common_columns
-from annotation.judging.models import Batch, Desk, Item, ItemOption, Judgment, Slot
+from annotation.judging.models import Answer, Batch, Desk, Item, ItemOption, Judgment, Slot
 from annotation.judging.work.submit import KEY_LIMIT, Option
 from annotation.studies.models import Study
 
+# The columns of an answer apart from its judgment.
+ANSWERED = ("question", "option", "part", "label", "value", "text", "chips")
 WORKER_LIMIT = User._meta.get_field("worker").max_length
 
 
@@ -135,7 +137,8 @@ class Storing:
         self._labels = _labels_there(self._targets.values(), self._people.values())
         self._taken: list[tuple] = []
         self._slots: list[Slot] = []
-        self._answers: dict[str, list] = defaultdict(list)
+        # (the answer's rows, the judgment's columns)
+        self._judged: list[tuple[list[Answer], dict]] = []
         stored = []
         for row in rows:
             try:
@@ -146,9 +149,8 @@ class Storing:
                 stored.append(row)
         _take_slots(self._taken)
         Slot.objects.bulk_create(self._slots, batch_size=5_000)
-        for code, answers in self._answers.items():
-            kind_of(code).store_many(answers)
-        _count(self._targets.values())
+        last = _store(self._judged)
+        _count(self._targets.values(), last)
         return stored
 
     def _add(self, row: Imported) -> None:
@@ -169,7 +171,7 @@ class Storing:
             slot = self._slot(target, person)
             self._labels[pair] = answer.label
             columns = {"slot_id": slot, "annotator_id": person, **common}
-            self._answers[target.kind.CODE].append((answer, target, columns))
+            self._judged.append((target.kind.rows(answer), columns))
             target.added += 1
             if target.kind.COUNTED:
                 target.counters[Item.COUNTERS[answer.label]] += 1
@@ -202,14 +204,24 @@ class Storing:
 
 def analyze() -> None:
     """Update the statistics of the tables that many judgments were added to."""
-    tables = [kind.MODEL for kind in KINDS.values()]
-    parts = [
-        relation.related_model
-        for table in tables
-        for relation in table._meta.related_objects
-        if relation.model is table and relation.one_to_many
-    ]
-    sql.analyze(Slot, Judgment, *tables, *parts, Desk, User)
+    sql.analyze(Slot, Judgment, Answer, Desk, User)
+
+
+def _store(judged: Sequence[tuple[list[Answer], dict]]) -> int:
+    """Add judgments with their answers: (the answer's rows, the judgment's columns).
+
+    Returns the key of the newest.
+    """
+    keys = sql.copy(Judgment, [columns for _rows, columns in judged])
+    sql.copy(
+        Answer,
+        [
+            {name: getattr(row, name) for name in ANSWERED} | {"judgment_id": key}
+            for key, (rows, _columns) in zip(keys, judged, strict=True)
+            for row in rows
+        ],
+    )
+    return max(keys, default=0)
 
 
 def _common(row: Imported, target: Target) -> dict:
@@ -259,10 +271,10 @@ def _targets(study: Study, names: Iterable[str]) -> dict[str, Target]:
         )
     by_pk = {target.pk: target for target in targets.values()}
     options = ItemOption.objects.filter(sql.among("item_id", by_pk)).order_by("item", "number")
-    fields = ("item_id", "pk", "number", "candidate_id")
+    fields = ("item_id", "number", "candidate_id")
     names = ("candidate__external_id", "candidate__model")
-    for item, pk, number, candidate, *name in options.values_list(*fields, *names):
-        by_pk[item].options.append(Option(pk, number, str(candidate)))
+    for item, number, candidate, *name in options.values_list(*fields, *names):
+        by_pk[item].options.append(Option(number, str(candidate)))
         by_pk[item].names.append(tuple(name))
     slots = Slot.objects.select_for_update().filter(
         sql.among("item_id", by_pk), status=Slot.Status.OPEN
@@ -324,8 +336,11 @@ def _take_slots(taken: list[tuple]) -> None:
         )
 
 
-def _count(targets: Iterable[Target]) -> None:
-    """Add the new votes to their items' counters; more votes than planned raise the overlap."""
+def _count(targets: Iterable[Target], last: int) -> None:
+    """Add the new votes, up to the judgment ``last``, to their items' counters.
+
+    More votes than planned raise the overlap.
+    """
     names = ("votes_1", "votes_2", "votes_3", "ties", "nones")
     rows = [
         (target.pk, target.added, *(target.counters[name] for name in names))
@@ -338,10 +353,11 @@ def _count(targets: Iterable[Target]) -> None:
     arrays = ", ".join(["%s::uuid[]"] + ["%s::int[]"] * 6)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"""UPDATE judging_item i SET {added}, overlap = greatest(i.overlap, i.done + v.done)
+            f"""UPDATE judging_item i SET {added}, last_judgment = %s,
+                       overlap = greatest(i.overlap, i.done + v.done)
                 FROM unnest({arrays}) v (id, done, {", ".join(names)})
                 WHERE i.id = v.id""",  # noqa: S608 - constants only
-            [list(column) for column in zip(*rows, strict=True)],
+            [last, *(list(column) for column in zip(*rows, strict=True))],
         )
 
 

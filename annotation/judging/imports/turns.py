@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from annotation.judging.tables import Judgment
+from annotation.judging.models import Judgment
 from annotation.studies.models import Study
 
 # The first key of the advisory locks that imports hold, the study being the second.

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Case, QuerySet, TextField, When
+from django.db.models import FilteredRelation, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast, Coalesce, NullIf
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
@@ -75,10 +76,19 @@ def score_rows(judgments: QuerySet) -> list[QuerySet]:
     return [KINDS[code].scores(judgments) for code in codes(SHAPE="scores")]
 
 
-def label_column(path: str = "") -> Case:
-    """The label of a judgment of any kind as text in SQL; null where it has several parts."""
-    task = f"{path}slot__item__batch__task__kind"
-    whens = [
-        When(**{task: code}, then=KINDS[code].label_column(path)) for code in codes(SHAPE="label")
-    ]
-    return Case(*whens, default=None, output_field=TextField())
+def labelled(judgments: QuerySet) -> QuerySet:
+    """``judgments`` with their ``label`` as text, null where an answer has several parts.
+
+    ``given`` is the answer that the label comes from.
+    """
+    questions = [KINDS[code].PRIMARY for code in codes(SHAPE="label")]
+    primary = Q(answers__question__in=questions, answers__option=None, answers__part=None)
+    # Of an answer on a scale the number is the label, beside a label it is a degree.
+    label = Coalesce(
+        NullIf("given__label", Value("")),
+        Cast("given__value", TextField()),
+        output_field=TextField(),
+    )
+    return judgments.annotate(given=FilteredRelation("answers", condition=primary)).annotate(
+        label=label
+    )

@@ -1,7 +1,7 @@
 """The interface of a kind of judgment, with what most kinds share.
 
-A kind is one folder: ``tables`` (its answers in the database), ``form`` (the form that defines a
-task, the body of the API) and ``kind`` (a subclass of Kind). Generic code asks the kind of a task
+A kind is one folder: ``form`` (the form that defines a task, the body of the API) and ``kind`` (a
+subclass of Kind). Its answers are rows of ``models.Answer``. Generic code asks the kind of a task
 and never spells a kind's name. tests/judging/test_kinds.py checks every kind of ``KINDS``.
 
 An *answer* is the content of one judgment, with options under their canonical numbers. Its *label*
@@ -10,22 +10,23 @@ is what people agree on or not: a text where SHAPE is "label", else a dictionary
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
 
-from django.db.models import Expression, F, Model, QuerySet, TextField, Value
-from django.db.models.functions import Cast
+from django.db.models import Expression, F, QuerySet, TextField, Value
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.judging import models
 from annotation.judging.kinds import common
 from annotation.judging.kinds.body import Body
 from annotation.judging.kinds.form import TaskForm
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
-from annotation.judging.tables import Item, Judgment
+from annotation.judging.models import Item, Judgment
 from annotation.studies.models import Study, TaskDefinition
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ class Kind(Protocol[A, B, L]):
     # What annotators do, in words, and what the page asks them.
     NAME: ClassVar["StrOrPromise"]
     QUESTION: ClassVar["StrOrPromise"]
-    MODEL: ClassVar[type[Judgment]]
+    # The question that its label answers ("" where the criteria are the questions), and the column
+    # of an Answer that has the label.
+    PRIMARY: ClassVar[str] = ""
+    COLUMN: ClassVar[Literal["label", "value"]] = "label"
     Form: ClassVar[type[TaskForm]]
     Body: type[B]
     # What its items must have: of "query", "options", "attribute", "gold".
@@ -187,38 +191,9 @@ class Kind(Protocol[A, B, L]):
         """The answer that a Body holds; DomainError has a sentence for the annotator."""
         ...
 
-    def columns(self, answer: A, held: Held) -> dict[str, Any]:
-        """The columns of MODEL's row apart from those of every judgment."""
-        return {}
-
-    def parts(self, answer: A, held: Held, judgment: int) -> Sequence[Model]:
-        """Rows beside the one of MODEL, all of one table, not stored yet."""
-        return []
-
-    def store(
-        self, answer: A, held: Held, after: sql.After | None = None, **common: Any
-    ) -> tuple[Judgment, tuple]:
-        """Add the judgment, with it what ``after`` does; the row of that as ``sql.insert`` has it.
-
-        Part of the caller's transaction.
-        """
-        judgment = self.MODEL(**self.columns(answer, held), **common)
-        following = sql.insert(judgment, after)
-        parts = self.parts(answer, held, judgment.pk)
-        if parts:
-            type(parts[0])._base_manager.bulk_create(parts)
-        return judgment, following
-
-    def store_many(self, rows: Sequence[tuple[A, Held, dict[str, Any]]]) -> None:
-        """``store`` of each (answer, held, common) of ``rows``, in a few statements."""
-        keys = sql.copy(Judgment, [common for _answer, _held, common in rows])
-        children, parts = [], []
-        for key, (answer, held, _common) in zip(keys, rows, strict=True):
-            children.append({"judgment_ptr_id": key} | self.columns(answer, held))
-            parts += self.parts(answer, held, key)
-        sql.copy(self.MODEL, children)
-        if parts:
-            type(parts[0])._base_manager.bulk_create(parts, batch_size=5_000)
+    def rows(self, answer: A) -> list[models.Answer]:
+        """The rows of an answer, which lack their judgment and are not stored yet."""
+        ...
 
     def typed(self, answer: A, shown: Ordered) -> dict[str, list[str]]:
         """The form's fields that would give this answer again."""
@@ -242,14 +217,15 @@ class Kind(Protocol[A, B, L]):
         """Whether a generic answer can be hidden among the answers of its items."""
         return False
 
-    @property
-    def relation(self) -> str:
-        """The name under which a Judgment reaches its row of MODEL."""
-        return str(self.MODEL._meta.model_name)
+    def of_rows(self, rows: Sequence[models.Answer]) -> A:
+        """The answer that the stored rows of one judgment hold, in the order of storing."""
+        ...
 
     def answers(self, judgments: Collection[int]) -> dict[int, A]:
-        """{judgment's id: its answer}, in as few statements as there are tables."""
-        ...
+        """{judgment's id: its answer}."""
+        rows = models.Answer.objects.filter(sql.among("judgment", judgments))
+        by_judgment = groupby(rows.order_by("judgment", "pk"), key=lambda row: row.judgment_id)
+        return {judgment: self.of_rows(list(rows)) for judgment, rows in by_judgment}
 
     def answer_of(self, judgment: Judgment) -> A:
         """The answer that one stored judgment holds."""
@@ -263,20 +239,13 @@ class Kind(Protocol[A, B, L]):
         """
         raise TypeError(f"a {self.CODE} judgment has no scores")
 
-    def label_column(self, path: str = "") -> Expression | F:
-        """The label of a judgment as text in SQL; ``path`` leads to the judgment ("" or "x__").
-
-        Only of kinds whose SHAPE is "label".
-        """
-        raise TypeError(f"a {self.CODE} judgment has no single label")
-
-    def detail_column(self, path: str = "") -> Expression | F:
-        """``detail`` of an answer as text in SQL; of the same kinds as ``label_column``."""
+    def detail_column(self) -> Expression | F:
+        """``detail`` of an answer as text in SQL, of judgments that are ``kinds.labelled``."""
         return Value("", output_field=TextField())
 
-    def choice_column(self, config: Config, path: str = "") -> Expression | F:
-        """``choice`` of the label in SQL, as ``label_column``."""
-        return self.label_column(path)
+    def choice_column(self, config: Config) -> Expression | F:
+        """``choice`` of the label in SQL, of judgments that are ``kinds.labelled``."""
+        return F("label")
 
     # What answers mean
 
@@ -351,7 +320,3 @@ def listed(names: Collection[str]) -> str:
 def answer_name(number: int) -> str:
     """An option in words, by its number or place; 0 where the place is unknown."""
     return _("Answer %(n)d") % {"n": number} if number else _("One of the answers")
-
-
-def as_text(path: str) -> Cast:
-    return Cast(F(path), TextField())

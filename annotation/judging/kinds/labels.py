@@ -8,7 +8,7 @@ from annotation.core.errors import DomainError
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.base import Field, Label
 from annotation.judging.kinds.slots import Data
-from annotation.judging.tables import Item
+from annotation.judging.models import Item
 
 
 def words(item: Item, label: Label | None, order: Sequence[int] | None = None) -> list[str]:

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import GENERIC
 from annotation.judging import ordering
-from annotation.judging.tables import Item, ItemOption
+from annotation.judging.models import Item, ItemOption
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study, TaskDefinition

@@ -9,10 +9,7 @@ Config = dict[str, Any]
 
 
 class Option(Protocol):
-    """One of an item's answers: its row's key, its canonical number and its candidate's id."""
-
-    @property
-    def pk(self) -> int: ...
+    """One of an item's answers: its canonical number and its candidate's id."""
 
     @property
     def number(self) -> int: ...

@@ -17,7 +17,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.histories import browse, consent
-from annotation.judging.models import ClaimReview, Slot
+from annotation.judging.kinds.claims.kind import reviews as claim_reviews
+from annotation.judging.models import Slot
 from annotation.judging.work import hidden_checks
 from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study
@@ -156,8 +157,8 @@ def _queries(user: User, studies: list[int]) -> Iterable[Mapping[str, Any]]:
     judged = Slot.objects.filter(
         item__query=OuterRef("pk"), item__gold=None, reserved_for=user, status=Slot.Status.DONE
     )
-    reviews = ClaimReview.objects.standing().filter(
-        slot__item__gold__query=OuterRef("pk"), annotator=user
+    reviews = (
+        claim_reviews().standing().filter(slot__item__gold__query=OuterRef("pk"), annotator=user)
     )
     queries = Query.objects.filter(study__in=studies, owner=user, replaced_at=None).annotate(
         is_judged=Exists(judged),

@@ -56,7 +56,7 @@ _SHOW = """
                    JOIN judging_batch other ON other.id = training.batch_id
                    WHERE other.study_id = s.study_id AND other.purpose = 'training'
                      AND training.retired_at IS NULL) END
-    FROM {slot} s
+    FROM judging_slot s
     JOIN studies_study study ON study.id = s.study_id
     JOIN judging_item i ON i.id = s.item_id
     JOIN judging_batch b ON b.id = i.batch_id
@@ -66,16 +66,13 @@ _SHOW = """
     LEFT JOIN personas_attribute attribute ON attribute.id = i.attribute_id
     LEFT JOIN queries_goldresponse gold ON gold.id = i.gold_id
     LEFT JOIN judging_checks c ON c.study_id = s.study_id
-    LEFT JOIN {desk} d ON d.study_id = s.study_id AND d.annotator_id = s.annotator_id
+    LEFT JOIN judging_desk d ON d.study_id = s.study_id AND d.annotator_id = s.annotator_id
     LEFT JOIN judging_draft draft ON draft.slot_id = s.id AND draft.annotator_id = s.annotator_id
     CROSS JOIN LATERAL (
         SELECT array_agg(o.number) numbers, array_agg(c.id::text) ids, array_agg(c.text) texts
         FROM judging_itemoption o JOIN candidates_candidate c ON c.id = o.candidate_id
-        WHERE o.item_id = s.item_id) a"""
-# Of the slot and the desk that queue.TAKING returns.
-TAKEN = _SHOW.format(slot="taken", desk="desk")
-_STORED = _SHOW.format(slot="judging_slot", desk="judging_desk")
-_STORED += " WHERE s.id = %(slot)s AND s.status IN ('held', 'done')"
+        WHERE o.item_id = s.item_id) a
+    WHERE s.id = %(slot)s AND s.status IN ('held', 'done')"""
 
 
 @dataclass(frozen=True)
@@ -178,14 +175,13 @@ class Shown:
 
 def show(slot_id: UUID, annotator: User) -> Shown:
     """Return what this person sees of a slot that they hold or have judged; NotFound otherwise."""
-    row = sql.first(_STORED, {"slot": slot_id, "me": annotator.pk})
+    row = sql.first(_SHOW, {"slot": slot_id, "me": annotator.pk})
     if row is None or row[0] != annotator.pk:
         raise NotFound(_("You do not hold this item."))
-    return of_row(row)
+    return _shown(row)
 
 
-def of_row(row: Sequence[Any]) -> Shown:
-    """What is seen of the slot of a row of TAKEN."""
+def _shown(row: Sequence[Any]) -> Shown:
     _holder, slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
     translations, purpose, query_id, owner, query, need, guide, profile, card_first, *rest = rest
     language, numbers, ids, texts, *rest = rest

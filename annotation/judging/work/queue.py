@@ -58,16 +58,14 @@ LAP_STEP = 100
 # not for some minutes. Where nothing is ahead the cursor goes to the end: those slots, which this
 # person may not take, are not walked over again.
 _BEHIND = "%(lap)s AND s.position > %(lapped)s AND s.position <= LEAST(%(cursor)s, %(reach)s)"
-# The parts of a WITH that take the next slot (``taken``, empty where nothing is left) and move the
-# desk (``desk``). What is done in the same statement comes before: a person holds one slot.
-TAKING = f"""
-    back AS ({_OPEN.format(where="s.returned")}), taken AS (
+# Takes the next slot (``taken``, empty where nothing is left) and moves the desk.
+_TAKE = f"""
+    WITH back AS ({_OPEN.format(where="s.returned")}), taken AS (
         UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
                claimed_at = now(), lease_expires_at = now() + %(lease)s
         WHERE id = COALESCE((SELECT id FROM back),
                             ({_OPEN.format(where="%(lap)s AND s.position > %(cursor)s")}),
                             ({_OPEN.format(where=_BEHIND)}))
-              AND {{before}}
         RETURNING *), desk AS (
     UPDATE judging_desk
     SET done = done + %(finished)s, walked_in = %(reads)s::text[],
@@ -84,8 +82,8 @@ TAKING = f"""
                           (SELECT position FROM taken),
                           (SELECT max(position) FROM judging_slot
                            WHERE study_id = %(study)s AND status = 'open'))) END
-    WHERE id = %(desk)s RETURNING *)"""  # noqa: S608 - constants only
-_TAKE = f"WITH {TAKING.format(before='true')} SELECT (SELECT id FROM taken)"  # noqa: S608
+    WHERE id = %(desk)s)
+    SELECT (SELECT id FROM taken)"""  # noqa: S608 - constants only
 
 # On one screen, at most.
 MOST_TOGETHER = 60
@@ -167,10 +165,10 @@ def take(desk: Desk, finished: int = 0) -> UUID | None:
     if check or desk.stopped_at:
         Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished)
         return check
-    return cast(tuple, sql.first(_TAKE, taking(desk, finished)))[0]
+    return cast(tuple, sql.first(_TAKE, _taking(desk, finished)))[0]
 
 
-def taking(desk: Desk, finished: int) -> dict:
+def _taking(desk: Desk, finished: int) -> dict:
     # What was passed by may be for whoever reads other languages now.
     afresh = desk.reads != desk.walked_in
     lapped = 0 if afresh else desk.lapped

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,7 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Min, OuterRef, Subquery
+from django.db.models import F, Min, OuterRef, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -23,15 +24,15 @@ from annotation.judging.kinds import Kind, config_of, kind_of
 from annotation.judging.kinds.base import Label
 from annotation.judging.kinds.body import common_columns
 from annotation.judging.kinds.slots import Data
-from annotation.judging.models import Batch, Desk, Handback, Item, Judgment, Slot
-from annotation.judging.work import present, queue, screens
+from annotation.judging.models import Answer, Batch, Desk, Draft, Handback, Item, Judgment, Slot
+from annotation.judging.work import queue, screens
 from annotation.studies.models import Study
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
 _SLOT = """
     s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config, b.purpose, i.gold_id,
-    (SELECT array_agg(ARRAY[o.id::text, o.number::text, o.candidate_id::text])
+    (SELECT array_agg(ARRAY[o.number::text, o.candidate_id::text])
      FROM judging_itemoption o WHERE o.item_id = s.item_id)"""
 _OF_SLOT = """
     JOIN judging_item i ON i.id = s.item_id
@@ -44,43 +45,26 @@ _LOCK_BOTH = f"""
     SELECT {queue.DESK}, {_SLOT}
     FROM {queue.OF_DESK} CROSS JOIN judging_slot s {_OF_SLOT} AND {queue.THE_DESK}
     FOR UPDATE OF d, s"""  # noqa: S608 - constants only
-_COUNTERS = tuple(Item.COUNTERS.values())
-# One statement for all labels, planned once a connection; a revision takes its old answer back
-# with -1.
-_COUNT = f"""
-    UPDATE judging_item SET done = done + %(step)s,
-           {", ".join(f"{counter} = {counter} + %({counter})s" for counter in _COUNTERS)}
-    WHERE id = %(item)s RETURNING id"""  # noqa: S608 - constants only
-_FINISH = """, typed AS (
-        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s),
-    finished AS (
-        UPDATE judging_slot SET status = 'done', annotator_id = %(me)s, returned = false,
-               lease_expires_at = NULL
-        WHERE id = %(slot)s RETURNING id)"""
-_AND_COUNT = f", counted AS ({_COUNT})"
-_AND_TAKE = ", " + queue.TAKING.format(before="EXISTS (SELECT FROM finished)")
 
 
 @dataclass(frozen=True)
 class Submitted:
     """A stored judgment; ``repeated`` where the same submit had been stored before.
 
-    ``next_slot`` is the id of the slot handed out with it, or None, and ``shown`` what is seen of
-    that where it was read along; ``training``: its item explains itself now.
+    ``next_slot`` is the id of the slot handed out with it, or None; ``training``: its item explains
+    itself now.
     """
 
     judgment: Judgment
     repeated: bool
     next_slot: UUID | None = None
     training: bool = False
-    shown: present.Shown | None = None
 
 
 @dataclass(frozen=True)
 class Option:
-    """One of an item's answers: the row's key, its canonical number, and its candidate."""
+    """One of an item's answers: its canonical number, and its candidate."""
 
-    pk: int
     number: int
     candidate: str
 
@@ -133,9 +117,7 @@ def submit(
     try:
         with transaction.atomic():
             desk, held = _both_locked(study, slot_id, annotator)
-            others, shown = 0, None
-            # Nothing has to be looked at first: the next slot comes with the same statement.
-            at_once = claim_next and not (desk.rates or desk.stopped_at or held.lapsed)
+            others = 0
             if held.done:
                 judgment = _repeat(held, key, digest)
                 if judgment is None:
@@ -144,17 +126,12 @@ def submit(
                 raise Conflict(_("You take no part in this study any more."), code="excluded")
             elif held.kind.together(held.config):
                 judgment, others = _store_screen(study, held, annotator, data, key, digest, seconds)
-                at_once = False
             else:
-                taking = queue.taking(desk, finished=1) if at_once else None
-                judgment, shown = _store(held, annotator, data, key, digest, seconds, taking=taking)
-            if at_once and not held.done:
-                next_slot = shown.slot if shown else None
-            else:
-                next_slot = _advance(desk, held, claim_next, others)
+                judgment = _store(held, annotator, data, key, digest, seconds)
+            next_slot = _advance(desk, held, claim_next, others)
     except IntegrityError as error:
         raise _key_taken(error) from error
-    return Submitted(judgment, held.done, next_slot, held.training, shown)
+    return Submitted(judgment, held.done, next_slot, held.training)
 
 
 def revise(
@@ -184,22 +161,21 @@ def revise(
                 old = own_judgment(study, slot_id, annotator)
                 if not editable(study, old):
                     raise Conflict(_("The time to change this answer is over."), code="too_late")
-                judgment, _none = _store(held, annotator, data, key, digest, seconds, replaces=old)
+                judgment = _store(held, annotator, data, key, digest, seconds, replaces=old)
     except IntegrityError as error:
         raise _key_taken(error) from error
     return Submitted(stored or judgment, stored is not None)
 
 
 def own_judgment(study: Study, slot_id: UUID, annotator: User) -> Judgment:
-    """The standing judgment of this person on a slot, of its kind's class; NotFound for none."""
+    """The standing judgment of this person on a slot; NotFound for none."""
     judgments = Judgment.objects.filter(
         slot=slot_id, slot__study=study, slot__status=Slot.Status.DONE, annotator=annotator
     ).select_related("slot__item__batch__task")
     newest = judgments.order_by("-revision").first()
     if newest is None:
         raise NotFound(_("You have not judged this item."))
-    kind = kind_of(newest.slot.item.batch.task.kind)
-    return kind.MODEL.objects.select_related("slot__item__batch__task").get(pk=newest.pk)
+    return newest
 
 
 def last_answered(study: Study, annotator: User) -> UUID | None:
@@ -291,7 +267,7 @@ def _held(row: Sequence[Any], annotator: User) -> Held:
         lapsed=holder != annotator.pk,
         kind=kind_of(kind),
         config=config_of(kind, json.loads(config)),
-        options=[Option(int(pk), int(number), answer) for pk, number, answer in options or ()],
+        options=[Option(int(number), answer) for number, answer in options or ()],
         counts=purpose == Batch.Purpose.WORK,
         training=purpose == Batch.Purpose.TRAINING,
         gold=gold,
@@ -324,20 +300,10 @@ def _store(
     digest: str,
     seconds: float | None,
     replaces: Judgment | None = None,
-    taking: dict | None = None,
-) -> tuple[Judgment, present.Shown | None]:
-    """Store one answer, close its slot and count it; with ``taking`` hand out the next slot too.
-
-    ``taking`` are the values of queue.TAKING. What is seen of that slot comes second.
-    """
+) -> Judgment:
+    """Store one answer, close its slot, drop its draft and count it."""
     answer = held.kind.read(data, held)
-    if held.counts and replaces:
-        label = held.kind.answer_of(replaces).label
-        sql.first(_COUNT, _counting(held, label, step=-1))
-    judgment, row = held.kind.store(
-        answer,
-        held,
-        _after(held, annotator, answer.label, taking),
+    judgment = Judgment.objects.create(
         slot_id=held.slot,
         annotator=annotator,
         key=key,
@@ -349,25 +315,29 @@ def _store(
         revision=replaces.revision + 1 if replaces else 1,
         **common_columns(data, held),
     )
-    return judgment, present.of_row(row) if any(row) else None
-
-
-def _after(held: Held, annotator: User, label: Label, taking: dict | None) -> sql.After:
-    """What is done in the statement that stores an answer with this label."""
-    parts, values = _FINISH, {"slot": held.slot, "me": annotator.pk}
+    answers = held.kind.rows(answer)
+    for row in answers:
+        row.judgment = judgment
+    Answer.objects.bulk_create(answers)
+    Draft.objects.filter(slot=held.slot, annotator=annotator).delete()
+    Slot.objects.filter(pk=held.slot).update(
+        status=Slot.Status.DONE, annotator=annotator, returned=False, lease_expires_at=None
+    )
     if held.counts:
-        parts += _AND_COUNT
-        values |= _counting(held, label, step=1)
-    if taking is None:
-        return sql.After(values, parts)
-    return sql.After(values | taking, parts + _AND_TAKE, present.TAKEN)
+        _count(held, judgment, answer.label)
+    return judgment
 
 
-def _counting(held: Held, label: Label, step: int) -> dict[str, Any]:
-    """The values of _COUNT: ``step`` answers with this label more."""
-    counter = Item.COUNTERS[cast(str, label)] if held.kind.COUNTED else ""
-    values: dict[str, Any] = {name: step if name == counter else 0 for name in _COUNTERS}
-    return values | {"item": held.item, "step": step}
+def _count(held: Held, judgment: Judgment, label: Label) -> None:
+    """Count an answer on its item; one that replaces another takes that one's place."""
+    replaces = judgment.replaces
+    steps = Counter() if replaces else Counter(done=1)
+    if held.kind.COUNTED:
+        steps[Item.COUNTERS[cast(str, label)]] += 1
+        if replaces:
+            steps[Item.COUNTERS[held.kind.answer_of(replaces).label]] -= 1
+    changed = {name: F(name) + step for name, step in steps.items() if step}
+    Item.objects.filter(pk=held.item).update(last_judgment=judgment.pk, **changed)
 
 
 def _store_screen(
@@ -395,7 +365,7 @@ def _store_screen(
     list(Item.objects.select_for_update(no_key=True).filter(pk__in=items).order_by("pk"))
     share = None if seconds is None else seconds / len(items)
     part = screens.part_of(data, lead.slot, whole=True)
-    judgment, _none = _store(lead, annotator, part, key, digest, share)
+    judgment = _store(lead, annotator, part, key, digest, share)
     for other in companions:
         part = screens.part_of(data, other.slot, whole=False)
         _store(other, annotator, part, f"screen-{lead.slot}-{other.slot}", digest, share)
@@ -413,7 +383,7 @@ def _companion(study: Study, slot: UUID, annotator: User) -> Held | None:
 
 def _repeat(held: Held, key: str, digest: str) -> Judgment | None:
     """The judgment that this submit stored before, or None; Conflict where its body differed."""
-    judgment = held.kind.MODEL.objects.filter(slot=held.slot, key=key).first()
+    judgment = Judgment.objects.filter(slot=held.slot, key=key).first()
     if judgment and judgment.digest != digest:
         raise Conflict(
             _("This answer was stored before with other words; the first one stands."),

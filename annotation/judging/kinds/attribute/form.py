@@ -1,12 +1,24 @@
 from typing import Annotated, Any
 
+from django.db import models
 from django.utils.translation import gettext_lazy
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from annotation.judging.kinds import body
-from annotation.judging.kinds.attribute.tables import AttributeVerdict
 
-Verdict, Cause = AttributeVerdict.Verdict, AttributeVerdict.Cause
+
+class Verdict(models.TextChoices):
+    ACCEPTED = "accepted", gettext_lazy("accepted")
+    UNCERTAIN = "uncertain", gettext_lazy("uncertain")
+    REJECTED = "rejected", gettext_lazy("rejected")
+
+
+class Cause(models.TextChoices):
+    OVERGENERALISED = "overgeneralised", gettext_lazy("overgeneralised")
+    EVIDENCE = "missing-evidence", gettext_lazy("the conversation does not show it")
+    TASK = "task-context", gettext_lazy("it belongs to the task, not to the person")
+    STANDALONE = "not-standalone", gettext_lazy("it cannot be understood by itself")
+    OTHER = "other", gettext_lazy("something else")
 
 
 def _cause(value: Any, info: ValidationInfo) -> Any:

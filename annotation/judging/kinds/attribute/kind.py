@@ -1,23 +1,25 @@
 """Does an attribute hold that a model extracted from a conversation?"""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.db.models import F
+from django.db.models import Expression, OuterRef, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy
 
-from annotation.core import sql
+from annotation.judging import models
 from annotation.judging.kinds import base, planning
 from annotation.judging.kinds.attribute.form import AttributeBody, Cause, Verdict
-from annotation.judging.kinds.attribute.tables import AttributeVerdict
 from annotation.judging.kinds.form import TaskForm
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.studies.models import Study, TaskDefinition
 
+# The question asked where an attribute is not accepted.
+CAUSE = "cause"
 # Words of other tools.
 IMPORTED = {
     "yes": Verdict.ACCEPTED,
@@ -49,7 +51,7 @@ class AttributeKind(base.Kind[Answer, AttributeBody, str]):
     CODE = "attribute"
     NAME = gettext_lazy("judge extracted attributes")
     QUESTION = gettext_lazy("Does the conversation show that this is true of the person?")
-    MODEL = AttributeVerdict
+    PRIMARY = "verdict"
     Form = TaskForm
     Body = AttributeBody
     ASKS = ("attribute",)
@@ -74,8 +76,11 @@ class AttributeKind(base.Kind[Answer, AttributeBody, str]):
     def answer(self, body: AttributeBody, held: Held) -> Answer:
         return Answer(body.verdict, body.cause)
 
-    def columns(self, answer: Answer, held: Held) -> dict:
-        return {"verdict": answer.verdict, "cause": answer.cause}
+    def rows(self, answer: Answer) -> list[models.Answer]:
+        rows = [models.Answer(question=self.PRIMARY, label=answer.verdict)]
+        if answer.cause:
+            rows.append(models.Answer(question=CAUSE, label=answer.cause))
+        return rows
 
     def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         return {"verdict": [answer.verdict], "cause": [answer.cause]}
@@ -84,15 +89,13 @@ class AttributeKind(base.Kind[Answer, AttributeBody, str]):
         chats = [_folded(messages) for messages in shown.evidence]
         return {"verdicts": Verdict.choices, "causes": Cause.choices, "chats": chats}
 
-    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
-        rows = AttributeVerdict.objects.filter(sql.among("pk", judgments))
-        return {pk: Answer(*row) for pk, *row in rows.values_list("pk", "verdict", "cause")}
+    def of_rows(self, rows: Sequence[models.Answer]) -> Answer:
+        labels = {row.question: row.label for row in rows}
+        return Answer(labels[self.PRIMARY], labels.get(CAUSE, ""))
 
-    def label_column(self, path: str = "") -> F:
-        return F(f"{path}attributeverdict__verdict")
-
-    def detail_column(self, path: str = "") -> F:
-        return F(f"{path}attributeverdict__cause")
+    def detail_column(self) -> Expression:
+        causes = models.Answer.objects.filter(judgment=OuterRef("pk"), question=CAUSE)
+        return Coalesce(Subquery(causes.values("label")), Value(""))
 
     def of_label(self, label: str) -> Answer:
         return Answer(label)

@@ -1,12 +1,16 @@
 from typing import Annotated, Any
 
+from django.db import models
 from django.utils.translation import gettext_lazy
 from pydantic import BeforeValidator, Field, SkipValidation, ValidationInfo
 
 from annotation.judging.kinds import body
-from annotation.judging.kinds.claims.tables import ClaimVerdict
 
-Verdict = ClaimVerdict.Verdict
+
+class Verdict(models.TextChoices):
+    KEEP = "keep", gettext_lazy("keep")
+    EDIT = "edit", gettext_lazy("edit")
+    DROP = "drop", gettext_lazy("drop")
 
 
 def _edited(value: Any, info: ValidationInfo) -> str:

@@ -2,9 +2,9 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -12,14 +12,14 @@ from django.utils.translation import gettext_lazy
 
 from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.judging import models
 from annotation.judging.kinds import base, body, planning
 from annotation.judging.kinds.claims.form import ClaimBody, ClaimsBody, Verdict
-from annotation.judging.kinds.claims.tables import ClaimReview, ClaimVerdict
 from annotation.judging.kinds.form import TaskForm
 from annotation.judging.kinds.imported import ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
-from annotation.judging.tables import Item
+from annotation.judging.models import Item
 from annotation.queries import grounding
 from annotation.queries.models import GoldClaim
 from annotation.studies.models import Study, TaskDefinition
@@ -48,12 +48,18 @@ class Answer:
         """{claim's row: verdict}."""
         return {str(part.pk): part.verdict for part in self.parts}
 
+    @property
+    def kept(self) -> list[str]:
+        """The claims that were accepted, as edited."""
+        parts = (part for part in self.parts if part.verdict != Verdict.DROP)
+        return [part.text or part.claim for part in parts]
+
 
 class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
     CODE = "claims"
     NAME = gettext_lazy("check the claims of a gold response")
     QUESTION = gettext_lazy("Which claims belong to a right answer?")
-    MODEL = ClaimReview
+    PRIMARY = "claims"
     Form = TaskForm
     Body = ClaimsBody
     ASKS = ("query", "gold")
@@ -113,9 +119,9 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
             parts.append(Part(claim, part.verdict, part.text))
         return Answer(tuple(parts))
 
-    def parts(self, answer: Answer, held: Held, judgment: int) -> list[ClaimVerdict]:
+    def rows(self, answer: Answer) -> list[models.Answer]:
         return [
-            ClaimVerdict(review_id=judgment, claim_id=part.pk, verdict=part.verdict, text=part.text)
+            models.Answer(question=self.PRIMARY, part=part.pk, label=part.verdict, text=part.text)
             for part in answer.parts
         ]
 
@@ -148,15 +154,16 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
         ungrounded = sum(1 for claim in claims if claim["missing"])
         return {"claims": claims, "verdicts": Verdict.choices, "ungrounded": ungrounded}
 
+    def of_rows(self, rows: Sequence[models.Answer]) -> Answer:
+        return _answer(rows, GoldClaim.objects.in_bulk({row.part for row in rows}))
+
     def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
-        rows = ClaimVerdict.objects.filter(sql.among("review", judgments)).order_by(
-            "review", "claim__number"
-        )
-        parts = defaultdict(list)
-        columns = ("claim_id", "verdict", "text", "claim__number", "claim__text")
-        for review, *row in rows.values_list("review", *columns):
-            parts[review].append(Part(*row))
-        return {pk: Answer(tuple(parts[pk])) for pk in judgments}
+        rows = list(models.Answer.objects.filter(sql.among("judgment", judgments)))
+        claims = GoldClaim.objects.in_bulk({row.part for row in rows})
+        by_judgment = defaultdict(list)
+        for row in rows:
+            by_judgment[row.judgment_id].append(row)
+        return {pk: _answer(by_judgment[pk], claims) for pk in judgments}
 
     def of_label(self, label: dict[str, str]) -> Answer:
         # Keys of a JSON column come back in another order.
@@ -194,6 +201,24 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
             str(part.number): {"claim": part.claim, "verdict": part.verdict, "text": part.text}
             for part in answer.parts
         }
+
+
+def _answer(rows: Sequence[models.Answer], claims: dict[int, GoldClaim]) -> Answer:
+    parts = [(claims[cast(int, row.part)], row) for row in rows]
+    parts.sort(key=lambda pair: pair[0].number)
+    return Answer(
+        tuple(Part(claim.pk, row.label, row.text, claim.number, claim.text) for claim, row in parts)
+    )
+
+
+def reviews() -> models.JudgmentQuerySet:
+    """The judgments that decide on claims."""
+    return models.Judgment.objects.filter(slot__item__batch__task__kind=ClaimsKind.CODE)
+
+
+def accepted(review: models.Judgment) -> list[str]:
+    """The claims that a review accepts, as edited: the gold information."""
+    return ClaimsKind().answer_of(review).kept
 
 
 def _body(verdicts: dict, gold: int | None) -> dict[str, Any]:

@@ -1,17 +1,17 @@
 """Scores on a task's criteria, each with diagnostic feedback, for every answer."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.judging import models
 from annotation.judging.kinds import base, body, common, planning
 from annotation.judging.kinds.feedback.form import (
     CRITERIA,
@@ -22,11 +22,10 @@ from annotation.judging.kinds.feedback.form import (
     FeedbackForm,
     ScoreBody,
 )
-from annotation.judging.kinds.feedback.tables import Feedback, Score
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
-from annotation.judging.tables import Item
+from annotation.judging.models import Item
 from annotation.studies.models import Study, TaskDefinition
 
 CRITERIA_LIMIT = 12
@@ -62,7 +61,6 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
     CODE = "feedback"
     NAME = gettext_lazy("score answers on criteria, with feedback")
     QUESTION = gettext_lazy("How well does this answer serve you?")
-    MODEL = Feedback
     Form = FeedbackForm
     Body = FeedbackBody
     ASKS = ("query", "options")
@@ -194,14 +192,12 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
                 parts.append(Part(number, criterion, score.score, score.feedback, chips))
         return Answer(tuple(parts))
 
-    def parts(self, answer: Answer, held: Held, judgment: int) -> list[Score]:
-        rows = {option.number: option.pk for option in held.options}
+    def rows(self, answer: Answer) -> list[models.Answer]:
         return [
-            Score(
-                feedback_id=judgment,
-                option_id=rows[part.number],
-                criterion=part.criterion,
-                score=part.score,
+            models.Answer(
+                question=part.criterion,
+                option=part.number,
+                value=part.score,
                 text=part.text,
                 chips=list(part.chips),
             )
@@ -232,25 +228,35 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
     def scale(self, config: Config) -> list[str]:
         return self.labels(config)
 
-    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
-        rows = Score.objects.filter(sql.among("feedback", judgments)).order_by("feedback", "pk")
-        columns = ("feedback", "option__number", "criterion", "score", "text", "chips")
-        parts = defaultdict(list)
-        for feedback, number, criterion, score, text, chips in rows.values_list(*columns):
-            parts[feedback].append(Part(number, criterion, score, text, tuple(chips)))
-        return {pk: Answer(tuple(parts[pk])) for pk in judgments}
+    def of_rows(self, rows: Sequence[models.Answer]) -> Answer:
+        return Answer(
+            tuple(
+                Part(
+                    cast(int, row.option),
+                    row.question,
+                    cast(int, row.value),
+                    row.text,
+                    tuple(row.chips),
+                )
+                for row in rows
+            )
+        )
 
     def scores(self, judgments: QuerySet) -> QuerySet:
         # By joins: PostgreSQL can walk all scores for each judgment of a subquery it takes for
         # empty.
-        path = f"{self.relation}__scores"
-        return judgments.filter(**{f"{path}__isnull": False}).annotate(
-            criterion=F(f"{path}__criterion"),
-            score=F(f"{path}__score"),
-            feedback_text=F(f"{path}__text"),
-            number=F(f"{path}__option__number"),
-            candidate=F(f"{path}__option__candidate"),
-            part=F(f"{path}__pk"),
+        about = {
+            "slot__item__batch__task__kind": self.CODE,
+            "answers__option__isnull": False,
+            "slot__item__options__number": F("answers__option"),
+        }
+        return judgments.filter(**about).annotate(
+            criterion=F("answers__question"),
+            score=F("answers__value"),
+            feedback_text=F("answers__text"),
+            number=F("answers__option"),
+            candidate=F("slot__item__options__candidate"),
+            part=F("answers__pk"),
         )
 
     def of_label(self, label: dict[str, int]) -> Answer:

@@ -1,21 +1,20 @@
 """How much better one of two answers is, on a scale with a middle of no preference."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from django.db.models import Case, Expression, Value, When
+from django.db.models import Case, Value, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.judging import models
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.kinds.preference import personalised
 from annotation.judging.kinds.preference.form import PreferenceBody, PreferenceForm
-from annotation.judging.kinds.preference.tables import Preference
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.studies.models import Study, TaskDefinition
 
@@ -56,7 +55,8 @@ class PreferenceKind(base.Kind[Answer, PreferenceBody, str]):
     CODE = "preference"
     NAME = gettext_lazy("rate two answers on a scale")
     QUESTION = gettext_lazy("Which answer is better for this person?")
-    MODEL = Preference
+    PRIMARY = "preference"
+    COLUMN = "value"
     Form = PreferenceForm
     Body = PreferenceBody
     ASKS = ("query", "options")
@@ -125,8 +125,8 @@ class PreferenceKind(base.Kind[Answer, PreferenceBody, str]):
         """The body counts from the answer shown first, the stored value from option 1."""
         return self.as_shown(Answer(body.value), held.shown, held.config)
 
-    def columns(self, answer: Answer, held: Held) -> dict:
-        return {"value": answer.value}
+    def rows(self, answer: Answer) -> list[models.Answer]:
+        return [models.Answer(question=self.PRIMARY, value=answer.value)]
 
     def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         return {"value": [self.as_shown(answer, shown.order, shown.config).label]}
@@ -138,18 +138,14 @@ class PreferenceKind(base.Kind[Answer, PreferenceBody, str]):
     def scale(self, config: Config) -> list[str]:
         return [str(name) for name in NAMES[config["points"]]]
 
-    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
-        rows = Preference.objects.filter(sql.among("pk", judgments)).values_list("pk", "value")
-        return {pk: Answer(value) for pk, value in rows}
+    def of_rows(self, rows: Sequence[models.Answer]) -> Answer:
+        return Answer(cast(int, rows[0].value))
 
-    def label_column(self, path: str = "") -> Expression:
-        return base.as_text(f"{path}preference__value")
-
-    def choice_column(self, config: Config, path: str = "") -> Case:
-        value, middle = f"{path}preference__value", _middle(config)
+    def choice_column(self, config: Config) -> Case:
+        middle = _middle(config)
         return Case(
-            When(**{f"{value}__lt": middle}, then=Value("1")),
-            When(**{f"{value}__gt": middle}, then=Value("2")),
+            When(given__value__lt=middle, then=Value("1")),
+            When(given__value__gt=middle, then=Value("2")),
             default=Value("tie"),
         )
 

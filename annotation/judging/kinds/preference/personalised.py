@@ -13,8 +13,7 @@ from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import FROM_ATTRIBUTES, GENERIC
 from annotation.judging import ordering
 from annotation.judging.kinds import planning
-from annotation.judging.kinds.relevance.tables import Relevance
-from annotation.judging.tables import Batch, Item
+from annotation.judging.models import Batch, Item, Judgment
 from annotation.personas.models import Attribute
 from annotation.queries.models import Query
 from annotation.studies.models import Study, TaskDefinition
@@ -35,11 +34,13 @@ def relevant(study: Study) -> set[tuple[int, int]]:
 
     Counted against all judgments that are wanted: later ones cannot turn such a majority.
     """
-    votes = Relevance.objects.standing().filter(
-        slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK
+    votes = Judgment.objects.standing().filter(
+        slot__study=study,
+        slot__item__batch__purpose=Batch.Purpose.WORK,
+        slot__item__batch__task__kind="relevance",
     )
     counted = votes.values("slot__item", "slot__item__query", "slot__item__attribute").annotate(
-        yes=Count("pk", filter=Q(relevant=True)), wanted=F("slot__item__overlap")
+        yes=Count("pk", filter=Q(answers__label="yes")), wanted=F("slot__item__overlap")
     )
     return {
         (row["slot__item__query"], row["slot__item__attribute"])

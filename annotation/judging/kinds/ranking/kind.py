@@ -1,16 +1,16 @@
 """Put three to eight answers in order; where the task allows, with equal places."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.judging import models
 from annotation.judging.kinds import base, body, common, planning
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
@@ -22,9 +22,8 @@ from annotation.judging.kinds.ranking.form import (
     allowed,
     complete,
 )
-from annotation.judging.kinds.ranking.tables import RankedOption, Ranking
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
-from annotation.judging.tables import Item
+from annotation.judging.models import Item
 from annotation.studies.models import Study, TaskDefinition
 
 
@@ -45,7 +44,7 @@ class RankingKind(base.Kind[Answer, RankingBody, dict[str, int]]):
     CODE = "ranking"
     NAME = gettext_lazy("put answers in order")
     QUESTION = gettext_lazy("Which answer is best for this person, which comes next?")
-    MODEL = Ranking
+    PRIMARY = "ranking"
     Form = RankingForm
     Body = RankingBody
     ASKS = ("query", "options")
@@ -120,10 +119,9 @@ class RankingKind(base.Kind[Answer, RankingBody, dict[str, int]]):
         numbers = {option.candidate: option.number for option in held.options}
         return _ranked(sent.ranking, numbers)
 
-    def parts(self, answer: Answer, held: Held, judgment: int) -> list[RankedOption]:
-        rows = {option.number: option.pk for option in held.options}
+    def rows(self, answer: Answer) -> list[models.Answer]:
         return [
-            RankedOption(ranking_id=judgment, option_id=rows[number], place=place)
+            models.Answer(question=self.PRIMARY, option=number, value=place)
             for number, place in answer.places
         ]
 
@@ -135,14 +133,9 @@ class RankingKind(base.Kind[Answer, RankingBody, dict[str, int]]):
         places = range(1, len(shown.answers) + 1)
         return {"rows": [(n, typed.get(f"place-{n}", "")) for n in places], "places": places}
 
-    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
-        rows = RankedOption.objects.filter(sql.among("ranking", judgments)).order_by(
-            "option__number"
-        )
-        places = defaultdict(list)
-        for ranking, number, place in rows.values_list("ranking", "option__number", "place"):
-            places[ranking].append((number, place))
-        return {pk: Answer(tuple(places[pk])) for pk in judgments}
+    def of_rows(self, rows: Sequence[models.Answer]) -> Answer:
+        places = [(cast(int, row.option), cast(int, row.value)) for row in rows]
+        return Answer(tuple(sorted(places)))
 
     def of_label(self, label: dict[str, int]) -> Answer:
         return _answer({int(number): place for number, place in label.items()})

@@ -1,20 +1,18 @@
 """Should an attribute of the person change the response to a prompt in any way?"""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Case, Value, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.judging import models
 from annotation.judging.kinds import base, planning
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.relevance.form import RelevanceBody, RelevanceForm
-from annotation.judging.kinds.relevance.tables import Relevance
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.studies.models import Study, TaskDefinition
 
@@ -38,7 +36,7 @@ class RelevanceKind(base.Kind[Answer, RelevanceBody, str]):
     CODE = "relevance"
     NAME = gettext_lazy("judge the relevance of attributes")
     QUESTION = gettext_lazy("Should this attribute change the response in any way?")
-    MODEL = Relevance
+    PRIMARY = "relevant"
     Form = RelevanceForm
     Body = RelevanceBody
     ASKS = ("query", "attribute")
@@ -76,8 +74,8 @@ class RelevanceKind(base.Kind[Answer, RelevanceBody, str]):
     def answer(self, body: RelevanceBody, held: Held) -> Answer:
         return Answer(body.relevant == "yes")
 
-    def columns(self, answer: Answer, held: Held) -> dict:
-        return {"relevant": answer.relevant}
+    def rows(self, answer: Answer) -> list[models.Answer]:
+        return [models.Answer(question=self.PRIMARY, label=answer.label)]
 
     def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         return {"relevant": [answer.label]}
@@ -86,13 +84,8 @@ class RelevanceKind(base.Kind[Answer, RelevanceBody, str]):
         rows = [(slot, words, typed.get(f"relevant-{slot}", "")) for slot, words in shown.rows]
         return {"rows": rows}
 
-    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
-        rows = Relevance.objects.filter(sql.among("pk", judgments)).values_list("pk", "relevant")
-        return {pk: Answer(relevant) for pk, relevant in rows}
-
-    def label_column(self, path: str = "") -> Case:
-        yes = When(**{f"{path}relevance__relevant": True}, then=Value("yes"))
-        return Case(yes, default=Value("no"))
+    def of_rows(self, rows: Sequence[models.Answer]) -> Answer:
+        return self.of_label(rows[0].label)
 
     def of_label(self, label: str) -> Answer:
         return Answer(label == "yes")

@@ -1,13 +1,21 @@
 from typing import Annotated, Any
 
 from django import forms
+from django.db import models
 from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from annotation.judging.kinds import body
 from annotation.judging.kinds.form import TaskForm
 from annotation.judging.kinds.imported import NO_ANSWER
-from annotation.judging.kinds.selection.tables import Selection
+
+
+class Strength(models.TextChoices):
+    """How much better the chosen answer is."""
+
+    SLIGHTLY = "slightly", gettext_lazy("slightly")
+    CLEARLY = "clearly", gettext_lazy("clearly")
+    MUCH = "much", gettext_lazy("much")
 
 
 class SelectionForm(TaskForm):
@@ -49,7 +57,7 @@ class SelectionBody(body.Body):
     ] = Field(description="An option's id, `tie` or `none`.")
     strength: Annotated[
         str,
-        body.OneOf(["", *Selection.Strength.values]),
+        body.OneOf(["", *Strength.values]),
         BeforeValidator(_strength),
         body.asked(gettext_lazy("Say how much better it is.")),
     ] = Field("", validate_default=True)

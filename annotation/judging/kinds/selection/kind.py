@@ -1,16 +1,15 @@
 """Choose the best of two or three answers; where the task allows, a tie or none of them."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import F, TextField
-from django.db.models.functions import Coalesce
+from django.db.models import Case, Expression, Value, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.judging import models
 from annotation.judging.kinds import base, common, planning
 from annotation.judging.kinds.imported import (
     NO_ANSWER,
@@ -19,8 +18,7 @@ from annotation.judging.kinds.imported import (
     ReleasedAnswer,
 )
 from annotation.judging.kinds.planning import EVERYTHING, Scope
-from annotation.judging.kinds.selection.form import SelectionBody, SelectionForm
-from annotation.judging.kinds.selection.tables import Selection
+from annotation.judging.kinds.selection.form import SelectionBody, SelectionForm, Strength
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.studies.models import Study, TaskDefinition
 
@@ -47,7 +45,7 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
     CODE = "selection"
     NAME = gettext_lazy("choose the best answer")
     QUESTION = gettext_lazy("Which answer fits this person best and helps most?")
-    MODEL = Selection
+    PRIMARY = "choice"
     Form = SelectionForm
     Body = SelectionBody
     ASKS = ("query", "options")
@@ -107,10 +105,9 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
         number = numbers.get(body.choice, 0)
         return Answer("choice" if number else body.choice, number, body.strength)
 
-    def columns(self, answer: Answer, held: Held) -> dict:
-        rows = {option.number: option.pk for option in held.options}
-        choice = rows.get(answer.number)
-        return {"outcome": answer.outcome, "choice_id": choice, "strength": answer.strength}
+    def rows(self, answer: Answer) -> list[models.Answer]:
+        degree = Strength.values.index(answer.strength) + 1 if answer.strength else None
+        return [models.Answer(question=self.PRIMARY, label=answer.label, value=degree)]
 
     def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
         ids = dict(zip(shown.order, (id for id, _text in shown.answers), strict=True))
@@ -118,22 +115,19 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
         return {"choice": [chosen], "strength": [answer.strength]}
 
     def context(self, shown: Shown, typed: Data) -> dict[str, Any]:
-        return {"strengths": Selection.Strength.choices if shown.config.get("strength") else []}
+        return {"strengths": Strength.choices if shown.config.get("strength") else []}
 
-    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
-        rows = Selection.objects.filter(sql.among("pk", judgments))
-        columns = rows.values_list("pk", "outcome", "choice__number", "strength")
-        return {pk: Answer(name, number or 0, strength) for pk, name, number, strength in columns}
+    def of_rows(self, rows: Sequence[models.Answer]) -> Answer:
+        (row,) = rows
+        strength = Strength.values[row.value - 1] if row.value else ""
+        return replace(self.of_label(row.label), strength=strength)
 
-    def label_column(self, path: str = "") -> Coalesce:
-        return Coalesce(
-            base.as_text(f"{path}selection__choice__number"),
-            F(f"{path}selection__outcome"),
-            output_field=TextField(),
-        )
-
-    def detail_column(self, path: str = "") -> F:
-        return F(f"{path}selection__strength")
+    def detail_column(self) -> Expression:
+        degrees = [
+            When(given__value=degree, then=Value(name))
+            for degree, name in enumerate(Strength.values, start=1)
+        ]
+        return Case(*degrees, default=Value(""))
 
     def of_label(self, label: str) -> Answer:
         return Answer("choice", int(label)) if label.isdigit() else Answer(label)
@@ -152,7 +146,7 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
         words = self.label_words(answer.label, config)
         if not answer.strength:
             return [words]
-        return [f"{words}, {Selection.Strength(answer.strength).label}"]
+        return [f"{words}, {Strength(answer.strength).label}"]
 
     def label_json(self, label: str, ids: dict[int, str]) -> str:
         return ids[int(label)] if label.isdigit() else label
