@@ -443,6 +443,10 @@ class Answer(models.Model):
         return f"{self.question}: {self.label or self.value}"
 
 
+# The columns of an answer apart from its judgment.
+ANSWERED = ("question", "option", "part", "label", "value", "text", "chips")
+
+
 class Checks(models.Model):
     """How a study trains and checks its annotators; items of such batches are its material."""
 

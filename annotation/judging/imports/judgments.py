@@ -24,12 +24,19 @@ from annotation.core.errors import DomainError
 from annotation.judging.kinds import answers_of, config_of, kind_of
 from annotation.judging.kinds.base import Kind
 from annotation.judging.kinds.body import common_columns
-from annotation.judging.models import Answer, Batch, Desk, Item, ItemOption, Judgment, Slot
+from annotation.judging.models import (
+    ANSWERED,
+    Answer,
+    Batch,
+    Desk,
+    Item,
+    ItemOption,
+    Judgment,
+    Slot,
+)
 from annotation.judging.work.submit import KEY_LIMIT, Option
 from annotation.studies.models import Study
 
-# The columns of an answer apart from its judgment.
-ANSWERED = ("question", "option", "part", "label", "value", "text", "chips")
 WORKER_LIMIT = User._meta.get_field("worker").max_length
 
 

@@ -11,8 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Min, OuterRef, Subquery
-from django.db.models.functions import Now
+from django.db.models import Min, OuterRef, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -24,7 +23,7 @@ from annotation.judging.kinds import Kind, config_of, kind_of
 from annotation.judging.kinds.base import Label
 from annotation.judging.kinds.body import common_columns
 from annotation.judging.kinds.slots import Data
-from annotation.judging.models import Answer, Batch, Desk, Draft, Handback, Item, Judgment, Slot
+from annotation.judging.models import ANSWERED, Answer, Batch, Desk, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue, screens
 from annotation.studies.models import Study
 
@@ -45,6 +44,37 @@ _LOCK_BOTH = f"""
     SELECT {queue.DESK}, {_SLOT}
     FROM {queue.OF_DESK} CROSS JOIN judging_slot s {_OF_SLOT} AND {queue.THE_DESK}
     FOR UPDATE OF d, s"""  # noqa: S608 - constants only
+_JSON = ("shown", "flags", "chips", "marks", "circumstances")
+# A judgment and its answers.
+_STORE = """
+    WITH stored AS (
+        INSERT INTO judging_judgment
+            (slot_id, annotator_id, revision, replaces_id, key, digest, shown, reason, flags,
+             chips, marks, circumstances, seconds, submitted_at, imported)
+        VALUES (%(slot_id)s, %(annotator_id)s, %(revision)s, %(replaces_id)s, %(key)s, %(digest)s,
+                %(shown)s, %(reason)s, %(flags)s, %(chips)s, %(marks)s, %(circumstances)s,
+                %(seconds)s, statement_timestamp(), false)
+        RETURNING id, submitted_at),
+    answered AS (
+        INSERT INTO judging_answer (judgment_id, question, option, part, label, value, text, chips)
+        SELECT stored.id, a.*
+        FROM stored, jsonb_to_recordset(%(answers)s::jsonb) AS a (question text, option smallint,
+             part bigint, label text, value smallint, text text, chips jsonb))
+    SELECT id, submitted_at FROM stored"""
+# What a judgment ends: its slot's work, the draft; and what it counts on the item (no item: none).
+_FINISH = """
+    WITH typed AS (
+        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s),
+    counted AS (
+        UPDATE judging_item
+        SET done = done + %(done)s, last_judgment = %(judgment)s,
+            votes_1 = votes_1 + %(votes_1)s, votes_2 = votes_2 + %(votes_2)s,
+            votes_3 = votes_3 + %(votes_3)s, ties = ties + %(ties)s, nones = nones + %(nones)s
+        WHERE id = %(item)s)
+    UPDATE judging_slot
+    SET status = 'done', annotator_id = %(me)s, returned = false, lease_expires_at = NULL
+    WHERE id = %(slot)s RETURNING id"""
+_UNCOUNTED = dict.fromkeys(("done", *Item.COUNTERS.values()), 0) | {"item": None, "judgment": 0}
 
 
 @dataclass(frozen=True)
@@ -303,41 +333,45 @@ def _store(
 ) -> Judgment:
     """Store one answer, close its slot, drop its draft and count it."""
     answer = held.kind.read(data, held)
-    judgment = Judgment.objects.create(
+    judgment = Judgment(
         slot_id=held.slot,
         annotator=annotator,
         key=key,
         digest=digest,
         shown=held.shown,
         seconds=seconds,
-        submitted_at=Now(),
         replaces=replaces,
         revision=replaces.revision + 1 if replaces else 1,
         **common_columns(data, held),
     )
-    answers = held.kind.rows(answer)
-    for row in answers:
-        row.judgment = judgment
-    Answer.objects.bulk_create(answers)
-    Draft.objects.filter(slot=held.slot, annotator=annotator).delete()
-    Slot.objects.filter(pk=held.slot).update(
-        status=Slot.Status.DONE, annotator=annotator, returned=False, lease_expires_at=None
-    )
-    if held.counts:
-        _count(held, judgment, answer.label)
+    _insert(judgment, held.kind.rows(answer))
+    counted = _counted(held, judgment, answer.label) if held.counts else {}
+    sql.first(_FINISH, _UNCOUNTED | counted | {"slot": held.slot, "me": annotator.pk})
     return judgment
 
 
-def _count(held: Held, judgment: Judgment, label: Label) -> None:
-    """Count an answer on its item; one that replaces another takes that one's place."""
+def _insert(judgment: Judgment, answers: Sequence[Answer]) -> None:
+    """Store a new judgment with its answers, and set its key and time."""
+    columns = {
+        name: getattr(judgment, name)
+        for name in ("slot_id", "annotator_id", "revision", "replaces_id", "key", "digest")
+    }
+    texts = {name: json.dumps(getattr(judgment, name)) for name in _JSON}
+    rows = [{name: getattr(row, name) for name in ANSWERED} for row in answers]
+    written = {"reason": judgment.reason, "seconds": judgment.seconds, "answers": json.dumps(rows)}
+    judgment.pk, judgment.submitted_at = cast(tuple, sql.first(_STORE, columns | texts | written))
+    judgment._state.adding = False
+
+
+def _counted(held: Held, judgment: Judgment, label: Label) -> dict[str, Any]:
+    """What an answer adds to its item's counters; one that replaces another takes its place."""
     replaces = judgment.replaces
-    steps = Counter() if replaces else Counter(done=1)
+    steps = Counter(done=0 if replaces else 1)
     if held.kind.COUNTED:
         steps[Item.COUNTERS[cast(str, label)]] += 1
         if replaces:
             steps[Item.COUNTERS[held.kind.answer_of(replaces).label]] -= 1
-    changed = {name: F(name) + step for name, step in steps.items() if step}
-    Item.objects.filter(pk=held.item).update(last_judgment=judgment.pk, **changed)
+    return {"item": held.item, "judgment": judgment.pk, **steps}
 
 
 def _store_screen(
