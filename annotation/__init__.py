@@ -1,3 +1,3 @@
 """Attune: people judge how well an answer fits one particular person."""
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"

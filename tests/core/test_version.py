@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_changelog_begins_with_the_version_that_runs():
-    newest = re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## \[(\d+\.\d+\.\d+)\]", changelog, re.MULTILINE)
     assert newest.group(1) == annotation.__version__
 
 
