@@ -15,6 +15,17 @@ def test_pairs_of_one_item_widen_the_interval():
     assert (doubled.high - doubled.low) / (alone.high - alone.low) == pytest.approx(2**0.5, 0.02)
 
 
+def test_the_interval_has_the_factor_of_few_items():
+    """Two pairs an item; the items' sums are 4 times 0.8, 0.8, -0.2, -0.2 and -1.2 from the mean:
+    their squares 11.2, the factor 20/19, and 2.093024 the quantile of t with 19 degrees.
+    """
+    score = np.tile([1.0, 1, 1, 1, 1, 0, 1, 0, 0, 0], 4)
+    found = metrics.accuracy(score, np.repeat(np.arange(20), 2))
+    reach = 100 * 2.0930240544 * (11.2 * 20 / 19) ** 0.5 / 40
+    limits = (60, 60 - reach, 60 + reach)
+    assert (found.value, found.low, found.high) == pytest.approx(limits, rel=1e-9)
+
+
 def test_nothing_that_varies_has_wilsons_interval():
     whole = metrics.accuracy(np.ones(10), np.arange(10))
     assert (whole.value, whole.high) == (100, 100)

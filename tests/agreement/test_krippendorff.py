@@ -1,0 +1,36 @@
+"""Alpha of four items, and its standard error from resamples."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from annotation.agreement.statistics import krippendorff
+from annotation.agreement.statistics.kappas import patterns_of
+
+# Two votes an item: the votes on two of the four items differ; four votes for either category.
+PATTERNS = patterns_of([[2, 0], [1, 1], [1, 1], [0, 2]])
+
+
+def test_alpha_of_four_items():
+    """Four of eight votes meet another one on their item, 32 of 56 pairs of votes differ."""
+    assert krippendorff.alpha(PATTERNS).value == pytest.approx(1 - (4 / 8) / (32 / 56))
+
+
+def test_the_standard_error_is_that_of_the_resamples():
+    drawn = np.array([0.0, 0.5, 0.25, 0.25, np.nan])
+    found = krippendorff.with_draws(PATTERNS, "nominal", None, drawn)
+    assert found.se == pytest.approx(sqrt(0.125 / 3), rel=1e-12)
+
+
+def test_the_resamples_of_a_seed_give_the_standard_error():
+    """They have the spread of all 256 ways to draw four of the four items."""
+    found = krippendorff.alpha(PATTERNS, resamples=20_000, seed=1)
+    values = []
+    for draws in np.ndindex(4, 4, 4, 4):
+        counts = np.array([[2, 0], [1, 1], [1, 1], [0, 2]])[list(draws)]
+        zeros, ones = counts.sum(axis=0)
+        if zeros and ones:
+            unequal = (counts[:, 0] == 1).sum()
+            values.append(1 - (2 * unequal / 8) / (2 * zeros * ones / 56))
+    assert found.se == pytest.approx(np.std(values), rel=0.02)
