@@ -1,7 +1,10 @@
 """What is stored, what is answered again, and what is refused with a sentence."""
 
+from datetime import timedelta
+
 import pytest
 from django.http import QueryDict
+from django.utils import timezone
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
@@ -130,3 +133,19 @@ def test_flags_of_a_form_come_as_a_list(held):
     form = QueryDict("choice=tie&reason=x&flags=unsafe&flags=uncomfortable")
     submit.submit(study, slot, ann, form, key="k")
     assert Judgment.objects.get().flags == ["uncomfortable", "unsafe"]
+
+
+def test_an_answer_may_be_changed_for_so_many_hours_after_the_first_one(held):
+    study, slot, ann = held
+    study.edit_hours = 24
+    answers = ({"choice": choice(slot, number), "reason": "why"} for number in (1, 2, 3))
+    submit.submit(study, slot, ann, next(answers), key="first")
+    first = Judgment.objects.filter(slot=slot, revision=1)
+    first.update(submitted_at=timezone.now() - timedelta(hours=23, minutes=59))
+    submit.revise(study, slot, ann, next(answers), key="second")
+    assert submit.last_answered(study, ann) == slot
+    first.update(submitted_at=timezone.now() - timedelta(hours=24))
+    with pytest.raises(Conflict, match="The time to change this answer is over"):
+        submit.revise(study, slot, ann, next(answers), key="third")
+    assert submit.last_answered(study, ann) is None
+    assert Judgment.objects.filter(slot=slot).count() == 2

@@ -5,6 +5,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils import timezone
 
+from annotation.accounts import consent
 from annotation.accounts.models import Consent
 from annotation.policies.roles import Member
 from annotation.studies.access import may_create, member_of, standings, study_for
@@ -48,6 +49,20 @@ def test_a_consent_to_another_text_is_none(tea, rain, cast):
     carol = cast.person("Carol")
     rain.memberships.create(user=carol, role="curator")
     assert study_for(carol, "rain", yes).consented is False
+
+
+def test_a_consent_to_an_older_version_is_none(tea, ann):
+    tea.consent_text = consent.publish("tea", "I take part, and am paid.")
+    tea.save()
+    assert study_for(ann, "tea", yes).consented is False
+
+
+def test_a_study_without_a_text_asks_for_no_consent(tea, cast):
+    dana = cast.member("Dana", tea, "annotator", consented=False)
+    assert study_for(dana, "tea", yes).consented is False
+    tea.consent_text = None
+    tea.save()
+    assert study_for(dana, "tea", yes).consented is True
 
 
 def test_a_policy_is_asked_of_the_role_here(tea, ann):
