@@ -1,8 +1,9 @@
-"""Loaded by pytest before Django's settings (pyproject.toml, addopts): starts the services
-and compiles the translations.
+"""Loaded by pytest before Django's settings (pyproject.toml, addopts): compiles the translations,
+and starts the services where a test needs them.
 
 The run's first process starts them; the workers of pytest-xdist inherit the environment, and each
-keeps its files in a folder of its own.
+keeps its files in a folder of its own. Tests that open no database and have no mark "services" run
+without them.
 """
 
 import gc
@@ -16,12 +17,18 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
 if WORKER is None:
     compile_catalogues()
-    os.environ.update(services.start_for_tests())
+    os.environ.update(services.announce())
 else:
     # Each has a study "tea" with a release 1: their files must not meet.
     data = Path(os.environ["ATTUNE_DATA"]) / WORKER
     data.mkdir(mode=0o700, exist_ok=True)
     os.environ["ATTUNE_DATA"] = str(data)
+
+
+def pytest_configure(config):
+    """Start the services where workers run the tests: they are those who collect them."""
+    if WORKER is None and config.getoption("numprocesses", None):
+        services.start()
 
 
 def pytest_unconfigure(config):
@@ -33,10 +40,16 @@ def pytest_collection():
     gc.disable()
 
 
-def pytest_collection_finish():
-    """Let the garbage collector look at what tests make, not at all modules and collected tests.
-
-    To look through those took it half a second, again and again.
-    """
+def pytest_collection_finish(session):
+    if not session.config.option.collectonly and any(map(_needs_services, session.items)):
+        services.start()
+    # Let the garbage collector look at what tests make, not at all modules and collected tests:
+    # to look through those took it half a second, again and again.
     gc.freeze()
     gc.enable()
+
+
+def _needs_services(item):
+    opened = {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+    marked = (item.get_closest_marker(name) for name in ("django_db", "services"))
+    return bool(opened) or any(marked)

@@ -1,7 +1,8 @@
 """One PostgreSQL and one Redis for a whole run of the suite, from the wheels.
 
-The run's first process starts them before Django's settings are loaded; the workers of pytest-xdist
-inherit the environment. A DATABASE_URL or REDIS_URL that is set already is used instead.
+Their addresses are in the environment before Django's settings are loaded; they are started when a
+test that is going to run needs them. A DATABASE_URL or REDIS_URL that is set already is used
+instead.
 """
 
 import atexit
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from annotation.local import postgres, redis
@@ -27,12 +29,13 @@ FAST = {
     "max_connections": "300",
 }
 
+_waiting: list[Callable[[], None]] = []
 _running: list[tuple[subprocess.Popen, Program]] = []
 _folders: list[Path] = []
 
 
-def start_for_tests() -> dict[str, str]:
-    """Start what the environment does not name; return the variables to add to it.
+def announce() -> dict[str, str]:
+    """What to add to the environment: the addresses of services that ``start`` starts.
 
     ATTUNE_DATA is a private temporary folder, unless it is set: the suite never touches `var`.
     """
@@ -42,14 +45,21 @@ def start_for_tests() -> dict[str, str]:
     log = private_folder(data / "log")
     found = {} if os.environ.get("ATTUNE_DATA") else {"ATTUNE_DATA": str(data)}
     if not os.environ.get("DATABASE_URL"):
-        found["DATABASE_URL"] = _start_postgres(data, log / "postgres.log")
+        cluster = postgres.locate(data)
+        if cluster.home != data / "postgres":
+            _folders.append(cluster.home)  # started by root: it lies elsewhere
+        found["DATABASE_URL"] = cluster.url()
+        _waiting.append(partial(_start_postgres, data, log / "postgres.log"))
     if not os.environ.get("REDIS_URL"):
-        program = redis.program(data)
-        process = spawn(program, log / "redis.log")
-        _running.append((process, program))
-        wait_until(lambda: redis.is_ready(data), process, log / "redis.log")
         found["REDIS_URL"] = redis.url(data)
+        _waiting.append(partial(_start_redis, data, log / "redis.log"))
     return found
+
+
+def start() -> None:
+    """Start what was announced; a second call does nothing."""
+    while _waiting:
+        _waiting.pop(0)()
 
 
 def spawn(program: Program, log: Path) -> subprocess.Popen:
@@ -92,13 +102,17 @@ def stop() -> None:
         delete_folder(_folders.pop())
 
 
-def _start_postgres(data: Path, log: Path) -> str:
+def _start_postgres(data: Path, log: Path) -> None:
     cluster = postgres.cluster(data)
-    if cluster.home != data / "postgres":
-        _folders.append(cluster.home)  # started by root: it lies elsewhere
     program = cluster.program(FAST)
     process = spawn(program, log)
     _running.append((process, program))
     wait_until(lambda: postgres.is_ready(cluster), process, log)
     postgres.provision(cluster)
-    return cluster.url()
+
+
+def _start_redis(data: Path, log: Path) -> None:
+    program = redis.program(data)
+    process = spawn(program, log)
+    _running.append((process, program))
+    wait_until(lambda: redis.is_ready(data), process, log)
