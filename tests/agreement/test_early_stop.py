@@ -13,7 +13,7 @@ from annotation.agreement.tiers.rules import DEFAULT, TierRule, may_stop, tier_o
 from annotation.core.errors import DomainError
 from annotation.judging.models import Slot
 from tests import corpora
-from tests.agreement.test_topup import say  # noqa: F401 - a fixture
+from tests.agreement.test_reserve import say  # noqa: F401 - a fixture
 
 DICES = corpora.DATA / "dices-990" / "judgments.csv"
 BELOW = {name: replace(DEFAULT, stop_below=name) for name in ("hard", "borderline")}

@@ -11,7 +11,7 @@ from annotation.candidates.models import Budget, DocumentFile, GenerationRules, 
 from annotation.core.models import AuditEvent
 from annotation.personas.models import Persona
 from tests.agreement.test_early_stop import split  # noqa: F401 - fixture
-from tests.agreement.test_topup import say  # noqa: F401 - fixture
+from tests.agreement.test_reserve import say  # noqa: F401 - fixture
 from tests.api.caller import Caller
 from tests.api.test_curating_api import carol  # noqa: F401 - fixture
 from tests.api.test_curation_api import refusal
