@@ -13,7 +13,7 @@ from annotation.personas import board as board_
 from annotation.personas import curate
 from annotation.personas.models import PairDecision
 from tests.api.caller import Caller
-from tests.api.test_curating_api import carol  # noqa: F401 - fixture
+from tests.api.test_rows import carol  # noqa: F401 - fixture
 from tests.bespoke.conftest import bespoke, fake, judged  # noqa: F401 - fixtures
 from tests.personalbench.test_verifier import BAD, GOOD, extracted, trained  # noqa: F401 - fixtures
 from tests.personas.test_board import people  # noqa: F401 - fixture

@@ -13,8 +13,8 @@ from annotation.personas.models import Persona
 from tests.agreement.test_early_stop import split  # noqa: F401 - fixture
 from tests.agreement.test_reserve import say  # noqa: F401 - fixture
 from tests.api.caller import Caller
-from tests.api.test_curating_api import carol  # noqa: F401 - fixture
-from tests.api.test_curation_api import refusal
+from tests.api.test_curation import refusal
+from tests.api.test_rows import carol  # noqa: F401 - fixture
 from tests.candidates.test_proposals import (  # noqa: F401 - fixtures
     expand,
     mina,
