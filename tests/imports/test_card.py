@@ -5,7 +5,7 @@ from django.core.management import call_command
 
 from annotation.judging.models import Judgment
 from annotation.studies.models import Study
-from tests.imports.test_command import bring  # noqa: F401
+from tests.imports.test_import_data import bring  # noqa: F401
 
 pytestmark = pytest.mark.django_db
 PAIRS = "id,prompt,answer_a,answer_b,rater,winner\ni,p,a,b,ann,A\ni,p,a,b,bo,A\nj,q,c,d,ann,B\n"

@@ -13,7 +13,7 @@ from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer, ItemOption
 from annotation.studies.models import Study, TaskDefinition
 from tests import corpora
-from tests.imports.test_command import bring, counts  # noqa: F401 - a fixture
+from tests.imports.test_import_data import bring, counts  # noqa: F401 - a fixture
 
 DICES = corpora.DATA / "dices-990"
 pytestmark = pytest.mark.django_db
