@@ -19,7 +19,7 @@ from annotation.judging.kinds import labels
 from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
 from annotation.studies.models import Study
-from tests.judging.test_page import HTMX, URL, filled, hidden
+from tests.judging.test_judge_views import HTMX, URL, filled, hidden
 from tests.judging.test_queue import choose, expire_now, in_parallel, judge
 
 

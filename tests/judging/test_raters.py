@@ -10,7 +10,7 @@ from annotation.judging.curator import adjudication, checks, sanctions
 from annotation.judging.models import Adjudication, BonusNote, Desk, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
 from tests.judging.test_checks import add_checks, purposes, rates
-from tests.judging.test_page import URL
+from tests.judging.test_judge_views import URL
 from tests.judging.test_queue import choose, expire_now, judge
 
 

@@ -2,7 +2,7 @@
 
 A kind is one folder: ``form`` (the form that defines a task, the body of the API) and ``kind`` (a
 subclass of Kind). Its answers are rows of ``models.Answer``. Generic code asks the kind of a task
-and never spells a kind's name. tests/judging/test_kinds.py checks every kind of ``KINDS``.
+and never spells a kind's name. tests/judging/test_base.py checks every kind of ``KINDS``.
 
 An *answer* is the content of one judgment, with options under their canonical numbers. Its *label*
 is what people agree on or not: a text where SHAPE is "label", else a dictionary of parts.
