@@ -57,6 +57,31 @@ def test_a_faulty_review_of_personas_drops_nobody(people, carol, body, code):  #
     assert carol("GET", REVIEWS).json()["kept"] == 4
 
 
+@pytest.mark.parametrize(("name", "status"), [("Ann", 403), ("Rui", 403), ("Curt", 404)])
+@pytest.mark.parametrize("reason", ["stereotyped", None])
+def test_who_does_not_curate_the_study_drops_and_restores_nobody(
+    people,  # noqa: F811
+    cast,
+    tea,
+    client,
+    name,
+    status,
+    reason,
+):
+    cast.member("Curt", cast.study("rain"), "curator")
+    curate.drop(people[0], "stereotyped", by=cast.person("Carol"))
+    call = Caller(client, cast.person(name))
+    for answer in (
+        call("POST", REVIEWS, {"ids": ["p1", "p2"], "reason": reason}),
+        call("GET", REVIEWS),
+        call("POST", PAIRS, {"personas": ["p3", "p4"], "drop": "p4"}),
+        call("DELETE", PAIRS),
+    ):
+        assert answer.status_code == status
+    kept = tea.personas.filter(dropped_at=None).order_by("external_id")
+    assert list(kept.values_list("external_id", flat=True)) == ["p2", "p3", "p4"]
+
+
 # --- Round 2 --------------------------------------------------------------------------------------
 
 
