@@ -1,10 +1,16 @@
 """Votes made up for these tests, and where the reference data may lie."""
 
+import json
+
 import numpy as np
 import pytest
 
+from annotation.agreement.report import agreement_report, json_pieces
 from annotation.agreement.votes.table import votes_from_columns
 from tests.corpora import DATA
+
+# Shrout and Fleiss (1979), table 2: six targets, four judges.
+SIX_TARGETS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
 
 
 @pytest.fixture
@@ -21,6 +27,19 @@ def make_counts(items, votes, options, *, seed=0, missing=0.0):
     preference = rng.dirichlet(np.full(options, 0.5), size=items)
     n = rng.binomial(votes, 1 - missing, size=items)
     return rng.multinomial(n, preference)
+
+
+def long_form(counts, seed=0):
+    """Item, worker and category codes of random annotators that give these counts."""
+    rng = np.random.default_rng(seed)
+    item = np.repeat(np.arange(len(counts)), counts.sum(axis=1))
+    category = np.concatenate([np.repeat(np.arange(counts.shape[1]), row) for row in counts])
+    worker = np.concatenate([rng.permutation(20)[:n] for n in counts.sum(axis=1)])
+    return item, worker, category
+
+
+def as_json(votes, level="nominal"):
+    return json.loads("".join(json_pieces(agreement_report(votes, level))))
 
 
 def make_votes(table):

@@ -1,9 +1,12 @@
-"""Standard errors of strengths, worked out by hand."""
+"""Strengths and their standard errors: by hand, from other libraries, and where there are none."""
 
 from math import log, sqrt
 
+import choix
+import evalica
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 
@@ -42,3 +45,78 @@ def test_a_virtual_opponent_enters_the_standard_error():
     assert fit.regularised
     # Information 1/4 of each; centred, half of the difference's variance 8 halves again.
     assert fit.se == pytest.approx([sqrt(2)] * 2, rel=1e-9)
+
+
+def duels(models=6, votes=2000, order=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    strength = np.linspace(-1, 1, models)
+    first, shift = rng.integers(0, models, votes), rng.integers(1, models, votes)
+    second = (first + shift) % models
+    chance = expit(strength[first] - strength[second] + order)
+    return first, second, (rng.random(votes) < chance).astype(float)
+
+
+def test_bradley_terry_strengths():
+    first, second, score = duels()
+    ours = bradley_terry(first, second, score, 6)
+    winners = np.where(score == 1, first, second)
+    losers = np.where(score == 1, second, first)
+    theirs = choix.opt_pairwise(6, list(zip(winners, losers, strict=True)))
+    assert ours.strength == pytest.approx(theirs - theirs.mean(), abs=1e-5)
+    outcomes = [evalica.Winner.X if won else evalica.Winner.Y for won in score]
+    scores = np.log(
+        evalica.bradley_terry(first, second, outcomes, tolerance=1e-12, limit=10000).scores
+    ).sort_index()
+    assert ours.strength == pytest.approx(scores - scores.mean(), abs=1e-6)
+    assert not ours.regularised
+
+
+def test_bradley_terry_interval_over_items_is_the_sandwich_of_the_formula():
+    first, second, score = duels(models=4, votes=300, order=0.4)
+    item = np.arange(300) // 3
+    ours = bradley_terry(first, second, score, 4, item=item, order=True)
+    at = np.append(ours.strength, ours.order.value)
+    rows = np.zeros((300, 5))
+    rows[np.arange(300), first] += 1
+    rows[np.arange(300), second] -= 1
+    rows[:, 4] = 1
+    chance = expit(rows @ at)
+    assert rows.T @ (score - chance) == pytest.approx(0, abs=1e-8)
+    bread = np.linalg.pinv((rows.T * (chance * (1 - chance))) @ rows)
+    parts = rows * (score - chance)[:, None]
+    meat = sum(np.outer(g, g) for g in (parts[item == i].sum(axis=0) for i in range(100)))
+    expected = np.sqrt(np.diag(bread @ meat @ bread))
+    assert [*ours.se, ours.order.se] == pytest.approx(expected, rel=1e-8)
+
+
+def test_a_model_without_a_win_is_regularised_and_says_so():
+    first, second = np.array([0, 0, 1, 1, 2, 2]), np.array([1, 2, 2, 0, 0, 1])
+    score = np.array([1.0, 1, 1, 1, 0, 0])
+    found = bradley_terry(first, second, score, 3)
+    assert found.regularised
+    assert found.strength[2] < found.strength[0]
+    assert np.all(np.isfinite(found.strength))
+    assert found.strength.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_a_side_that_decides_every_vote_has_no_strengths():
+    first, second = np.array([0, 1, 0, 1]), np.array([1, 0, 1, 0])
+    found = bradley_terry(first, second, np.ones(4), 2, order=True)
+    assert found.strength is None
+    assert found.order.value is None
+    assert "first" in found.reason
+
+
+def test_a_model_against_itself_is_refused():
+    with pytest.raises(ValueError, match="itself"):
+        bradley_terry(np.array([0]), np.array([0]), np.array([1.0]), 2)
+
+
+def test_the_order_effect_is_found():
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 3, 4000)
+    second = (first + rng.integers(1, 3, 4000)) % 3
+    score = (rng.random(4000) < expit(0.5 * (second - first) + 0.8)).astype(float)
+    found = bradley_terry(first, second, score, 3, order=True)
+    assert found.order.low < 0.8 < found.order.high
+    assert np.argmax(found.strength) == 0

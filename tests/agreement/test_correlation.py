@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.bootstrap import resampled_weights
@@ -23,3 +24,30 @@ def test_the_standard_error_over_items_is_that_of_the_same_resamples_of_rows():
             values.append(np.corrcoef(x[rows], y[rows])[0, 1])
     assert found.value == pytest.approx(np.corrcoef(x, y)[0, 1], rel=1e-12)
     assert found.se == pytest.approx(np.std(values, ddof=1), rel=1e-9)
+
+
+def test_correlations_and_their_p_values():
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 5, 500)
+    y = np.clip(x + rng.integers(-2, 3, 500), 0, 4)
+    table = correlation.contingency(x, y, 5, 5)
+    values = np.arange(5)
+    named = (
+        (correlation.pearson(table, values, values), scipy.stats.pearsonr(x, y)),
+        (correlation.spearman(table), scipy.stats.spearmanr(x, y)),
+    )
+    for ours, theirs in named:
+        assert ours.value == pytest.approx(theirs.statistic, abs=1e-13)
+        assert ours.p == pytest.approx(theirs.pvalue, rel=1e-8)
+
+
+def test_a_bootstrap_keeps_the_scores_of_an_item_together():
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.integers(0, 3, 60), 10)
+    y = np.repeat(rng.integers(0, 3, 60), 10)
+    alone = correlation.item_bootstrap(np.arange(600), x, y, (3, 3), correlation.spearman, 300)
+    together = correlation.item_bootstrap(
+        np.repeat(np.arange(60), 10), x, y, (3, 3), correlation.spearman, 300
+    )
+    assert alone.value == together.value
+    assert together.se > 2 * alone.se

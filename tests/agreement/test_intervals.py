@@ -1,8 +1,11 @@
-"""Standard errors and limits of one share."""
+"""Intervals, standard errors and exact tests of one share."""
 
 from math import sqrt
 
 import pytest
+import scipy.stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from annotation.agreement.statistics import intervals
 
@@ -33,3 +36,15 @@ def test_a_fair_coin_in_both_tails():
 
 def test_holms_adjustment_never_falls():
     assert intervals.holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+
+
+def test_intervals_and_exact_tests():
+    for successes, trials in ((0, 7), (3, 7), (7, 7), (412, 1000)):
+        for ours, method in ((intervals.wilson, "wilson"), (intervals.clopper_pearson, "beta")):
+            found = ours(successes, trials)
+            low, high = proportion_confint(successes, trials, method=method)
+            assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+        expected = scipy.stats.binomtest(successes, trials).pvalue
+        assert intervals.coin_test(successes, trials) == pytest.approx(expected, abs=1e-12)
+    p = [0.03, 0.001, 0.2, 0.04]
+    assert intervals.holm(p) == pytest.approx(multipletests(p, method="holm")[1])

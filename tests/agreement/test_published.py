@@ -11,16 +11,15 @@ from annotation.agreement.statistics import icc, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
 from annotation.agreement.votes.table import votes_from_columns
-
-from .conftest import make_votes
+from tests.agreement.conftest import SIX_TARGETS, make_votes
 
 # The worked example of the encyclopedia article "Fleiss' kappa": 10 subjects, 14 raters.
 FOURTEEN_RATERS = """0 0 0 0 14/0 2 6 4 2/0 0 3 5 6/0 3 9 2 0/2 2 8 1 1/7 7 0 0 0/3 2 6 3 0
 /2 5 3 2 2/6 5 2 1 0/0 2 2 3 7"""
+
+
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section C.
 FOUR_OBSERVERS = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
-# Shrout and Fleiss (1979), table 2: six targets, four judges.
-SIX_TARGETS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
 
 
 def columns(rows, *names):
@@ -52,19 +51,6 @@ def test_krippendorffs_own_example_with_missing_votes(level, published):
     ]
     found = alpha(patterns_of(counts), level, [1, 2, 3, 4, 5])
     assert round(found.value, 3) == published
-
-
-def test_shrout_and_fleiss_six_forms():
-    found = icc.icc(icc.sums_of_table(SIX_TARGETS))
-    assert {name: round(c.value, 2) for name, c in found.items()} == {
-        "icc1": 0.17, "icc2": 0.29, "icc3": 0.71, "icc1k": 0.44, "icc2k": 0.62, "icc3k": 0.91,
-    }  # fmt: skip
-    limits = {name: (round(c.low, 2), round(c.high, 2)) for name, c in found.items()}
-    # Limits as printed by the R package psych for this table.
-    assert limits == {
-        "icc1": (-0.13, 0.72), "icc2": (0.02, 0.76), "icc3": (0.34, 0.95),
-        "icc1k": (-0.88, 0.91), "icc2k": (0.07, 0.93), "icc3k": (0.68, 0.99),
-    }  # fmt: skip
 
 
 def test_the_report_of_a_complete_table_gives_the_same_six_forms():

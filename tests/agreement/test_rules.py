@@ -24,8 +24,9 @@ from annotation.agreement.tiers.rules import (
     used_rows,
 )
 from annotation.agreement.votes.table import VotesError, votes_from_columns
+from tests.agreement.conftest import make_votes
 
-from .conftest import make_votes, panel
+from .conftest import panel
 
 HARD = {"stop_below": "hard"}
 
@@ -486,3 +487,9 @@ def test_a_rule_names_all_its_parameters():
             "stop_below": "hard",
         },
     }
+
+
+def test_three_fifths_is_exact_where_floats_are_not():
+    kappas = [item_kappa((9, 0), 2)] + [item_kappa((8, 1), 2)] * 9
+    assert sum(kappas) / 10 * 5 == 3
+    assert sum(map(float, kappas)) / 10 != 0.6 or 0.1 + 0.2 != 0.3

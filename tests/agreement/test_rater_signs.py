@@ -1,0 +1,64 @@
+"""Signs that somebody does not read: disagreement, speed, and the same ratings again and again."""
+
+import numpy as np
+import pytest
+
+from annotation.agreement.statistics import rater_signs
+
+
+def clickers(votes_each, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, votes_each)
+    item = np.tile(np.arange(votes_each), 9)
+    worker = np.repeat(np.arange(9), votes_each)
+    right = rng.random(9 * votes_each) < np.where(worker == 4, 0.5, 0.9)
+    return item, worker, np.where(right, truth[item], 1 - truth[item]), (votes_each, 9, 2)
+
+
+def test_a_random_clicker_is_flagged_from_fifty_votes_on():
+    found = rater_signs.agreement_flags(*clickers(120))
+    assert np.flatnonzero(found["flagged"]).tolist() == [4]
+    assert not rater_signs.agreement_flags(*clickers(49))["flagged"].any()
+
+
+def test_agreement_is_with_the_others_and_ties_among_them_say_nothing():
+    item, worker = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 0, 1, 0])
+    category = np.array([0, 0, 1, 0, 1, 0])
+    found = rater_signs.agreement_flags(item, worker, category, (3, 3, 2))
+    # Task 0: workers 0 and 1 face a tie, worker 2 faces two votes for 0. Task 2 has no others.
+    assert found["votes"].tolist() == [1, 1, 1]
+    assert found["agreed"].tolist() == [0, 0, 0]
+    assert rater_signs.agreement_flags([0], [0], [0], (1, 1, 2))["pool_rate"] is None
+
+
+def test_speeders_are_found_by_median_and_by_their_last_votes():
+    rng = np.random.default_rng(1)
+    worker = np.repeat(np.arange(6), 100)
+    seconds = np.exp(rng.normal(3, 0.4, 600))
+    seconds[worker == 2] /= 20
+    late = np.flatnonzero(worker == 5)[-20:]
+    seconds[late] /= 20
+    kind = np.zeros(600, dtype=int)
+    found = rater_signs.speed_flags(worker, seconds, kind, 7)
+    assert np.flatnonzero(found["flagged"]).tolist() == [2, 5]
+    assert found["fast_share"][5] == pytest.approx(0.4, abs=0.05)
+    # Nobody is below the floor: the last votes flag nobody.
+    assert not rater_signs.speed_flags(worker, seconds * 1000, kind, 7)["flagged"][5]
+
+
+def test_times_are_compared_within_a_kind_of_task_only():
+    seconds = np.array([10.0, 12, 9, 11, 100, 120, 90, 110])
+    z = rater_signs.robust_z(seconds, np.repeat([0, 1], 4))
+    assert z[:4] == pytest.approx(z[4:])
+    assert np.isnan(rater_signs.robust_z([5.0, 5, 5], [0, 0, 0])).all()
+
+
+def test_the_same_vector_of_ratings_again_and_again_is_flagged():
+    rng = np.random.default_rng(0)
+    worker = np.repeat([0, 1, 2], [30, 30, 10])
+    ratings = rng.integers(1, 6, (70, 3))
+    ratings[30:58] = [3, 3, 3]
+    ratings[60:] = [5, 5, 5]
+    found = rater_signs.same_vector_flags(worker, ratings, 3)
+    assert found["flagged"].tolist() == [False, True, False]
+    assert found["share"][1] == pytest.approx(28 / 30, abs=0.04)
