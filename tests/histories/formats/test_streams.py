@@ -8,7 +8,7 @@ import pytest
 from annotation.histories.formats import read, streams
 
 from . import samples
-from .samples import as_json, as_lines, refusal, skips
+from .samples import as_json, as_lines, chats, refusal, skips
 
 
 @pytest.mark.parametrize("name", samples.ALL)
@@ -144,3 +144,9 @@ def test_a_number_cut_by_the_end_of_what_was_read_goes_on(monkeypatch):
     monkeypatch.setattr(streams, "READ", 7)
     for _source, data in samples.ALL.values():
         assert samples.records(data)
+
+
+def test_json_that_is_not_utf8_has_its_letters_replaced_and_says_so():
+    data = as_lines(samples.LMSYS).replace(b"Hello", b"Gr\xfc\xdfe")
+    assert chats(data)[0].messages[1].text == "Gr\ufffd\ufffde NAME_1"
+    assert skips(data) == [("the file", "encoding")]
