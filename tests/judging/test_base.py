@@ -18,7 +18,7 @@ OF_ITS_OWN = (
     *("plan", "labels", "answer", "Body", "typed"),
     *("rows", "of_rows", "of_label", "label_words"),
 )
-# A gold response has no row in a bundle: its claims are judged in tests/judging/test_desk.py.
+# A gold response has no row in a bundle: its claims are judged in tests/judging/test_overview.py.
 IN_BUNDLES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
 
 

@@ -1,81 +1,23 @@
-"""The annotator's own desk: what waits, what was done, what can be taken along, and the way out."""
+"""The annotator's own desk and past judgments: what waits, what was done, what may be changed."""
 
 import json
 from datetime import timedelta
 
 import pytest
 from django.db import connection
-from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.accounts import consent
-from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError, NotFound
-from annotation.judging.annotator import leaving, overview
+from annotation.judging.annotator import overview
 from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import KINDS
-from annotation.judging.models import (
-    Batch,
-    Desk,
-    Draft,
-    Handback,
-    Item,
-    ItemComment,
-    Judgment,
-    Slot,
-)
+from annotation.judging.models import Batch, Desk, Item, ItemComment, Judgment, Slot
 from annotation.judging.work import comments, queue, submit
 from annotation.queries.models import GoldClaim, GoldResponse
 from annotation.studies import messages
-from annotation.studies.models import (
-    CrowdEntry,
-    CrowdSource,
-    Membership,
-    Study,
-    TaskDefinition,
-)
-
-PAST, LEAVE = "/studies/tea/mine/", "/studies/tea/leave/"
-DOWNLOAD, CONSENT = "/studies/tea/mine/download/", "/studies/tea/consent/"
-
-
-def choose(slot_id, number=1) -> dict:
-    slot = Slot.objects.get(pk=slot_id)
-    return {"choice": str(slot.item.options.get(number=number).candidate_id)}
-
-
-def judge(study, user, number=1, **more):
-    """Claim and judge one item; the slot's id, or None where nothing is left."""
-    slot = queue.claim(study, user)
-    if slot:
-        data = choose(slot, number) | more.pop("data", {})
-        submit.submit(study, slot, user, data, key=f"k{slot}", **more)
-    return slot
-
-
-def place(study, user):
-    found = Study.objects.filter(pk=study.pk).with_standing(user).get()
-    return overview.places(user, [found])[study.pk]
-
-
-def downloaded(client) -> dict:
-    answer = client.get(DOWNLOAD)
-    assert answer.status_code == 200
-    return json.loads(answer.getvalue())
-
-
-@pytest.fixture
-def ann(cast, tea):
-    return cast.person("Ann")
-
-
-@pytest.fixture
-def page(login, ann):
-    return login(ann)
-
-
-# --- The desk -------------------------------------------------------------------------------
+from annotation.studies.models import Study, TaskDefinition
+from tests.judging.conftest import PAST, as_role, choose, downloaded, judge, place
 
 
 def test_what_is_waiting_is_what_the_hand_out_gives(cast, tea, ann):
@@ -157,18 +99,13 @@ def test_the_desk_takes_as_many_statements_for_three_studies_as_for_one(cast, te
             cast.member("Ann", other, "annotator")
             cast.open(other, items=2)
             judge(other, ann)
-            messages.write(_as(other, "curator"), cast.person("Carol"), f"Welcome to {slug}.")
+            messages.write(as_role(other, "curator"), cast.person("Carol"), f"Welcome to {slug}.")
         with CaptureQueriesContext(connection) as queries:
             html = page.get("/").content.decode()
         counts.append(len(queries))
     assert html.count("<article>") == 3
     assert "Welcome to rain." in html
     assert counts[0] == counts[1] <= 9
-
-
-def _as(study, role):
-    study.role = role
-    return study
 
 
 @pytest.mark.parametrize(
@@ -222,9 +159,6 @@ def test_who_runs_a_study_sees_it_without_a_desk_of_judgments(cast, tea, login):
     html = login(cast.person("Rui")).get("/").content.decode()
     assert "Open the study" in html
     assert "Waiting for you" not in html
-
-
-# --- Past judgments -------------------------------------------------------------------------
 
 
 def _open_kinds(cast, tea):
@@ -443,255 +377,11 @@ def test_a_comment_may_hold_what_a_database_cannot(cast, tea, ann):
         comments.write(tea, slot, ann, "\x00")
 
 
-# --- The download ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def canaries(cast, tea, ann):
-    """Ann's own words and, on the same items, those of others and of the models."""
-    bo = cast.person("Bo")
-    cast.open(tea, items=3, overlap=2, reason="optional", marks=True)
-    for candidate in Candidate.objects.all():
-        candidate.model, candidate.strategy = "canary-model", "canary-strategy"
-        candidate.external_id = f"canary-{candidate.external_id}"
-        candidate.save()
-    tea.queries.update(need="canary-need")
-    for person, sign in ((ann, "mine"), (bo, "canary-bo")):
-        slot = judge(tea, person, data={"reason": f"{sign}-reason"}, seconds=7)
-        again = choose(slot, 2) | {"reason": f"{sign}-change"}
-        submit.revise(tea, slot, person, again, key="k2", seconds=1)
-        comments.write(tea, slot, person, f"{sign}-comment")
-        queue.hand_back(queue.claim(tea, person), person, "skipped", f"{sign}-skip")
-        held = queue.claim(tea, person)
-        Draft.objects.create(slot_id=held, annotator=person, data={"reason": [f"{sign}-draft"]})
-        messages.write(_as(tea, "annotator"), person, f"{sign}-message")
-    messages.write(_as(tea, "curator"), cast.person("Carol"), "canary-carol")
-    return tea
-
-
-def test_the_download_holds_all_of_mine_and_nothing_of_anybody_else(canaries, page):
-    answer = page.get(DOWNLOAD)
-    assert answer["Content-Disposition"] == 'attachment; filename="tea-mine.json"'
-    text = answer.getvalue().decode()
-    for what in ("reason", "change", "comment", "skip", "draft", "message"):
-        assert f"mine-{what}" in text, what
-    assert "canary" not in text
-    assert "bo@" not in text.lower() and "secret-model" not in text
-    candidates = {str(pk) for pk in Candidate.objects.values_list("pk", flat=True)}
-    assert [pk for pk in candidates if pk in text] == []
-
-
-def test_the_canaries_are_there_to_be_leaked(canaries):
-    stored = str(
-        [
-            *Judgment.objects.values_list("reason"),
-            *ItemComment.objects.values_list("text"),
-            *Handback.objects.values_list("reason"),
-            *Draft.objects.values_list("data"),
-            *canaries.messages.values_list("body"),
-        ]
-    )
-    for what in ("reason", "change", "comment", "skip", "draft", "message"):
-        assert f"canary-bo-{what}" in stored
-
-
-def test_the_download_has_consents_time_and_every_change(canaries, page, ann):
-    data = downloaded(page)
-    assert data["person"]["email"] == "ann@example.org"
-    assert data["time"] == {"active_seconds": 8.0, "idle_seconds": 0.0}
-    assert [(one["name"], one["withdrawn_at"]) for one in data["consents"]] == [("tea", None)]
-    (item,) = data["judgments"]
-    assert [one["reason"] for one in item["revisions"]] == ["mine-reason", "mine-change"]
-
-
-def test_the_marked_passages_of_a_download_name_the_place_on_the_page(cast, tea, ann, page):
-    cast.open(tea, marks=True)
-    slot = queue.claim(tea, ann)
-    chosen = choose(slot, 3)
-    mark = {"option": chosen["choice"], "start": 0, "end": 6, "text": "Answer", "sign": "+"}
-    submit.submit(tea, slot, ann, chosen | {"marks": [mark]}, key="k")
-    (revision,) = downloaded(page)["judgments"][0]["revisions"]
-    assert revision["marks"][0]["option"] == Judgment.objects.get().shown.index(3) + 1
-
-
-def test_a_download_of_nothing_is_a_file_all_the_same(tea, page):
-    data = downloaded(page)
-    assert (data["judgments"], data["comments"], data["drafts"]) == ([], [], [])
-
-
-# --- The way out ----------------------------------------------------------------------------
-
-
-def test_who_stops_taking_part_leaves_their_judgments(cast, tea, ann, page):
-    cast.open(tea, items=2, overlap=1)
-    judge(tea, ann)
-    held = queue.claim(tea, ann)
-    answer = page.post(LEAVE, {"choice": "stay"}, follow=True)
-    assert "What you judged stays." in answer.content.decode()
-    assert Membership.objects.get(user=ann).left_at is not None
-    assert Slot.objects.get(pk=held).status == "open"
-    assert Item.objects.filter(done=1).count() == 1
-    assert consent.stands(ann, tea.consent_text)
-    assert page.get("/studies/tea/judge/").status_code == 404
-
-
-def test_who_takes_their_judgments_out_leaves_nothing_that_counts(cast, tea, ann, page):
-    cast.open(tea, items=3, overlap=1)
-    slots = [judge(tea, ann), judge(tea, ann)]
-    held = queue.claim(tea, ann)
-    Draft.objects.create(slot_id=held, annotator=ann, data={"reason": ["half a thought"]})
-    comments.write(tea, slots[0], ann, "Odd.")
-    comments.answer(tea, slots[0], cast.person("Carol"), "Why?")
-    answer = page.post(LEAVE, {"choice": "withdraw"}, follow=True)
-    assert "your 2 judgments are taken out" in answer.content.decode()
-    assert not consent.stands(ann, tea.consent_text)
-    assert Item.objects.filter(done=0).count() == 3
-    assert Slot.objects.filter(status="open").count() == 3
-    assert not Draft.objects.exists()
-    assert not ItemComment.objects.exists()
-    assert Judgment.objects.count() == 2, "raw judgments are kept"
-
-
-def test_who_has_left_may_still_download_and_take_their_judgments_out(cast, tea, ann, page):
-    cast.open(tea, overlap=1)
-    judge(tea, ann)
-    page.post(LEAVE, {"choice": "stay"})
-    html = page.get("/").content.decode()
-    assert "Studies you have left" in html
-    assert len(downloaded(page)["judgments"]) == 1
-    assert "Stop taking part" not in page.get(LEAVE).content.decode()
-    page.post(LEAVE, {"choice": "withdraw"})
-    assert Item.objects.get().done == 0
-    assert not consent.stands(ann, tea.consent_text)
-    page.post(LEAVE, {"choice": "withdraw"})
-    assert Slot.objects.filter(status="void").count() == 1
-
-
-def test_leaving_without_a_choice_changes_nothing(tea, page, ann):
-    answer = page.post(LEAVE, {})
-    assert answer.status_code == 400
-    assert "Choose one of the ways below." in answer.content.decode()
-    assert Membership.objects.get(user=ann).left_at is None
-
-
-@pytest.mark.parametrize("choice", ["stay", "withdraw"])
-def test_who_comes_back_begins_where_that_leaves_them(cast, tea, ann, page, choice):
-    cast.open(tea, items=3, overlap=1)
-    judge(tea, ann)
-    page.post(LEAVE, {"choice": choice})
-    cast.member("Ann", tea, "annotator", consented=False)
-    Membership.objects.filter(user=ann).update(left_at=None)
-    state = place(tea, ann).state
-    consent.grant(ann, tea.consent_text)
-    told = place(tea, ann)
-    if choice == "stay":
-        assert (state, told.done, told.taken_out, told.waiting) == ("work", 1, 0, 2)
-    else:
-        # The item judged before is somebody else's by now.
-        assert (state, told.done, told.taken_out, told.waiting) == ("consent", 0, 1, 2)
-
-
-def test_withdrawing_on_the_consent_page_does_the_same_and_can_be_agreed_to_again(
-    cast, tea, ann, page
-):
-    cast.open(tea, items=2, overlap=1)
-    judge(tea, ann)
-    held = queue.claim(tea, ann)
-    page.post(CONSENT, {"decision": "withdraw"})
-    assert Slot.objects.get(pk=held).status == "open"
-    assert Item.objects.filter(done=0).count() == 2
-    assert Membership.objects.get(user=ann).left_at is None
-    page.post(CONSENT, {"decision": "grant", "text": tea.consent_text.pk, "agree": "1"})
-    assert judge(tea, ann) == held
-    assert judge(tea, ann) is None, "what was taken out stays out"
-    told = place(tea, ann)
-    assert (told.done, told.taken_out) == (1, 1)
-    html = page.get(PAST).content.decode()
-    assert html.count("Taken out: it does not count any more.") == 1
-
-
-def test_what_is_left_after_a_withdrawal_does_not_betray_the_checks(cast, tea, ann, page):
-    cast.open(tea, items=2)
-    judge(tea, ann)
-    checks = cast.open(tea, items=1, options=2)
-    while judge(tea, ann):
-        pass
-    Batch.objects.filter(pk=checks.pk).update(purpose=Batch.Purpose.GOLD)
-    # One before the withdrawal, as in life; in a test all of it is one transaction.
-    Judgment.objects.update(submitted_at=timezone.now() - timedelta(minutes=5))
-    judged = Judgment.objects.count()
-    page.post(CONSENT, {"decision": "withdraw"})
-    assert Slot.objects.filter(item__batch=checks, status="done").count() == 3
-    told = place(tea, ann)
-    assert (told.done, told.taken_out) == (0, judged)
-    html = page.get(PAST).content.decode()
-    assert html.count("Taken out: it does not count any more.") == judged
-    assert "/judged/" not in html
-
-
-def test_a_study_without_a_consent_text_can_be_left_as_well(cast, ann, login):
-    study = cast.study("open-air", consent_text=None)
-    cast.member("Ann", study, "annotator")
-    cast.open(study, overlap=1)
-    judge(study, ann)
-    login(ann).post("/studies/open-air/leave/", {"choice": "withdraw"})
-    assert study.items.get().done == 0
-
-
-def test_leaving_twice_is_leaving_once(cast, tea, ann):
-    leaving.leave(tea, ann)
-    first = Membership.objects.get(user=ann).left_at
-    leaving.leave(tea, ann)
-    assert Membership.objects.get(user=ann).left_at == first
-
-
-def test_letting_go_of_nothing_changes_nothing(tea, ann):
-    leaving.let_go(tea, ann)
-    assert not Handback.objects.exists()
-
-
-def test_a_lapsed_item_is_not_handed_back_twice(cast, tea, ann):
-    cast.open(tea)
-    slot = queue.claim(tea, ann)
-    Slot.objects.filter(pk=slot).update(lease_expires_at=Now() - timedelta(minutes=1))
-    queue.expire()
-    leaving.leave(tea, ann)
-    assert [one.cause for one in Handback.objects.all()] == ["expired"]
-
-
-def test_a_returned_submission_frees_the_item_in_hand(cast, tea, page, ann):
-    cast.open(tea)
-    held = queue.claim(tea, ann)
-    source = CrowdSource.objects.create(study=tea, name="Round 1", completion_code="C1")
-    CrowdEntry.objects.create(study=tea, source=source, user=ann, participant="p", session="s")
-    type(ann).objects.filter(pk=ann.pk).update(worker="tea:crowd-1")
-    assert page.post("/studies/tea/return/").status_code == 302
-    assert Slot.objects.get(pk=held).status == "open"
-
-
-def test_a_crowd_participant_who_leaves_frees_their_place(cast, tea, ann):
-    source = CrowdSource.objects.create(study=tea, name="Round 1", completion_code="C1")
-    CrowdEntry.objects.create(study=tea, source=source, user=ann, participant="p", session="s")
-    type(ann).objects.filter(pk=ann.pk).update(worker="tea:crowd-1")
-    ann.refresh_from_db()
-    leaving.leave(tea, ann)
-    assert source.entries.get().returned_at is not None
-    assert Membership.objects.get(user=ann).left_at is not None
-
-
-def test_one_press_on_the_consent_page_withdraws_nothing(page):
-    html = page.get(CONSENT).content.decode()
-    # The button is shown only to who opened what stands before it.
-    before, after = html.split('value="withdraw"')
-    assert before.rindex("<details>") > before.rindex("</form>")
-    assert after.index("</details>") < after.index("<footer")
-
-
 def test_messages_that_the_desk_does_not_show_are_not_marked_as_read_there(cast, tea, ann, page):
     for n in range(3):
-        messages.write(_as(tea, "curator"), cast.person("Carol"), f"News {n}")
+        messages.write(as_role(tea, "curator"), cast.person("Carol"), f"News {n}")
     assert "I have read them all" in page.get("/").content.decode()
-    messages.write(_as(tea, "curator"), cast.person("Carol"), "News 3")
+    messages.write(as_role(tea, "curator"), cast.person("Carol"), "News 3")
     html = page.get("/").content.decode()
     assert "News 0" not in html
     assert "I have read them all" not in html

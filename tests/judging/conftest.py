@@ -1,0 +1,53 @@
+"""The annotator Ann at her desk, and what she does there."""
+
+import json
+
+import pytest
+
+from annotation.judging.annotator import overview
+from annotation.judging.models import Slot
+from annotation.judging.work import queue, submit
+from annotation.studies.models import Study
+
+PAST, LEAVE = "/studies/tea/mine/", "/studies/tea/leave/"
+DOWNLOAD, CONSENT = "/studies/tea/mine/download/", "/studies/tea/consent/"
+
+
+def choose(slot_id, number=1) -> dict:
+    slot = Slot.objects.get(pk=slot_id)
+    return {"choice": str(slot.item.options.get(number=number).candidate_id)}
+
+
+def judge(study, user, number=1, **more):
+    """Claim and judge one item; the slot's id, or None where nothing is left."""
+    slot = queue.claim(study, user)
+    if slot:
+        data = choose(slot, number) | more.pop("data", {})
+        submit.submit(study, slot, user, data, key=f"k{slot}", **more)
+    return slot
+
+
+def place(study, user):
+    found = Study.objects.filter(pk=study.pk).with_standing(user).get()
+    return overview.places(user, [found])[study.pk]
+
+
+def downloaded(client) -> dict:
+    answer = client.get(DOWNLOAD)
+    assert answer.status_code == 200
+    return json.loads(answer.getvalue())
+
+
+@pytest.fixture
+def ann(cast, tea):
+    return cast.person("Ann")
+
+
+@pytest.fixture
+def page(login, ann):
+    return login(ann)
+
+
+def as_role(study, role):
+    study.role = role
+    return study

@@ -1,0 +1,83 @@
+"""Rulings on disputed items: which come first, and that they change no vote."""
+
+import pytest
+from django.urls import reverse
+
+from annotation.core.errors import DomainError
+from annotation.judging.curator import adjudication, checks
+from annotation.judging.models import Adjudication, Slot
+from annotation.judging.work import queue, submit
+from tests.judging.test_checks import add_checks
+from tests.judging.test_queue import choose
+
+
+@pytest.fixture
+def carol(cast, tea):
+    return cast.person("Carol")
+
+
+def voted(cast, tea, *numbers):
+    """An item with these votes, in the study's one task."""
+    for name, number in zip(("Ann", "Bo", "Chen"), numbers, strict=True):
+        person = cast.person(name)
+        slot = queue.claim(tea, person)
+        answer = choose(slot, number) if isinstance(number, int) else {"choice": number}
+        data = answer | {"reason": f"said by {name}"}
+        submit.submit(tea, slot, person, data, key=f"{name}{slot}")
+    return Slot.objects.get(pk=slot).item
+
+
+def test_ties_come_first_then_the_smallest_lead_and_clear_items_not_at_all(cast, tea, monkeypatch):
+    cast.open(tea, items=4, overlap=3, tie=True, none=True, reason="optional")
+    clear, two, tied = (
+        voted(cast, tea, *numbers) for numbers in ((1, 1, 1), (1, 1, 2), (1, "tie", "none"))
+    )
+    task = tea.tasks.get()
+    found = adjudication.disputed(tea, task)
+    assert [(one.pk, one.tied) for one in found] == [(tied.pk, True)]
+    monkeypatch.setattr(adjudication, "CLEAR", 0.7)
+    assert [one.pk for one in adjudication.disputed(tea, task)] == [tied.pk, two.pk]
+    assert clear.pk not in {one.pk for one in found}
+
+
+def test_a_ruling_is_kept_in_versions_and_changes_no_vote(cast, tea, login, carol):
+    cast.open(tea, items=1, overlap=3, reason="optional")
+    item = voted(cast, tea, 1, 2, 3)
+    client = login(carol)
+    assert item.external_id in client.get(reverse("adjudicate", args=["tea"])).content.decode()
+    address = reverse("adjudicate-item", args=["tea", item.pk])
+    page = client.get(address).content.decode()
+    for words in ("said by Ann", "said by Bo", "said by Chen"):
+        assert words in page
+    for name in ("ann@", "user-", ">Ann<", ">Bo<"):
+        assert name not in page
+    refused = client.post(address, {"label": "2", "reason": " "})
+    assert refused.status_code == 400
+    assert "Give the reason" in refused.content.decode()
+    assert client.post(address, {"label": "tie", "reason": "x"}).status_code == 400
+    client.post(address, {"label": "2", "reason": "It names the fact."})
+    client.post(address, {"label": "3", "reason": "On second thoughts."})
+    rulings = Adjudication.objects.order_by("pk").values_list("label", "reason", "by")
+    assert list(rulings) == [
+        ("2", "It names the fact.", carol.pk),
+        ("3", "On second thoughts.", carol.pk),
+    ]
+    item.refresh_from_db()
+    assert (item.votes_1, item.votes_2, item.votes_3) == (1, 1, 1)
+    assert checks.truth(item) == "3"
+    shown = reverse("result-item", args=["tea", item.batch.task.name, item.pk])
+    assert "On second thoughts." in client.get(shown).content.decode()
+    listed = client.get(reverse("adjudicate", args=["tea"]) + "?ruled=on").content.decode()
+    assert item.external_id in listed
+    assert (
+        "No finished item waits" in client.get(reverse("adjudicate", args=["tea"])).content.decode()
+    )
+
+
+def test_a_ruling_on_a_check_or_another_studys_item_is_refused(cast, tea, login, carol):
+    cast.open(tea, items=1, overlap=1)
+    (check,) = add_checks(cast, tea, "gold", 1)
+    address = reverse("adjudicate-item", args=["tea", check.pk])
+    assert login(carol).post(address, {"label": "1", "reason": "x"}).status_code == 404
+    with pytest.raises(DomainError):
+        adjudication.rule(check, "1", "", by=carol)
