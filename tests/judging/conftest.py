@@ -8,6 +8,7 @@ from annotation.judging.annotator import overview
 from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.studies.models import Study
+from tests.bundle_folder import Folder
 
 PAST, LEAVE = "/studies/tea/mine/", "/studies/tea/leave/"
 DOWNLOAD, CONSENT = "/studies/tea/mine/download/", "/studies/tea/consent/"
@@ -51,3 +52,8 @@ def page(login, ann):
 def as_role(study, role):
     study.role = role
     return study
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path / "bundle")

@@ -2,6 +2,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.bundle_folder import Folder
+
 
 @pytest.fixture(autouse=True)
 def _alone(settings):
@@ -13,3 +15,8 @@ def _alone(settings):
 def dora(cast, tea):
     """The administrator of "tea"."""
     return cast.member("Dora", tea, "administrator")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path / "bundle")

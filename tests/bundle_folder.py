@@ -1,6 +1,6 @@
-import json
+"""A good bundle in a folder, for tests that change it and import it."""
 
-import pytest
+import json
 
 STUDY = {
     "slug": "walk",
@@ -67,8 +67,3 @@ class Folder:
     def row(self, name, key):
         """The row with this id."""
         return next(row for row in self.files[name] if row["id"] == key)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return Folder(tmp_path / "bundle")

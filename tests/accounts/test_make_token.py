@@ -1,0 +1,20 @@
+"""`make_token` prints a token alone."""
+
+import pytest
+
+from annotation.accounts.models import ApiToken
+from tests.commands import run
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_token_is_printed_alone_and_stored_as_a_digest(cast):
+    ann = cast.person("Ann")
+    printed = run("make_token", "ANN@example.org", "--days", "7")
+    token = ApiToken.objects.get()
+    assert printed == printed.strip() + "\n"
+    assert token.digest == ApiToken.digest_of(printed.strip())
+    assert (token.user, round((token.expires_at - token.created_at).total_seconds() / 86400)) == (
+        ann,
+        7,
+    )
