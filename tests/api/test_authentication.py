@@ -2,7 +2,7 @@
 
 from annotation.studies.models import Study
 from tests.api.caller import Caller
-from tests.api.test_rows import PERSONAS
+from tests.api.conftest import PERSONAS
 
 
 def test_a_token_keeps_within_its_scopes(cast, tea, client):

@@ -13,10 +13,9 @@ from annotation.personas import board as board_
 from annotation.personas import curate
 from annotation.personas.models import PairDecision
 from tests.api.caller import Caller
-from tests.api.test_rows import carol  # noqa: F401 - fixture
 from tests.bespoke.conftest import bespoke, fake, judged  # noqa: F401 - fixtures
 from tests.personalbench.test_verifier import BAD, GOOD, extracted, trained  # noqa: F401 - fixtures
-from tests.personas.test_board import people  # noqa: F401 - fixture
+from tests.personas.conftest import people  # noqa: F401 - fixtures
 
 REVIEWS, BOARD = "studies/tea/personas/reviews/", "studies/tea/personas/board/"
 PAIRS, SPLIT = f"{BOARD}pairs/", "studies/tea/personas/split/"
@@ -157,7 +156,7 @@ def test_the_split_is_proposed_and_then_made_for_good(people, carol):  # noqa: F
     assert refusal(carol("GET", f"{SPLIT}?seed=1")) == (400, "invalid")
 
 
-def test_a_board_of_three_takes_as_many_statements_as_one_of_one(tea, cast, carol):  # noqa: F811
+def test_a_board_of_three_takes_as_many_statements_as_one_of_one(tea, cast, carol):
     def statements():
         carol("GET", BOARD)  # embeddings are cached afterwards
         with CaptureQueriesContext(connection) as captured:
@@ -174,7 +173,7 @@ def test_a_board_of_three_takes_as_many_statements_as_one_of_one(tea, cast, caro
 # --- The verifier ---------------------------------------------------------------------------------
 
 
-def send(carol, content: bytes, **fields):  # noqa: F811
+def send(carol, content: bytes, **fields):
     data = {"model": SimpleUploadedFile("v.npz", content), **fields}
     headers = {"Authorization": f"Bearer {carol.key}"}
     return carol.client.post(f"/api/v1/{VERIFY}", data, headers=headers)
@@ -215,6 +214,6 @@ def test_owners_judge_again_what_a_program_asks_for(bespoke, judged, cast, clien
     "body",
     [{"retest_share": "nan"}, {"retest_number": -1}, {"retest_days": 366}, {"pass_mark": 1.5}],
 )
-def test_rates_beyond_their_bounds_are_refused(tea, carol, body):  # noqa: F811
+def test_rates_beyond_their_bounds_are_refused(tea, carol, body):
     assert refusal(carol("PUT", CHECKS, body)) == (400, "invalid")
     assert json.loads(carol("GET", CHECKS).content)["retest_days"] == 7

@@ -3,7 +3,7 @@
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.api.test_rows import carol, opened  # noqa: F401 - fixtures
+from tests.api.conftest import opened
 
 
 def test_releases_are_listed_without_their_manifests(tea, carol, django_assert_num_queries):

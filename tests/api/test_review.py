@@ -10,11 +10,12 @@ from annotation.candidates import document_files
 from annotation.candidates.models import Budget, DocumentFile, GenerationRules, Proposal
 from annotation.core.models import AuditEvent
 from annotation.personas.models import Persona
-from tests.agreement.test_early_stop import split  # noqa: F401 - fixture
-from tests.agreement.test_reserve import say  # noqa: F401 - fixture
+from tests.agreement.conftest import (
+    say,  # noqa: F401 - fixtures
+    split,  # noqa: F401 - fixtures
+)
 from tests.api.caller import Caller
 from tests.api.test_curation import refusal
-from tests.api.test_rows import carol  # noqa: F401 - fixture
 from tests.candidates.test_proposals import (  # noqa: F401 - fixtures
     expand,
     mina,
@@ -42,7 +43,7 @@ def decide(caller, ids, **decision):
     return caller("POST", REVIEW, {"kind": "persona", "ids": ids, "accepts": True} | decision)
 
 
-def test_decisions_are_taken_back_with_what_was_made_of_them(tea, proposed, carol):  # noqa: F811
+def test_decisions_are_taken_back_with_what_was_made_of_them(tea, proposed, carol):
     before = Persona.objects.count()
     assert decide(carol, proposed).json() == {"decided": 2}
     assert Persona.objects.count() == before + 2
@@ -54,14 +55,14 @@ def test_decisions_are_taken_back_with_what_was_made_of_them(tea, proposed, caro
     assert carol("POST", UNDO, {"kind": "persona", "ids": proposed[:1]}).json() == {"undone": 0}
 
 
-def test_nobody_takes_back_what_another_reviewer_decided(tea, proposed, carol, cast, client):  # noqa: F811
+def test_nobody_takes_back_what_another_reviewer_decided(tea, proposed, carol, cast, client):
     decide(carol, proposed)
     adam = Caller(client, cast.member("Adam", tea, "curator"))
     assert adam("POST", UNDO, {"kind": "persona", "ids": proposed}).json() == {"undone": 0}
     assert set(Proposal.objects.values_list("review", flat=True)) == {"accepted"}
 
 
-def test_nothing_is_taken_back_where_one_row_is_in_use(tea, proposed, carol, cast):  # noqa: F811
+def test_nothing_is_taken_back_where_one_row_is_in_use(tea, proposed, carol, cast):
     decide(carol, proposed)
     made = Proposal.objects.get(pk=proposed[1]).made
     cast.query(tea, "q9", Persona.objects.get(study=tea, external_id=made))
@@ -72,14 +73,14 @@ def test_nothing_is_taken_back_where_one_row_is_in_use(tea, proposed, carol, cas
 @pytest.mark.parametrize(
     "body", [{}, {"kind": "persona", "ids": []}, {"kind": "tea", "ids": ["x"]}, {"ids": 5}]
 )
-def test_an_undo_without_rows_is_refused(tea, carol, body):  # noqa: F811
+def test_an_undo_without_rows_is_refused(tea, carol, body):
     assert refusal(carol("POST", UNDO, body)) == (400, "invalid")
 
 
 # --- Budget and rules -----------------------------------------------------------------------------
 
 
-def test_budget_and_rules_are_read_and_set_in_parts(tea, carol):  # noqa: F811
+def test_budget_and_rules_are_read_and_set_in_parts(tea, carol):
     no_limits = dict.fromkeys(("cost", "daily_cost", "tokens", "daily_tokens"))
     rules = {"reviewers": 1, "review_answers": False, "similarity": 0.85, "length_tolerance": 0.1}
     assert carol("GET", RULES).json() == {"budget": no_limits, "rules": rules}
@@ -93,7 +94,7 @@ def test_budget_and_rules_are_read_and_set_in_parts(tea, carol):  # noqa: F811
     assert AuditEvent.objects.filter(action="generation.rules").count() == 2
 
 
-def test_two_reviewers_are_asked_for_by_a_program(tea, proposed, carol):  # noqa: F811
+def test_two_reviewers_are_asked_for_by_a_program(tea, proposed, carol):
     carol("PUT", RULES, {"rules": {"reviewers": 2}})
     decide(carol, proposed[:1])
     assert Proposal.objects.get(pk=proposed[0]).review == "pending"
@@ -101,7 +102,7 @@ def test_two_reviewers_are_asked_for_by_a_program(tea, proposed, carol):  # noqa
     assert [row["id"] for row in waiting] == proposed[1:]
 
 
-def test_what_one_reviewer_decided_holds_once_one_is_enough(tea, proposed, carol, cast, client):  # noqa: F811
+def test_what_one_reviewer_decided_holds_once_one_is_enough(tea, proposed, carol, cast, client):
     carol("PUT", RULES, {"rules": {"reviewers": 2}})
     adam = Caller(client, cast.member("Adam", tea, "curator"))
     decide(carol, proposed)
@@ -129,7 +130,7 @@ def test_what_one_reviewer_decided_holds_once_one_is_enough(tea, proposed, carol
         {"rules": []},
     ],
 )
-def test_limits_and_rules_beyond_their_bounds_are_refused(tea, carol, body):  # noqa: F811
+def test_limits_and_rules_beyond_their_bounds_are_refused(tea, carol, body):
     assert refusal(carol("PUT", RULES, body)) == (400, "invalid")
     assert not Budget.objects.exists()
     assert not GenerationRules.objects.exists()
@@ -144,7 +145,7 @@ def send(caller, content: bytes, name: str = "tea.md"):
     return caller.client.post(f"/api/v1/{DOCUMENTS}", data, headers=headers)
 
 
-def test_a_file_of_documents_is_sent_read_and_removed(tea, carol):  # noqa: F811
+def test_a_file_of_documents_is_sent_read_and_removed(tea, carol):
     sent = send(carol, b"# Tea\n\nSteep it.")
     assert (sent.status_code, sent.json()["status"]) == (202, "requested")
     document_files.run(sent.json()["id"])
@@ -158,14 +159,14 @@ def test_a_file_of_documents_is_sent_read_and_removed(tea, carol):  # noqa: F811
     assert carol("GET", DOCUMENTS).json()["documents"] == 0
 
 
-def test_a_call_without_a_file_is_refused(tea, carol):  # noqa: F811
+def test_a_call_without_a_file_is_refused(tea, carol):
     headers = {"Authorization": f"Bearer {carol.key}"}
     answer = carol.client.post(f"/api/v1/{DOCUMENTS}", {"name": "tea"}, headers=headers)
     assert refusal(answer) == (400, "invalid")
     assert not DocumentFile.objects.exists()
 
 
-def test_a_list_of_three_files_takes_as_many_statements_as_one_of_one(tea, carol):  # noqa: F811
+def test_a_list_of_three_files_takes_as_many_statements_as_one_of_one(tea, carol):
     def statements():
         with CaptureQueriesContext(connection) as captured:
             assert carol("GET", DOCUMENTS).status_code == 200
@@ -185,7 +186,7 @@ def test_a_list_of_three_files_takes_as_many_statements_as_one_of_one(tea, carol
         ({"strategies": ["search-oracle"]}, "oracle"),
     ],
 )
-def test_sources_that_the_study_may_not_use_are_refused(tea, carol, settings, wrong, words):  # noqa: F811
+def test_sources_that_the_study_may_not_use_are_refused(tea, carol, settings, wrong, words):
     settings.SEARCH_URL = ""
     body = {"sources": ["documents"], "strategies": ["search"]} | wrong
     answer = carol("PUT", "studies/tea/retrieval/", body)
@@ -193,7 +194,7 @@ def test_sources_that_the_study_may_not_use_are_refused(tea, carol, settings, wr
     assert words in answer.json()["detail"]
 
 
-def test_a_study_that_may_show_the_need_stays_one_that_may(tea, carol):  # noqa: F811
+def test_a_study_that_may_show_the_need_stays_one_that_may(tea, carol):
     path = "studies/tea/retrieval/"
     body = {"sources": ["documents"], "strategies": ["search-oracle"], "results": 6}
     assert carol("PUT", path, body | {"oracle": True}).status_code == 200
@@ -203,7 +204,7 @@ def test_a_study_that_may_show_the_need_stays_one_that_may(tea, carol):  # noqa:
     assert AuditEvent.objects.filter(action="retrieval.save").count() == 2
 
 
-def test_chats_of_members_who_allow_none_add_nothing(tea, carol):  # noqa: F811
+def test_chats_of_members_who_allow_none_add_nothing(tea, carol):
     answer = carol("POST", "studies/tea/conversations/histories/")
     assert (answer.status_code, answer.json()) == (200, {"added": 0})
 

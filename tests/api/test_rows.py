@@ -4,31 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.api.caller import Caller
-
-
-@pytest.fixture
-def carol(cast, tea, client):
-    return Caller(client, cast.person("Carol"))
-
-
-PERSONAS = [{"id": f"p{n}", "profile": {"Name": f"Person {n}"}} for n in range(3)]
-
-
-QUERIES = [{"id": f"q{n}", "persona": f"p{n}", "text": f"What about {n}?"} for n in range(3)]
-
-
-ANSWERS = [
-    {"id": f"q{n}-{side}", "query": f"q{n}", "text": f"Answer {side}.", "model": side}
-    for n in range(3)
-    for side in "ab"
-]
-
-
-def fill(caller, study="tea"):
-    for name, rows in (("personas", PERSONAS), ("queries", QUERIES), ("candidates", ANSWERS)):
-        answer = caller("POST", f"studies/{study}/{name}/", {"rows": rows})
-        assert (answer.status_code, answer.json()) == (201, {"stored": len(rows), "faults": []})
+from tests.api.conftest import ANSWERS, PERSONAS, fill, opened
 
 
 def test_nothing_is_stored_of_rows_with_a_fault_and_each_fault_is_named(tea, carol):
@@ -139,14 +115,6 @@ def test_what_cannot_be_read_of_a_parameter_is_named(carol, path, code):
 )
 def test_a_body_without_rows_is_refused(tea, carol, body):
     assert carol("POST", "studies/tea/personas/", body).status_code == 400
-
-
-def opened(carol):
-    """The three queries of ``fill`` as items of a task that two people judge."""
-    fill(carol)
-    task = {"name": "better", "kind": "selection", "overlap": 2, "settings": {"options": 2}}
-    carol("POST", "studies/tea/tasks/", task)
-    return carol("POST", "studies/tea/batches/", {"task": "better"}).json()["id"]
 
 
 @pytest.mark.parametrize(

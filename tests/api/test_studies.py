@@ -5,7 +5,7 @@ import pytest
 from annotation.judging.models import Batch, Slot
 from annotation.studies.models import Study
 from tests.api.caller import Caller
-from tests.api.test_rows import carol, fill, opened  # noqa: F401 - fixtures
+from tests.api.conftest import fill, opened
 
 
 def test_a_program_makes_a_study_and_opens_it_for_judging(carol):
