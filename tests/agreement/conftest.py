@@ -1,12 +1,17 @@
 """Votes made up for these tests, and where the reference data may lie."""
 
+import io
 import json
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from django.core.management import CommandError, call_command
 
 from annotation.agreement.report import agreement_report, json_pieces
 from annotation.agreement.votes.table import votes_from_columns
+from annotation.judging.models import Judgment, Slot
+from annotation.judging.work import submit
 from tests.corpora import DATA
 
 # Shrout and Fleiss (1979), table 2: six targets, four judges.
@@ -67,3 +72,63 @@ def panel(counts_by_task):
 def without_rests(monkeypatch):
     """Compute results at each turn, however much processor time the turn before took."""
     monkeypatch.setattr("annotation.agreement.tasks.SHARE", 0)
+
+
+GOOD = "task,worker,label\nt1,ann,a\nt1,bo,b\nt2,ann,a\nt2,bo,a\n"
+
+
+@pytest.fixture
+def votes_file(tmp_path):
+    def write(content, name="votes.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def run(command, *arguments):
+    out, err = io.StringIO(), io.StringIO()
+    call_command(command, *map(str, arguments), stdout=out, stderr=err)
+    return out.getvalue()
+
+
+def refused(command, *arguments):
+    with pytest.raises(CommandError) as caught:
+        run(command, *arguments)
+    return caught.value
+
+
+@pytest.fixture
+def split(cast, tea, say):
+    """Three pairs: 2 against 2, 4 to nothing, and 2 against 2 with a slot that somebody holds."""
+    even, clear, held = cast.open(tea, items=3, options=2, overlap=9).items.order_by("position")
+    for item, votes in ((even, "aabb"), (clear, "aaaa"), (held, "abab")):
+        say(item, votes)
+    slot = Slot.objects.filter(item=held, status="open").first()
+    slot.status, slot.annotator = "held", cast.person("Hana")
+    slot.save()
+    return even, clear, held
+
+
+START = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def say(cast, tea):
+    """say(item, "aab"): new people vote on an item, for its first answer ("a") or the second."""
+    made = iter(range(1000))
+
+    def say_(item, pattern: str) -> None:
+        for mark in pattern:
+            n = next(made)
+            person = cast.member(f"Rater{n}", tea, "annotator")
+            slot = item.slots.filter(status="open").order_by("ordinal").first()
+            Slot.objects.filter(pk=slot.pk).update(status="held", annotator=person)
+            option = item.options.get(number=1 if mark == "a" else 2)
+            choice = {"choice": str(option.candidate_id)}
+            submit.submit(tea, slot.pk, person, choice, key=f"say{n}")
+            at = START + timedelta(minutes=n)
+            Judgment.objects.filter(slot=slot).update(submitted_at=at)
+
+    return say_

@@ -13,7 +13,6 @@ from annotation.agreement.tiers.rules import DEFAULT, TierRule, may_stop, tier_o
 from annotation.core.errors import DomainError
 from annotation.judging.models import Slot
 from tests import corpora
-from tests.agreement.test_reserve import say  # noqa: F401 - a fixture
 
 DICES = corpora.DATA / "dices-990" / "judgments.csv"
 BELOW = {name: replace(DEFAULT, stop_below=name) for name in ("hard", "borderline")}
@@ -85,18 +84,6 @@ def test_real_votes_keep_their_tiers_and_many_are_saved():
     assert (strict["different"], loose["different"]) == (0, 0)
     # In the order of the file: 16.5 % and 6.9 % of all votes.
     assert (strict["saved"], loose["saved"]) == (1472, 614)
-
-
-@pytest.fixture
-def split(cast, tea, say):  # noqa: F811
-    """Three pairs: 2 against 2, 4 to nothing, and 2 against 2 with a slot that somebody holds."""
-    even, clear, held = cast.open(tea, items=3, options=2, overlap=9).items.order_by("position")
-    for item, votes in ((even, "aabb"), (clear, "aaaa"), (held, "abab")):
-        say(item, votes)
-    slot = Slot.objects.filter(item=held, status="open").first()
-    slot.status, slot.annotator = "held", cast.person("Hana")
-    slot.save()
-    return even, clear, held
 
 
 def test_items_that_are_lost_get_no_more_votes(tea, split):

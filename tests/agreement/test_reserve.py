@@ -1,7 +1,5 @@
 """Borderline items are a reserve: more people may be asked about them."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from django.urls import reverse
 
@@ -14,32 +12,10 @@ from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
 from annotation.datasets.frozen import Reading
 from annotation.datasets.truth import verdict
-from annotation.judging.models import Judgment, Slot
-from annotation.judging.work import queue, submit
+from annotation.judging.models import Slot
+from annotation.judging.work import queue
 
 pytestmark = pytest.mark.usefixtures("without_rests")
-
-START = datetime(2026, 5, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def say(cast, tea):
-    """say(item, "aab"): new people vote on an item, for its first answer ("a") or the second."""
-    made = iter(range(1000))
-
-    def say_(item, pattern: str) -> None:
-        for mark in pattern:
-            n = next(made)
-            person = cast.member(f"Rater{n}", tea, "annotator")
-            slot = item.slots.filter(status="open").order_by("ordinal").first()
-            Slot.objects.filter(pk=slot.pk).update(status="held", annotator=person)
-            option = item.options.get(number=1 if mark == "a" else 2)
-            choice = {"choice": str(option.candidate_id)}
-            submit.submit(tea, slot.pk, person, choice, key=f"say{n}")
-            at = START + timedelta(minutes=n)
-            Judgment.objects.filter(slot=slot).update(submitted_at=at)
-
-    return say_
 
 
 @pytest.fixture

@@ -1,0 +1,138 @@
+"""Files of votes: what can be read, and the one sentence that the others get."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.agreement.votes.table import VotesError, read_votes
+from tests.agreement.conftest import GOOD, refused, run
+
+BAD = {
+    "no column": ("task,worker\nt,a\n", ":1: no column label (the file has: task, worker)"),
+    "two columns": ("task,worker,label,label\n", ":1: two columns are called label"),
+    "no votes": ("task,worker,label\n", ":1: there are no votes"),
+    "empty": ("", ":1: the file is empty"),
+    "blank": ("\n \n", ":1: the file is empty"),
+    "short row": (GOOD + "t3,ann\n", ":6: 2 fields where the header has 3"),
+    "long row": (GOOD + "t3,ann,a,b\n", ":6: 4 fields where the header has 3"),
+    "no label": (GOOD + "\nt3,ann,\n", ":7: the label is empty"),
+    "no worker": (GOOD + "t3,  ,a\n", ":6: the worker is empty"),
+    "twice": (GOOD + "t1,ann,b\n", ":6: ann has voted on t1 before"),
+    "not UTF-8": (GOOD.encode() + b"t3,J\xf6rg,a\n", ":6: the bytes are not UTF-8 text"),
+    "open quote": (GOOD + 't3,"ann,a\n', ":5: broken CSV after this line"),
+    "zero byte": (GOOD + "t3,ann,a\0\n", ":6: a byte is zero"),
+    "UTF-16 without a mark": (GOOD.encode("utf-16-le"), ":1: a byte is zero"),
+    "header alone": ("task,worker,label", ":1: there are no votes"),
+    "endless header": ("a" * 300_000 + ",b\n", ":1: no column task and no column worker"),
+    "endless label": (GOOD + f"t3,ann,{'a' * 3_000_000}\n", ":6: more than 1,048,576 bytes"),
+    "twice after a long label": (GOOD + f"t3,bo,{'a' * 200_000}\nt1,ann,b\n", ":7: ann has voted"),
+    "twice after a stray quote": (GOOD + 't3,"b"o,a\nt1,ann,b\n', ":7: ann has voted on t1 before"),
+    "label over a line": (GOOD + 't3,ann,"a\rb"\n', ":6: the label goes over a line's end"),
+    "JSON zero": ('{"task": "t", "worker": "w\\u0000", "label": "a"}\n', ":1: worker is not valid"),
+    "UTF-16": (GOOD.encode("utf-16"), ":1: the bytes are not UTF-8 text"),
+    "broken JSON": (
+        '{"task": 1, "worker": 2, "label": 3}\n\n{"task": 1,\n',
+        ":3: the line is not JSON",
+    ),
+    "JSON list": ("[1, 2]\n", ":1: the line is not a JSON object"),
+    "JSON without label": ('{"task": "t", "worker": "w"}\n', ":1: no label"),
+    "JSON null": ('{"task": "t", "worker": "w", "label": null}\n', ":1: the label is empty"),
+    "JSON nested": (
+        '{"task": "t", "worker": "w", "label": ["a"]}\n',
+        ":1: label must be text or a number",
+    ),
+    "half a character": (
+        '{"task": "t", "worker": "w", "label": "\\ud800"}\n',
+        ":1: label is not valid text",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("command", ["agreement", "tiers"])
+def test_bad_files_get_one_sentence_with_the_line(votes_file, command, name):
+    content, sentence = BAD[name]
+    path = votes_file(content)
+    error = refused(command, "--votes", path, "--json")
+    assert str(error).startswith(f"{path}{sentence}")
+    assert "\n" not in str(error)
+    assert error.returncode == 1
+
+
+@pytest.mark.parametrize("label", ["good", "nan", "inf", "-inf", "1e999", "1_000", "2,5"])
+def test_a_label_that_is_no_number_is_named_with_its_line(votes_file, label):
+    path = votes_file(f'task,worker,label\nt1,ann,1\nt1,bo,"{label}"\n')
+    error = refused("agreement", "--votes", path, "--level", "ordinal")
+    assert str(error) == f"{path}:3: the label {label!r} is not a number (ordinal level)"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "task,worker,label,,\nt,a,x,,\nt,b,x,,\n",
+        "worker,note,task,note,label\na,1,t,1,x\nb,2,t,2,x\n",
+        'task,worker,label\n"t","a","x"\n"t","b","x"',
+        "\n\ntask,worker,label\n\nt,a,x\n\nt,b,x\n\n",
+        "task,worker,label\rt,a,x\rt,b,x\r",
+        '{"task": 1, "worker": "a", "label": true}\r\n{"task": 1, "worker": "b", "label": true}',
+    ],
+)
+def test_odd_but_readable_files(votes_file, content):
+    report = json.loads(run("agreement", "--votes", votes_file(content), "--json"))
+    assert (report["items"], report["votes"], report["workers"]) == (1, 2, 2)
+    assert report["percent_agreement"]["value"] == 1
+
+
+def test_lines_are_those_of_an_editor_where_fields_have_line_breaks(votes_file):
+    head = 'task,worker,label,reason\nt1,ann,a,"two\nlines"\n\nt1,bo,b,"one, with comma"\n'
+    assert len(read_votes(votes_file(head))) == 2
+    error = refused("agreement", "--votes", votes_file(head + "t2,ann,,\n"))
+    assert ":6: the label is empty" in str(error)
+
+
+def test_byte_order_mark_windows_lines_and_column_order_do_not_matter(votes_file):
+    expected = run("agreement", "--votes", votes_file(GOOD), "--json")
+    windows = "\r\n".join(
+        ["label, worker ,seconds,task"]
+        + [f"{b} , {w},1,{t}" for t, w, b in (row.split(",") for row in GOOD.split()[1:])]
+    )
+    for content in (b"\xef\xbb\xbf" + GOOD.encode(), windows):
+        assert run("agreement", "--votes", votes_file(content), "--json") == expected
+
+
+def test_json_lines_and_csv_give_the_same_report(votes_file):
+    rows = [row.split(",") for row in GOOD.split()[1:]]
+    lines = [json.dumps(dict(zip(("task", "worker", "label"), row, strict=True))) for row in rows]
+    path = votes_file("\n".join(lines), "votes.jsonl")
+    expected = run("agreement", "--votes", votes_file(GOOD), "--json")
+    assert run("agreement", "--votes", path, "--json") == expected
+
+
+def test_times_and_seconds_are_read_and_checked(votes_file):
+    head = "task,worker,label,submitted_at,seconds\nt1,ann,a,2026-01-01T10:00:00+01:00,3.5\n"
+    votes = read_votes(votes_file(head + "t1,bo,a,,\n"), timed=True)
+    assert votes.submitted[0] == 1767258000 * 1_000_000
+    assert votes.submitted[1] > votes.submitted[0]
+    assert votes.seconds[0] == 3.5
+    with pytest.raises(VotesError, match=":3: submitted_at is not a time"):
+        read_votes(votes_file(head + "t1,bo,a,yesterday,\n"), timed=True)
+    with pytest.raises(VotesError, match=":3: seconds is not a number"):
+        read_votes(votes_file(head + "t1,bo,a,,-1\n"), timed=True)
+
+
+def test_a_file_that_is_not_there_or_is_a_folder(tmp_path):
+    error = refused("agreement", "--votes", tmp_path / "none.csv")
+    assert str(error) == f"{tmp_path / 'none.csv'}: no such file or directory"
+    assert "is a directory" in str(refused("tiers", "--votes", tmp_path))
+
+
+def test_a_quote_that_is_never_closed_is_refused_and_swallows_nothing(tmp_path):
+    path = tmp_path / "votes.csv"
+    rows = [f"t{n},w{m},x" for n in range(3) for m in range(3)]
+    path.write_text("task,worker,label\n" + "\n".join([*rows[:4], 't9,w9,"x', *rows[4:]]) + "\n")
+    with pytest.raises(CommandError, match="broken CSV after this line"):
+        call_command("agreement", "--votes", str(path))
+    path.write_text('task,worker,label\nt1,w1,"x\ny"\nt1,w2,x\n')
+    with pytest.raises(CommandError, match="label goes over a line's end"):
+        call_command("agreement", "--votes", str(path))

@@ -1,0 +1,38 @@
+"""`tiers --votes`: what it prints."""
+
+import json
+
+import pytest
+
+from tests.agreement.conftest import refused, run
+
+
+def test_tiers_of_a_file(votes_file):
+    rows = [f"t{i},w{j},{'a' if j else 'b'}" for i in range(30) for j in range(9)]
+    path = votes_file("task,worker,label\n" + "\n".join(rows))
+    report = json.loads(run("tiers", "--votes", path, "--options", "2", "--json"))
+    assert [item["task"] for item in report["items"][:2]] == ["t0", "t1"]
+    assert report["items"][0]["votes"] == {"a": 8, "b": 1}
+    assert report["tiers"]["hard"]["in_band"] is True
+    assert "one more than the 2 options" in str(
+        refused("tiers", "--votes", votes_file("task,worker,label\nt,a,x\nt,b,y\nt,c,z\n"),
+                "--options", "2")
+    )  # fmt: skip
+
+
+def test_the_tiers_of_a_file_say_of_all_items_what_they_say_of_each_tier(votes_file):
+    rows = [f"t{i},w{j},{'a' if j >= i else 'b'}" for i in range(3) for j in range(9)]
+    path = votes_file("task,worker,label\n" + "\n".join([*rows, "t9,w0,a"]))
+    report = json.loads(run("tiers", "--votes", path, "--json"))
+    assert report["all"]["items"] == 4
+    assert report["all"]["votes_per_item"] == {"min": 1, "median": 9, "max": 9}
+    assert report["all"]["symmetric_kappa"]["value"] == pytest.approx((1 + 5 / 9 + 2 / 9) / 3)
+    assert set(report["all"]) < set(report["tiers"]["hard"]) >= {"gwet_ac1", "krippendorff_alpha"}
+    assert report["tiers"]["pending"]["votes_per_item"] == {"min": 1, "median": 1, "max": 1}
+    assert report["tiers"]["ambiguous"]["votes_per_item"]["max"] is None
+    lines = run("tiers", "--votes", path).splitlines()
+    assert lines[2].split() == [
+        *("tier", "items", "votes", "agreement", "kappa", "raw", "Fleiss", "AC1", "alpha"),
+        *("new", "panel", "band", "in", "band"),
+    ]
+    assert lines[3].split()[:3] == ["all", "4", "1/9/9"]
