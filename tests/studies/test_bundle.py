@@ -205,3 +205,74 @@ def test_a_missing_file_that_is_referred_to_is_named_once(tmp_path):
         bundles.read(tmp_path)
     sentence = "queries.jsonl: there is no such file, and candidates.jsonl, line 1 names a query"
     assert refusal.value.faults == [sentence]
+
+
+BUNDLE = {
+    "slug": "walk",
+    "title": {"en": "Walks", "ko": "산책"},
+    "description": "About walking.",
+    "guideline": {"en": "Choose.", "ko": "고르세요."},
+    "consent": {"ko": "참여합니다.", "en": "I take part."},
+    "languages": ["en", "ko"],
+    "tasks": [
+        {"name": "best", "kind": "selection", "options": 3},
+        {
+            "name": "better",
+            "kind": "selection",
+            "options": 2,
+            "guideline": {"ko": "둘 중 하나.", "en": "One of two."},
+        },
+    ],
+}
+
+
+def read(tmp_path, **changes):
+    (tmp_path / "study.json").write_text(json.dumps({**BUNDLE, **changes}, ensure_ascii=False))
+    return bundles.read(tmp_path)
+
+
+def test_a_bundle_gives_texts_by_language(tmp_path):
+    bundle = read(tmp_path)
+    assert bundle.study["title"] == "Walks"
+    assert bundle.study["translations"] == {"ko": {"title": "산책"}}
+    assert bundle.study["consent"] == "I take part."
+    assert bundle.study["consent_translations"] == {"ko": "참여합니다."}
+    best, better = bundle.tasks
+    assert (best.guideline, best.translations) == ("Choose.", {"ko": {"guideline": "고르세요."}})
+    assert (better.guideline, better.translations) == (
+        "One of two.",
+        {"ko": {"guideline": "둘 중 하나."}},
+    )
+
+
+def test_plain_texts_stay_what_they_were(tmp_path):
+    bundle = read(tmp_path, title="Walks", guideline="Choose.", consent="I take part.")
+    assert (bundle.study["title"], bundle.study["consent"]) == ("Walks", "I take part.")
+    assert (bundle.study["translations"], bundle.study["consent_translations"]) == ({}, {})
+    assert bundle.tasks[0].translations == {}
+
+
+def test_a_study_that_names_no_languages_has_those_of_its_texts(tmp_path):
+    bundle = read(tmp_path, languages=[])
+    assert bundle.study["languages"] == ["en", "ko"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"title": {}}, "“title” is empty"),
+        ({"title": {"en": ""}}, "“title” in “en” is empty"),
+        ({"title": {"en": 5}}, "“title” in “en” must be text"),
+        ({"title": {"English!": "x"}}, "“title” names “English!”, which is no language code"),
+        ({"title": {"en": "x", "fr": "y"}}, "“title” is in “fr”, which “languages” does not name"),
+        ({"title": {"en": "x" * 201}}, "“title” in “en” is longer than 200 characters"),
+        ({"title": ["x"]}, "“title” must be text"),
+        ({"guideline": {"en": "x", "fr": "y"}}, "“guideline” is in “fr”"),
+    ],
+)
+def test_a_fault_in_a_text_by_language_is_one_sentence(tmp_path, change, words):
+    with pytest.raises(BundleError) as refusal:
+        read(tmp_path, **change)
+    assert len(refusal.value.faults) == 1
+    assert words in refusal.value.faults[0]
+    assert refusal.value.faults[0].startswith("study.json, line ")
