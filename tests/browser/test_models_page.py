@@ -6,9 +6,8 @@ from annotation.datasets import folders
 from annotation.datasets.models import Release
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.test_axe import check  # noqa: F401 - a fixture
-from tests.evaluation.conftest import folder, server, write_manifest  # noqa: F401 - fixtures
+from tests.evaluation.conftest import folder, measured, release, server, write_manifest  # noqa: F401 - fixtures
 from tests.evaluation.test_judge import make, row_of
-from tests.evaluation.test_leaderboard import measured, release  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADDRESS = "/studies/tea/releases/1/models/"

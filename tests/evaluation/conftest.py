@@ -3,10 +3,17 @@
 import hashlib
 import json
 import re
+import shutil
 
 import pytest
+from django.core.management import call_command
+from django.urls import reverse
+from django.utils import timezone
 from pyarrow import parquet
 
+from annotation.datasets import folders
+from annotation.datasets.models import Release
+from tests import everykind
 from tests.scripted_endpoint import GARBAGE, ScriptedEndpoint, prompt_of
 
 # How the scripted model answers on a pair, by a mark in its question.
@@ -100,3 +107,64 @@ def server(settings):
     with ScriptedEndpoint(scripted) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=4, price_in=2, price_out=8)]
         yield endpoint
+
+
+@pytest.fixture
+def release(tea, tmp_path, settings, folder):
+    """Release 1 of "tea": its folder is the one that the scripted model answers on."""
+    settings.DATA = tmp_path / "data"
+    made = Release.objects.create(
+        study=tea, version=1, layout="personafeedback", format="jsonl", salt="0" * 64,
+        as_of=timezone.now(), frozen={"about": {"slug": "tea"}}, status="done",
+    )  # fmt: skip
+    target = folders.folder_of(made)
+    target.parent.mkdir(parents=True)
+    shutil.copytree(folder, target)
+    write_manifest(target, made)
+    return made
+
+
+def page(release):
+    return reverse("models", args=["tea", release.version])
+
+
+def ask(browser, release, **data):
+    return browser.post(page(release), {"endpoint": "scripted", "setting": "persona"} | data)
+
+
+@pytest.fixture
+def measured(release, server, settings):
+    """Three runs: the scripted model with and without the persona, and one that is always right."""
+    folder = folders.folder_of(release)
+    for setting in ("persona", "none"):
+        call_command("evaluate", release=folder, endpoint="scripted", setting=setting, group="chat")
+
+    def right(request, number):
+        text = request["messages"][-1]["content"]
+        return f"Verdict: {1 if text.index('GOOD') < text.index('POOR') else 2}"
+
+    with ScriptedEndpoint(right, model="<b>oracle</b> & co_1") as other:
+        settings.ENDPOINTS = [other.config(name="oracle")]
+        call_command("evaluate", release=folder, endpoint="oracle", setting="persona")
+    return release
+
+
+@pytest.fixture
+def mix(cast, tmp_path):
+    study = everykind.judged(cast, tmp_path)
+    cast.member("Rui", study, "researcher")
+    return study
+
+
+ROWS = [
+    {"task": "i-a1", "model": "m-1", "label": "accepted"},
+    {"task": "i-a2", "model": "m-1", "label": "accepted"},
+    {"task": "i-m1", "model": "m-1", "label": "no"},
+    {"task": "i-rate", "model": "m-1", "label": 1},
+]
+
+
+def write(tmp_path, *rows):
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path

@@ -1,48 +1,19 @@
 """The page of models on a release: cost first, workers, standings, exports."""
 
-import csv
-import io
 import json
-import shutil
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.core.errors import Conflict
 from annotation.datasets import folders
 from annotation.datasets.models import Release
-from annotation.evaluation import leaderboard, runs, tables, tasks
-from annotation.evaluation.models import Benchmark, Reply, Run
-from tests.at_once import at_once
-from tests.evaluation.conftest import CELLS, make_release, scripted, write_manifest
-from tests.scripted_endpoint import NO_CREDIT, ScriptedEndpoint
+from annotation.evaluation import leaderboard, tasks
+from annotation.evaluation.models import Benchmark, Run
+from tests.evaluation.conftest import CELLS, ask, page
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def release(tea, tmp_path, settings, folder):
-    """Release 1 of "tea": its folder is the one that the scripted model answers on."""
-    settings.DATA = tmp_path / "data"
-    made = Release.objects.create(
-        study=tea, version=1, layout="personafeedback", format="jsonl", salt="0" * 64,
-        as_of=timezone.now(), frozen={"about": {"slug": "tea"}}, status="done",
-    )  # fmt: skip
-    target = folders.folder_of(made)
-    target.parent.mkdir(parents=True)
-    shutil.copytree(folder, target)
-    write_manifest(target, made)
-    return made
-
-
-def page(release):
-    return reverse("models", args=["tea", release.version])
-
-
-def ask(browser, release, **data):
-    return browser.post(page(release), {"endpoint": "scripted", "setting": "persona"} | data)
 
 
 def test_a_curator_sees_the_cost_before_anything_is_asked(cast, release, server, login):
@@ -63,84 +34,6 @@ def test_a_curator_sees_the_cost_before_anything_is_asked(cast, release, server,
     # Six of the pairs have answers of nearly equal length.
     assert "cannot be told" in shown
     assert "fewer than 10 pairs" in run.result["length_controlled"]["reason"]
-
-
-def test_a_run_that_workers_carry_out_is_not_asked_for_twice(cast, release, server, login):
-    browser = login(cast.person("Carol"))
-    ask(browser, release, confirmed="1")
-    assert "asked already" in ask(browser, release, confirmed="1").content.decode()
-    assert ask(browser, release, confirmed="1", setting="none").status_code == 302
-    assert ask(browser, release, confirmed="1", limit="1").status_code == 302
-    Run.objects.filter(setting="persona", limit=None).update(status="failed")
-    assert ask(browser, release, confirmed="1").status_code == 302
-    assert Run.objects.count() == 4
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_requests_at_once_make_one_run(release, server):
-    def request():
-        try:
-            return runs.request_in_background(release, "scripted", "none", None, by=None)
-        except Conflict as refusal:
-            return refusal.code
-
-    assert at_once(request, request)[1] == "under_way"
-    assert Run.objects.count() == 1
-
-
-def test_a_worker_goes_on_in_turns_and_asks_nothing_twice(cast, release, server, monkeypatch):
-    run = runs.request_in_background(release, "scripted", "none", None, by=None)
-    monkeypatch.setattr(tasks, "TURN_SECONDS", 0)
-    for _ in range(60):
-        if runs.due() == []:
-            break
-        runs.carry_on(run.pk, tasks.TURN_SECONDS)
-    run.refresh_from_db()
-    assert run.status == "done"
-    # What was on its way at a turn's end is asked again: four calls, and four that waited.
-    assert 36 <= server.calls <= 36 + 8 * run.attempts
-    assert run.attempts > 1
-    assert Reply.objects.count() == 36
-
-
-def test_a_run_that_stopped_goes_on_from_the_page(cast, release, server, login):
-    server.answer = lambda request, n: NO_CREDIT
-    run = runs.request_in_background(release, "scripted", "none", None, by=None)
-    tasks.work(run.pk)
-    browser = login(cast.person("Carol"))
-    assert "no credit" in browser.get(page(release)).content.decode()
-    server.answer = scripted
-    again = reverse("models-again", args=["tea", 1, run.public_id])
-    assert browser.post(again).status_code == 302
-    tasks.ring()
-    tasks.work(run.pk)
-    run.refresh_from_db()
-    assert (run.status, run.result["n"]) == ("done", 18)
-    browser.post(again)
-    assert "Only a run that stopped" in browser.get(page(release)).content.decode()
-
-
-def test_what_a_command_asks_for_is_left_to_the_command(release, server):
-    benchmark = runs.register(runs.opened(folders.folder_of(release)), folders.folder_of(release))
-    runs.request(benchmark, Run.Kind.CHOICE, setting="none", model="m", endpoint="scripted")
-    assert runs.due() == []
-
-
-@pytest.fixture
-def measured(release, server, settings):
-    """Three runs: the scripted model with and without the persona, and one that is always right."""
-    folder = folders.folder_of(release)
-    for setting in ("persona", "none"):
-        call_command("evaluate", release=folder, endpoint="scripted", setting=setting, group="chat")
-
-    def right(request, number):
-        text = request["messages"][-1]["content"]
-        return f"Verdict: {1 if text.index('GOOD') < text.index('POOR') else 2}"
-
-    with ScriptedEndpoint(right, model="<b>oracle</b> & co_1") as other:
-        settings.ENDPOINTS = [other.config(name="oracle")]
-        call_command("evaluate", release=folder, endpoint="oracle", setting="persona")
-    return release
 
 
 def test_models_that_differ_by_chance_share_a_rank(cast, measured, login):
@@ -176,34 +69,6 @@ def test_the_page_takes_the_same_queries_at_one_run_and_three(
     with django_assert_max_num_queries(14) as alone:
         browser.get(page(measured))
     assert len(three) == len(alone)
-
-
-def test_tables_leave_as_csv_latex_and_svg(cast, measured, login):
-    browser = login(cast.person("Rui"))
-
-    def export(name, ending):
-        return browser.get(reverse("models-export", args=["tea", 1, name, ending]))
-
-    rows = list(csv.reader(io.StringIO(export("accuracy", "csv").content.decode())))
-    assert rows[0][:6] == ["group", "name", "pairs", "n", "Specific Easy", "Specific Medium"]
-    scripted_row = next(row for row in rows if row[1] == "scripted-1")
-    assert scripted_row[2:4] == ["18 of 18", "18"]
-    assert [float(v) for v in scripted_row[4:7]] == [100, 75, 37.5]
-    assert len(rows) == 3
-    latex = export("accuracy", "tex").content.decode()
-    assert "\\textbf{100.0}" in latex
-    assert "co\\_1" in latex
-    assert "\\& co" in latex
-    settings = list(csv.reader(io.StringIO(export("settings", "csv").content.decode())))
-    assert settings[0][2:] == ["pairs", "n", "Persona", "RAG", "RAG, filtered", "No Persona"]
-    row = next(row for row in settings if row[1] == "scripted-1")
-    assert (row[3], row[5], row[6], row[4] == row[7]) == ("18", "", "", True)
-    picture = export("standings", "svg")
-    assert picture["Content-Type"] == "image/svg+xml"
-    assert picture.content.decode().count("<circle") == 3
-    assert "<b>" not in picture.content.decode()
-    for name, ending in (("accuracy", "svg"), ("nothing", "csv"), ("accuracy", "exe")):
-        assert export(name, ending).status_code == 404
 
 
 @pytest.fixture
@@ -271,95 +136,6 @@ def test_a_release_in_another_layout_is_refused(cast, release, server, login):
     refused = ask(login(cast.person("Carol")), release)
     assert Run.objects.count() == 0
     assert "a layout of pairs or of judged answers" in refused.content.decode()
-
-
-def test_the_command_prints_the_tables_of_a_release(capsys, measured, tmp_path):
-    folder = str(folders.folder_of(measured))
-    capsys.readouterr()
-    call_command("leaderboard", "--release", folder, "--format", "json")
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["rank"] for row in rows] == [1, 2, 2]
-    call_command("leaderboard", "--release", folder, "--format", "latex")
-    latex = capsys.readouterr().out
-    # Counts and ranks have no digits after the point, and what is no merit is not in bold.
-    assert "\\& co\\_1 (persona) & 1 & 18 & \\textbf{100.0} & 82.4 &" in latex
-    assert latex.count("scripted-1 (persona) & 2 & 18 & 66.7 & 50.8 &") == 1
-    call_command("leaderboard", "--release", folder, "--table", "settings", "--format", "latex")
-    assert capsys.readouterr().out.startswith("% Accuracy by setting")
-    with pytest.raises(CommandError, match="No model was measured"):
-        other = make_release(tmp_path / "other", {("general", "easy"): "r"})
-        call_command("leaderboard", "--release", str(other))
-
-
-def test_equal_scores_on_aspects_count_a_half_as_everywhere(capsys, tmp_path):
-    """Table 4: the chosen answer scores higher. Figure 4: answers as rows."""
-    folder = make_release(tmp_path / "r", {("specific", "easy"): "rr", ("general", "hard"): "r"})
-    scores = {"specific-easy-0": (5, 3), "specific-easy-1": (2, 2), "general-hard-0": (1, 4)}
-    lines = [f"{name}-{side},helpfulness,{value}" for name, pair in scores.items()
-             for side, value in zip("cr", pair, strict=True)]  # fmt: skip
-    (tmp_path / "a.csv").write_text("\n".join(["candidate,aspect,score", *lines]) + "\n")
-    options = ("--release", str(folder), "--aspects", str(tmp_path / "a.csv"), "--format", "json")
-    call_command("leaderboard", *options, "--table", "aspects")
-    values = {(row["group"], row["name"]): (row["n helpfulness"], row["helpfulness"]) for row in
-              json.loads(capsys.readouterr().out)}  # fmt: skip
-    assert values["specific", "easy"] == values["specific", "whole"] == (2, 0.75)
-    assert (values["general", "hard"], values["general", "easy"]) == ((1, 0), (0, None))
-    call_command("leaderboard", *options, "--table", "correlations")
-    rows = json.loads(capsys.readouterr().out)
-    assert (rows[0]["n"], rows[0]["helpfulness"]) == (6, pytest.approx(1))
-    # By hand, of 5, 2, 1, 3, 2, 4 and 1, 1, 1, 0, 0, 0: -0.5 / sqrt(65 / 6 * 1.5).
-    assert rows[0]["chosen"] == pytest.approx(-0.5 / (65 / 6 * 1.5) ** 0.5)
-
-
-def test_scores_of_a_studys_answers_on_aspects_stand_on_the_page(cast, release, login):
-    """The scores that `import_scores` stored; a source of its own is a column of its own."""
-    study, browser = release.study, login(cast.person("Rui"))
-    assert "aspects" not in browser.get(page(release)).content.decode()
-    query = cast.query(study)
-    for side, value in (("c", 4.0), ("r", 2.0)):
-        answer = study.candidates.create(
-            query=query, external_id=f"specific-easy-0-{side}", text=side
-        )
-        answer.aspect_scores.create(aspect="helpfulness", score=value, source="one")
-        answer.aspect_scores.create(aspect="helpfulness", score=-value, source="two")
-        answer.aspect_scores.create(aspect="coherence", score=1.0)
-    text = browser.get(page(release)).content.decode()
-    assert "Accuracy on aspects" in text
-    assert "Pearson&#x27;s correlation of aspects and choice" in text
-    address = reverse("models-export", args=["tea", release.version, "aspects", "csv"])
-    rows = list(csv.DictReader(io.StringIO(browser.get(address).content.decode())))
-    easy = next(row for row in rows if (row["group"], row["name"]) == ("specific", "easy"))
-    assert easy == {
-        "group": "specific", "name": "easy", "n coherence": "1", "coherence": "0.5",
-        "n helpfulness (one)": "1", "helpfulness (one)": "1.0",
-        "n helpfulness (two)": "1", "helpfulness (two)": "0.0",
-    }  # fmt: skip
-
-
-def test_latex_marks_the_best_and_dashes_what_is_missing():
-    rows = [tables.Row("chat", "a%b", [1.0, None]), tables.Row("chat", "c", [0.5, 2.0])]
-    text = tables.as_latex(tables.Table("T", ["x", "y"], rows))
-    assert "a\\%b & \\textbf{1.0} & -- \\\\" in text
-    assert "c & 0.5 & \\textbf{2.0} \\\\" in text
-    assert text.count("\\textit{chat}") == 1
-
-
-def test_judges_of_other_responses_stand_apart():
-    def result(model, n, value):
-        figures = {"criteria": {"Tone": value}, "recall": value, "average": value, "n": n}
-        agreement = {name: {"value": value / 100} for name in ("pearson", "spearman")}
-        return figures | {"model": model, "setting": "none", "agreement": agreement}
-
-    runs = [result("few", 5, 99.0), result("a", 40, 60.0), result("b", 40, 70.0)]
-    table = tables.judges(runs, ("Tone",))
-    lines = tables.as_csv(table).splitlines()
-    assert lines[0] == "group,name,responses,n,Tone,Recall,Avg,Pearson,Spearman"
-    assert [line.split(",")[1:4] for line in lines[1:]] == [
-        ["a", "40", "40"], ["b", "40", "40"], ["few", "5", "5"],
-    ]  # fmt: skip
-    main, others = tables.as_latex(table).split("On other responses: 5")
-    assert "b & 40 & \\textbf{70.00}" in main
-    assert "\\textbf" not in others
 
 
 def test_the_api_asks_and_tells(cast, release, server):

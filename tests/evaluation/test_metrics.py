@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies
 
-from annotation.evaluation import metrics, prompts
+from annotation.evaluation import metrics
 
 
 def test_pairs_of_one_item_widen_the_interval():
@@ -106,42 +106,3 @@ def test_an_interval_holds_its_value_and_stays_between_0_and_100(values):
     for interval in (metrics.accuracy(score, item), metrics.controlled(more, near, items)):
         assert 0 <= interval.low <= interval.value + 1e-9
         assert interval.value - 1e-9 <= interval.high <= 100
-
-
-@pytest.mark.parametrize(
-    ("text", "choice"),
-    [
-        ("Verdict: 1", 1),
-        ("2", 2),
-        ("Answer 2.", 2),
-        ("I weigh them.\n\n**Verdict:** 2", 2),
-        ("Verdict: 1\nOn reflection:\nVerdict: 2", 2),
-        ("<think>Verdict: 1</think>\nVerdict: 2", 2),
-        ("Verdict: 1</think>Verdict: 2", 2),
-        ("<think>Verdict: 1", None),
-        ("Verdict: 1 or 2", None),
-        ("Verdict: 12", None),
-        ("Verdict: 3", None),
-        ("They are equal.", None),
-        ("", None),
-        ('{"verdict": 1}', 1),
-        ("My choice is 2", 2),
-        ("选择：1", 1),
-        ("판정: 2", 2),
-    ],
-)
-def test_a_verdict_is_read_or_is_none(text, choice):
-    assert prompts.read_choice(text) == choice
-
-
-@given(strategies.text())
-def test_any_text_is_a_verdict_or_none(text):
-    assert prompts.read_choice(text) in (1, 2, None)
-    named = prompts.read_filter(text, 3)
-    assert named is None or set(named) <= {0, 1, 2}
-
-
-def test_notes_that_are_named_are_shown_and_others_not():
-    assert prompts.read_filter("Notes: 1, 3, 9", 3) == [0, 2]
-    assert prompts.read_filter("so\n**Notes:** none", 3) == []
-    assert prompts.read_filter("none of them", 3) is None
