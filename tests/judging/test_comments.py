@@ -9,7 +9,8 @@ from annotation.core.errors import DomainError, NotFound
 from annotation.core.models import AuditEvent
 from annotation.judging.models import ItemComment, Slot
 from annotation.judging.work import comments, queue
-from tests.judging.test_checks import add_checks, judge
+from tests.judging.test_checks import add_checks
+from tests.judging.test_queue import judge
 
 PAGE, PAST, DESK = "/studies/tea/comments/", "/studies/tea/mine/", "/"
 
