@@ -2,30 +2,13 @@
 
 import json
 
-import pytest
-
-from annotation.candidates.models import Candidate
 from annotation.datasets import folders, freeze
 from annotation.datasets.decided import Decided, patterns, voters
-from annotation.datasets.frozen import Reading
-from annotation.datasets.soft_labels import Posteriors, soft, soft_columns
 from annotation.datasets.tally import Tally
 from annotation.datasets.truth import RULE, pair, verdict
+from tests.datasets.conftest import VOTES
 
-VOTES = ("111111112", "211111111", "122222222", "1111", "1111", "", "121212121", "ttttt1111")
 PANELS = (RULE.panel, RULE.top_up)
-
-
-@pytest.fixture
-def reading(tea, items, vote, _data):
-    """Items with the ``VOTES``, of which the first two differ in the order of votes alone."""
-    opened = items(len(VOTES), tie=True)
-    for item, pattern in zip(opened, VOTES, strict=True):
-        vote(item, pattern)
-    Candidate.objects.update(strategy="A1")
-    first = opened[3].options.get(number=1).candidate_id
-    Candidate.objects.filter(pk=first).update(strategy="A3")
-    return Reading(freeze.request(tea, "long", "", None), lambda: None)
 
 
 def test_items_that_are_decided_together_get_the_verdicts_of_each(reading):
@@ -68,17 +51,6 @@ def test_an_item_that_the_audit_dropped_is_decided_by_itself(reading):
     _, by_two = patterns(chunk, (2,), ())
     # Their first two votes differ.
     assert by_two[0] != by_two[1]
-
-
-def test_soft_labels_by_column_are_those_of_each_item(reading):
-    posteriors = Posteriors(reading.label_votes())
-    (chunk,) = reading.chunks()
-    items, columns = soft_columns(chunk, posteriors)
-    assert items.tolist() == [0, 1, 2, 3, 4, 6, 7]
-    for place, labels, n in zip(items, columns["labels"], columns["n"], strict=True):
-        item = chunk.items[place]
-        assert json.loads(labels.as_py()) == soft(item, posteriors.of(item))
-        assert json.loads(n.as_py()) == len(item.votes)
 
 
 def test_the_table_of_items_has_each_verdict(reading):

@@ -9,7 +9,6 @@ import pytest
 from annotation.core.learned import ModelError
 from annotation.datasets import choices, folders, freeze
 from annotation.datasets.check import check
-from annotation.datasets.mention import explicit, mentioned
 from annotation.datasets.release_import import import_release
 from annotation.evaluation import training
 from annotation.judging.imports import bundles
@@ -285,21 +284,3 @@ def test_the_card_names_the_method_of_its_layout(release_of):
     card = (folders.folder_of(release_of("personalbench")) / "README.md").read_text("utf-8")
     assert "Re-Centering Humans in LLM Personalization" in card
     assert "tier" not in card.split("## Limits")[1]
-
-
-@pytest.mark.parametrize(
-    ("attribute", "answer", "prompt", "share"),
-    [
-        ("Grows ferns at home.", "Your home ferns grow well outside.", "", 1.0),
-        ("Grows ferns at home.", "Take a walk.", "", 0.0),
-        # What the prompt says is no mention of the person.
-        ("Grows ferns at home.", "Your ferns!", "Why do ferns wilt?", 0.0),
-        ("喜欢登山", "周末可以去登山。", "", 1 / 3),
-        ("They like it.", "They like it.", "", None),
-    ],
-)
-def test_a_mention_is_the_share_of_content_words_that_the_prompt_does_not_have(
-    attribute, answer, prompt, share
-):
-    assert mentioned(attribute, answer, prompt) == share
-    assert explicit(share) is (None if share is None else share >= 0.5)
