@@ -16,13 +16,7 @@ from tests.agreement.conftest import (
 )
 from tests.api.caller import Caller
 from tests.api.test_curation import refusal
-from tests.candidates.test_proposals import (  # noqa: F401 - fixtures
-    expand,
-    mina,
-    model,
-    person,
-    script,
-)
+from tests.candidates.conftest import expand, mina, model, person, script  # noqa: F401 - fixtures
 
 REVIEW, UNDO = "studies/tea/review/", "studies/tea/review/undo/"
 RULES, DOCUMENTS = "studies/tea/generation/rules/", "studies/tea/documents/"

@@ -8,14 +8,7 @@ from annotation.candidates.models import Candidate, GenerationRules, Proposal
 from tests.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 from tests.browser import axe
 from tests.browser.conftest import PHONE
-from tests.candidates.conftest import PROFILE
-from tests.candidates.test_proposals import (  # noqa: F401 - fixtures
-    expand,
-    model,
-    person,
-    script,
-    write_all,
-)
+from tests.candidates.conftest import PROFILE, expand, model, person, script, write_all  # noqa: F401 - fixtures
 from tests.personalbench.test_extraction import ada, extracted  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,6 +7,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from hypothesis import HealthCheck, settings
 
+from annotation.candidates import calls, pool, proposals
+from annotation.candidates.models import Candidate, GenerationRules
+from annotation.candidates.steps.personas import PERSONA
+from annotation.personas.models import Memory
+from tests.scripted_endpoint import ScriptedEndpoint, example_of
+
 # A busy machine is no reason to fail.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 KEY = "sk-canary-key-0123456789"
@@ -126,3 +132,76 @@ def asked(cast, tea, fake):
     """One query of a persona in the study "tea", with a canary for its need."""
     persona = cast.persona(tea, **PROFILE)
     return cast.query(tea, "q1", persona, text="Where shall I walk?", need="NEED-CANARY-4711")
+
+
+class Script:
+    """What the model says in turn, as JSON; the last one for ever."""
+
+    def __init__(self):
+        self.values = [{}]
+
+    def __call__(self, request, number):
+        value = self.values.pop(0) if len(self.values) > 1 else self.values[0]
+        if callable(value):
+            value = value(request)
+        return value if not isinstance(value, dict) else json.dumps(value)
+
+
+@pytest.fixture
+def script():
+    return Script()
+
+
+@pytest.fixture
+def model(script, settings):
+    with ScriptedEndpoint(script) as endpoint:
+        settings.ENDPOINTS = [endpoint.config(price_in=1, price_out=1, concurrency=4)]
+        yield endpoint
+
+
+@pytest.fixture
+def mina(cast, tea):
+    persona = cast.persona(tea, **PROFILE)
+    for text in ("Ten rye breads to bake at home.", "Night trains are back.", "How to fold a map."):
+        Memory.objects.create(persona=persona, text=text)
+    return persona
+
+
+def person(name="Ole Berg", work="lock keeper") -> dict:
+    made = _filled(PERSONA)
+    made["Name"] = name
+    made["Demographics"]["Career_Information"] = work
+    return made
+
+
+def _filled(schema):
+    if schema["type"] == "object":
+        return {name: _filled(part) for name, part in schema["properties"].items()}
+    return (
+        "calm days" if schema["type"] == "string" and not schema.get("enum") else example_of(schema)
+    )
+
+
+def write_all():
+    for _round in range(40):
+        calls.reap()
+        ids = calls.due()
+        if not ids:
+            return
+        for pk in ids:
+            pool.write_one(pk)
+
+
+def expand(tea, count=1, **options):
+    run = proposals.request(tea, "persona", {"count": count, **options})
+    write_all()
+    return run
+
+
+@pytest.fixture
+def answer(cast, tea):
+    """An answer that two reviewers have to decide on; committed."""
+    GenerationRules.objects.create(study=tea, reviewers=2)
+    (answer,) = cast.candidates(cast.query(tea), 1)
+    Candidate.objects.update(review="pending")
+    return answer

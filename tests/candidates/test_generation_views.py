@@ -8,21 +8,14 @@ from django.test.utils import CaptureQueriesContext
 from annotation.candidates import calls, pool, proposals
 from annotation.candidates.models import Budget, Candidate, GenerationRules, Proposal, Run
 from annotation.personas.models import Persona
-from tests.candidates.test_proposals import (  # noqa: F401 - fixtures
-    expand,
-    mina,
-    model,
-    person,
-    script,
-    write_all,
-)
+from tests.candidates.conftest import expand, person, write_all
 
 PAGE = "/studies/tea/generation/"
 QUEUE = "/studies/tea/review/"
 
 
 @pytest.fixture
-def carol(cast, mina, model, login):  # noqa: F811
+def carol(cast, mina, model, login):
     return login(cast.person("Carol"))
 
 
@@ -30,7 +23,7 @@ def text_of(response) -> str:
     return response.content.decode()
 
 
-def test_a_curator_plans_starts_and_sees_what_happened(carol, tea, script):  # noqa: F811
+def test_a_curator_plans_starts_and_sees_what_happened(carol, tea, script):
     data = {"endpoint": "scripted", "count": 3, "languages": "English\nKorean"}
     plan = text_of(carol.post(f"{PAGE}persona/", {**data, "do": "plan"}))
     assert "Assumed: nothing of this kind was measured" in plan
@@ -79,7 +72,7 @@ def test_a_file_that_cannot_be_read_says_so(carol, content, words):
     assert not Proposal.objects.exists()
 
 
-def test_decisions_are_made_in_bulk_and_taken_back(carol, tea, script):  # noqa: F811
+def test_decisions_are_made_in_bulk_and_taken_back(carol, tea, script):
     script.values = [person("Ada Lind"), person("Bo Ek", "nurse"), person("Cy Oh", "diver")]
     expand(tea, 3)
     page = text_of(carol.get(f"{QUEUE}persona/"))
@@ -99,7 +92,7 @@ def test_decisions_are_made_in_bulk_and_taken_back(carol, tea, script):  # noqa:
 def test_the_queue_asks_the_same_of_the_database_for_one_row_and_three(
     carol,
     tea,
-    script,  # noqa: F811
+    script,
 ):
     counts = []
     for names in (["Ada Lind"], ["Bo Ek", "Cy Oh"]):
@@ -114,7 +107,7 @@ def test_the_queue_asks_the_same_of_the_database_for_one_row_and_three(
 
 
 @pytest.mark.parametrize("page", [PAGE, "/api/v1/studies/tea/generation/"])
-def test_runs_ask_the_same_of_the_database_for_one_and_three(carol, tea, script, page):  # noqa: F811
+def test_runs_ask_the_same_of_the_database_for_one_and_three(carol, tea, script, page):
     counts = []
     for more in (1, 2):
         for _run in range(more):
@@ -136,7 +129,7 @@ def test_budget_and_rules_are_saved_or_refused(carol, tea):
     assert GenerationRules.objects.get().similarity == 0.8
 
 
-def test_a_run_is_cancelled_and_resumed_on_the_page(carol, tea, script):  # noqa: F811
+def test_a_run_is_cancelled_and_resumed_on_the_page(carol, tea, script):
     script.values = [person()]
     run = proposals.request(tea, "persona", {"count": 2})
     pool.write_one(calls.due()[0])
@@ -155,7 +148,7 @@ def test_a_wording_is_saved_on_its_page(carol, tea):
     assert "general/tea-1" in text_of(done)
 
 
-def test_held_answers_are_reviewed_with_the_reason_beside_them(carol, cast, tea, mina):  # noqa: F811
+def test_held_answers_are_reviewed_with_the_reason_beside_them(carol, cast, tea, mina):
     query = cast.query(tea, "q1", mina, text="Where shall I walk?")
     held = Candidate.objects.create(
         study=tea, query=query, external_id="c1", text="As ChatGPT I say: walk.", status="done",

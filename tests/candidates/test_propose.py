@@ -11,20 +11,14 @@ from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind_of
 from annotation.personas import curate
 from annotation.personas.models import Persona
-from tests.candidates.test_proposals import (  # noqa: F401 - fixtures
-    mina,
-    model,
-    person,
-    script,
-    write_all,
-)
+from tests.candidates.conftest import person, write_all
 
 GENERATION = "/api/v1/studies/tea/generation/"
 REVIEW = "/api/v1/studies/tea/review/"
 
 
 @pytest.fixture
-def post(cast, mina, client):  # noqa: F811
+def post(cast, mina, client):
     _token, key = ApiToken.issue(cast.member("Carol", mina.study, "curator"))
     headers = {"Authorization": f"Bearer {key}"}
 
@@ -40,7 +34,7 @@ def document(capsys) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_command_proposes_writes_and_accepts(tea, mina, model, script, cast, capsys):  # noqa: F811
+def test_a_command_proposes_writes_and_accepts(tea, mina, model, script, cast, capsys):
     cast.person("Carol")
     script.values = [person("Ada Lind"), person("Bo Ek", "nurse"), person("Bo Ek", "nurse")]
     options = {"set": ["count=3", "languages=Korean"], "json": True}
@@ -62,13 +56,13 @@ def test_a_command_proposes_writes_and_accepts(tea, mina, model, script, cast, c
         ({"endpoint": "none"}, "no endpoint"),
     ],
 )
-def test_a_wrong_command_asks_for_nothing(tea, mina, model, arguments, words):  # noqa: F811
+def test_a_wrong_command_asks_for_nothing(tea, mina, model, arguments, words):
     with pytest.raises(CommandError, match=words):
         call_command("propose", "tea", "persona", **arguments)
     assert not Proposal.objects.exists()
 
 
-def test_a_program_plans_starts_reviews_and_sees_what_happened(post, model, script):  # noqa: F811
+def test_a_program_plans_starts_reviews_and_sees_what_happened(post, model, script):
     script.values = [person("Ada Lind"), person("Bo Ek", "nurse")]
     body = {"step": "persona", "options": {"count": 2, "languages": ["English"]}}
     planned = post(GENERATION, {**body, "dry_run": True})
@@ -104,7 +98,7 @@ def test_a_program_plans_starts_reviews_and_sees_what_happened(post, model, scri
         {"step": "persona", "options": []},
     ],
 )
-def test_what_a_program_sends_wrongly_is_refused_with_a_sentence(post, model, body):  # noqa: F811
+def test_what_a_program_sends_wrongly_is_refused_with_a_sentence(post, model, body):
     answer = post(GENERATION, body)
     assert answer.status_code == 400
     assert answer["Content-Type"] == "application/problem+json"

@@ -17,7 +17,7 @@ from annotation.candidates.steps.extraction import span_of
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import open_batch
 from annotation.personas.models import Attribute, Conversation
-from tests.candidates.test_proposals import model, script, write_all  # noqa: F401 - fixtures
+from tests.candidates.conftest import model, script, write_all  # noqa: F401 - fixtures
 from tests.scripted_endpoint import prompt_of
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from annotation.candidates.models import Extraction, Proposal, Run
 from annotation.core import learned
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
-from tests.candidates.test_proposals import model, script, write_all  # noqa: F401 - fixtures
+from tests.candidates.conftest import model, script, write_all  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db
 GOOD = ("Bakes rye bread every Sunday.", "Is learning Korean.")
