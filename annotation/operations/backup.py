@@ -192,7 +192,8 @@ def _refuse_newer(manifest: dict) -> None:
              and (app, name) not in migrations]  # fmt: skip
     if newer:
         raise DomainError(
-            f"The backup was made by a newer version ({manifest['version']}): update Attune first. "
+            f"The backup was made by another version ({manifest['version']}), and this one does "
+            "not know its tables: restore it with that version, or update Attune to it. "
             f"Unknown here: {', '.join(sorted(newer)[:3])}."
         )
 

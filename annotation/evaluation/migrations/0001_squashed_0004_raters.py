@@ -1,3 +1,0 @@
-from annotation.core.squashing import squash
-
-Migration = squash(__package__, "0004_raters")

@@ -1,3 +1,0 @@
-from annotation.core.squashing import squash
-
-Migration = squash(__package__, "0002_open_items")
