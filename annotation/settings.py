@@ -231,6 +231,8 @@ INSTALLED_APPS = [
     "annotation.datasets",
     "annotation.imports",
     "annotation.evaluation",
+    "annotation.papers",
+    "annotation.papers.bespoke",
     "annotation.webhooks",
     "annotation.overview",
     "annotation.api",

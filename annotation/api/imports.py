@@ -1,5 +1,6 @@
 """Imports over HTTP: send a file, map its columns, start the import, read its report."""
 
+from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
@@ -16,10 +17,9 @@ from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.parsers import StrictJSONParser
-from annotation.imports import receive, run, tasks
+from annotation.imports import receive, recipes, run, tasks
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
-from annotation.imports.recipes import RECIPES
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -39,10 +39,17 @@ class ImportAnnouncement(serializers.Serializer):
     )
 
 
+class RecipeField(serializers.ChoiceField):
+    """One of the recipes that are known when the request comes."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=list(recipes.by_name()), **kwargs)
+
+
 class ImportStart(serializers.Serializer):
     """``map`` or ``recipe``; without either the columns are recognised by name."""
 
-    recipe = serializers.ChoiceField(choices=list(RECIPES), required=False)
+    recipe = RecipeField(required=False)
     map = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField(max_length=500), max_length=50),
         required=False,

@@ -23,7 +23,7 @@ from annotation.api.base import StudyView, read
 from annotation.api.pagination import Since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import Conflict
-from annotation.datasets import freeze, remove, tasks
+from annotation.datasets import freeze, layouts, remove, tasks
 from annotation.datasets.choices import (
     FEWEST_SHARD_ROWS,
     MOST_SHARD_ROWS,
@@ -31,7 +31,6 @@ from annotation.datasets.choices import (
     MOST_VOTES,
     PAIR_RULES,
 )
-from annotation.datasets.layouts import LAYOUTS
 from annotation.datasets.models import Release
 from annotation.datasets.views import zip_response
 from annotation.policies.roles import Member
@@ -49,8 +48,15 @@ class Share(serializers.CharField):
             raise serializers.ValidationError("write a number such as 2/3 or 0.5") from error
 
 
+class LayoutField(serializers.ChoiceField):
+    """One of the layouts that are known when the request comes."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=list(layouts.by_name()), **kwargs)
+
+
 class ReleaseRequest(serializers.Serializer):
-    layout = serializers.ChoiceField(choices=list(LAYOUTS))
+    layout = LayoutField()
     format = serializers.ChoiceField(choices=["jsonl", "csv", "parquet"], required=False)
     safe_csv = serializers.BooleanField(default=False)
     licence = serializers.CharField(max_length=freeze.LICENCE_LIMIT, default="", allow_blank=True)

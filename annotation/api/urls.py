@@ -3,13 +3,13 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from annotation.api import (
+    attributes,
     curation,
     evaluations,
     generation,
     histories,
     imports,
     owner_queries,
-    personalbench,
     release_imports,
     releases,
     review,
@@ -54,17 +54,17 @@ of_study = [
     path("generation/", generation.Generation.as_view(), name="api-generation"),
     path("generation/<int:run>/", generation.OneRun.as_view(), name="api-run"),
     path("generation/rules/", review.GenerationRules.as_view(), name="api-generation-rules"),
-    path("conversations/", personalbench.ConversationsOfStudy.as_view(), name="api-conversations"),
+    path("conversations/", attributes.ConversationsOfStudy.as_view(), name="api-conversations"),
     path(
         "conversations/histories/",
         sources.ConversationsOfMembers.as_view(),
         name="api-conversations-histories",
     ),
     path("documents/", sources.Documents.as_view(), name="api-documents"),
-    path("attributes/make/", personalbench.AttributesMade.as_view(), name="api-attributes-make"),
+    path("attributes/make/", attributes.AttributesMade.as_view(), name="api-attributes-make"),
     path(
         "attributes/verify/",
-        personalbench.AttributesVerified.as_view(),
+        attributes.AttributesVerified.as_view(),
         name="api-attributes-verify",
     ),
     path("personas/reviews/", curation.PersonaReviews.as_view(), name="api-persona-reviews"),

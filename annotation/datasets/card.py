@@ -1,43 +1,17 @@
 """The dataset card: what a reader must know before using a release. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from annotation.datasets import papers
 from annotation.datasets.front_matter import front_matter
+from annotation.datasets.layouts import harness
+from annotation.datasets.papers import Paper
 
-WITH_HARNESS = ("personafeedback", "dpo")
-REMARK_WORDS = {
-    "too_few_responses": "Too few responses, so all of them are shots",
-    "rubric_left_out": "Rubric left out: it may be written from the responses that are tested",
-    "without_rubric": "Tested without a rubric; its file is empty",
-    "without_gold_information": "Tested without gold information; its file lists no claim",
-}
 # Queries that a remark names on the card; the manifest names all.
 REMARKS = 50
-METHOD = "PersonaFeedback: A Large-scale Human-annotated Benchmark for Personalization"
-METHODS = {
-    "personalbench": "Re-Centering Humans in LLM Personalization",
-    "bespoke": (
-        "BESPOKE: Benchmark for Search-Augmented Large Language Model Personalization via "
-        "Diagnostic Feedback"
-    ),
-}
+# Of the layouts that are no paper's.
 LAYOUT_WORDS = {
-    "bespoke": (
-        "Queries that people asked of their own accord, the need behind each, their scores and "
-        "feedback on answers, the gold information they kept, rubrics, and as much of their "
-        "histories as they agreed to publish. Users are pseudonyms of this release alone."
-    ),
-    "personafeedback": (
-        "Pairs of answers to a question of one persona, in three tiers of difficulty. `user_id` is "
-        "the line of the persona in `persona/all_personas.jsonl`, counted from 1. `votes.csv` has "
-        "every vote."
-    ),
-    "personalbench": (
-        "Verdicts on attributes of people, on whether an attribute matters to a prompt, and "
-        "ratings of a generic against a personalised answer, the highest for the personalised "
-        "one. Every rating stands beside its aggregate; `votes.csv` has them as they were given."
-    ),
     "long": (
         "Every judgment, item, answer, persona and attribute in long form, and `votes.csv` with "
         "`task`, `worker`, `label`. Within an item the judgments stand in the order of submission."
@@ -61,6 +35,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
     imported, here = _judged(about)
     if imported and not here:
         about = about | {"languages": [], "consent": ""}
+    paper = papers.named(manifest["layout"])
     return "\n".join(
         [
             *front_matter(about, tables),
@@ -68,15 +43,16 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
             "",
             _words(about["description"]) or "The study gives no description.",
             "",
-            LAYOUT_WORDS[manifest["layout"]],
+            paper.card.about if paper else LAYOUT_WORDS[manifest["layout"]],
             "",
             *_facts(manifest, about),
             *_counts(manifest["counts"]),
             *_agreement(manifest["agreement"]),
             *_opening(tables),
-            *_harnesses(manifest),
-            *_limits(manifest, imported),
-            *_checking(manifest, imported, here),
+            *_harnesses(manifest, tables),
+            *_limits(manifest, paper, imported),
+            *_checking(),
+            *_method(manifest, paper, imported, here),
         ]
     )
 
@@ -158,8 +134,9 @@ def _opening(tables: dict) -> Iterator[str]:
         yield ""
 
 
-def _harnesses(manifest: dict) -> Iterator[str]:
-    if not any(manifest["counts"]["pairs"].values()) or manifest["layout"] not in WITH_HARNESS:
+def _harnesses(manifest: dict, tables: dict) -> Iterator[str]:
+    ready = any(table.path.startswith(f"{harness.FOLDER}/") for table, _rows in tables.values())
+    if not ready or not any(manifest["counts"]["pairs"].values()):
         return
     yield from ("## How to evaluate a model", "", "In this folder, each pair in both orders:", "")
     yield from ("```sh", "lm_eval --include_path harness/lm_eval --tasks attune --model hf …")
@@ -171,19 +148,17 @@ def _harnesses(manifest: dict) -> Iterator[str]:
     yield ""
 
 
-def _remarks(remarks: dict) -> Iterator[str]:
+def _remarks(remarks: dict, words: Mapping[str, str]) -> Iterator[str]:
     for name, queries in remarks.items():
         listed = ", ".join(f"{query['user']}/{query['query-id']}" for query in queries[:REMARKS])
         more = f" and {len(queries) - REMARKS} more" if len(queries) > REMARKS else ""
-        yield f"- {REMARK_WORDS[name]}: {len(queries)} queries ({listed}{more})."
+        yield f"- {words[name]}: {len(queries)} queries ({listed}{more})."
 
 
-def _limits(manifest: dict, imported: int) -> Iterator[str]:
+def _limits(manifest: dict, paper: Paper | None, imported: int) -> Iterator[str]:
     yield from ("## Limits", "")
-    if manifest["layout"] == "personalbench":
-        yield "- An explicit mention is found by words: a paraphrase is missed."
-    elif manifest["layout"] == "bespoke":
-        yield "- Each answer was judged by its asker alone: there is no agreement to report."
+    if paper and not paper.layout.TIERED:
+        yield from (f"- {limit}" for limit in paper.card.limits)
     elif manifest["rules"]["pairs"]["name"] == "majority":
         pairs = manifest["rules"]["pairs"]
         yield (
@@ -194,7 +169,8 @@ def _limits(manifest: dict, imported: int) -> Iterator[str]:
         yield "- Pairs and tiers are those of an imported release: no vote stands behind them."
     else:
         yield from _tier_limits(manifest["rules"])
-    yield from _remarks(manifest.get("remarks", {}))
+    if paper:
+        yield from _remarks(manifest.get("remarks", {}), paper.card.remarks)
     yield "- Workers and users have names of this release alone; times are given to the day."
     if imported:
         yield (
@@ -225,16 +201,22 @@ def _audited(audit: dict | None) -> str:
     return f"{audit['audited']} of {audit['pairs']} were audited by new votes."
 
 
-def _checking(manifest: dict, imported: int, here: int) -> Iterator[str]:
+def _checking() -> Iterator[str]:
     yield from ("## How to check it", "")
     yield "`manifest.json` lists every file with its rows, bytes and SHA-256. With Attune:"
-    yield from ("", "    python manage.py check_release DIR", "", "## Method", "")
+    yield from ("", "    python manage.py check_release DIR", "")
+
+
+def _method(manifest: dict, paper: Paper | None, imported: int, here: int) -> Iterator[str]:
+    known = here or not (imported or manifest["rules"]["pairs"]["name"] == "imported")
+    if not imported and not (paper and known):
+        return
+    yield from ("## Method", "")
     if imported:
         which = f"{imported} of the {imported + here}" if here else "All"
         yield f"{which} judgments were imported: how they were collected is not known here."
-    if here or not (imported or manifest["rules"]["pairs"]["name"] == "imported"):
-        method = METHODS.get(manifest["layout"], METHOD)
-        yield f"Collected after the method of the paper “{method}”; cite it by its title."
+    if paper and known:
+        yield f"Collected after the method of the paper “{paper.title}”; cite it by its title."
     yield ""
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from annotation.core.errors import DomainError
-from annotation.datasets import bespoke_tables
+from annotation.datasets import papers
 
 MANIFEST = "manifest.json"
 MANIFEST_LIMIT = 64 * 1024 * 1024
@@ -21,10 +21,15 @@ CACHE = "__pycache__"
 def check(folder: Path) -> list[dict]:
     """Return [{"path", "reason"}] of everything that is wrong with a release; [] if nothing is.
 
-    What ``differences`` finds, and texts that a judge is tested on and shown as a shot, too.
+    What ``differences`` finds, and what the papers that are known find in such folders.
     """
-    leaks = ({"path": path, "reason": reason} for path, reason in bespoke_tables.leaks(folder))
-    return [*differences(folder), *leaks]
+    faults = [
+        {"path": path, "reason": reason}
+        for paper in papers.registered().values()
+        if paper.faults
+        for path, reason in paper.faults(folder)
+    ]
+    return [*differences(folder), *faults]
 
 
 def differences(folder: Path) -> list[dict]:

@@ -1,10 +1,12 @@
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.forms import FractionField
 from annotation.core.groups import in_groups
+from annotation.datasets import layouts, papers
 from annotation.datasets.choices import (
     FEWEST_SHARD_ROWS,
     MOST_SHARD_ROWS,
@@ -12,7 +14,8 @@ from annotation.datasets.choices import (
     MOST_VOTES,
 )
 from annotation.datasets.freeze import LICENCE_LIMIT
-from annotation.datasets.layouts import LAYOUTS
+
+FORMATS = {"jsonl": "JSON Lines", "csv": "CSV", "parquet": "Parquet"}
 
 
 class ReleaseUploadForm(forms.Form):
@@ -26,23 +29,20 @@ class ReleaseUploadForm(forms.Form):
     )
 
 
+def _layouts() -> list[tuple[str, str]]:
+    return [(name, name) for name in layouts.by_name()]
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"“{name}”" for name in names)
+
+
 class ReleaseForm(forms.Form):
     """The options of a new release. ``freeze.request`` checks that layout and format match."""
 
-    layout = forms.ChoiceField(label=_("Layout"), choices=[(name, name) for name in LAYOUTS])
+    layout = forms.ChoiceField(label=_("Layout"), choices=_layouts)
     format = forms.ChoiceField(
-        label=_("Format"),
-        required=False,
-        choices=[
-            ("", _("the layout's own")),
-            ("jsonl", "JSON Lines"),
-            ("csv", "CSV"),
-            ("parquet", "Parquet"),
-        ],
-        help_text=_(
-            "“long” comes in all three, “personafeedback” in JSON Lines, the other layouts in "
-            "JSON Lines and Parquet."
-        ),
+        label=_("Format"), required=False, choices=[("", _("the layout's own")), *FORMATS.items()]
     )
     safe_csv = forms.BooleanField(
         label=_("Make CSV files safe for spreadsheets"),
@@ -74,10 +74,6 @@ class ReleaseForm(forms.Form):
             ("majority", _("majority of few votes")),
             ("imported", _("tiers they were imported with")),
         ],
-        help_text=_(
-            "Tiers need nine votes an item. A majority takes items with fewer; the card says so. "
-            "For “personafeedback” and “dpo”."
-        ),
     )
     min_votes = forms.IntegerField(
         label=_("By majority: votes an item has, at least"),
@@ -96,7 +92,6 @@ class ReleaseForm(forms.Form):
         required=False,
         min_value=1,
         max_value=MOST_SHOTS,
-        help_text=_("For “bespoke”; 5 unless you say otherwise. The others test the judge."),
     )
     shard_rows = forms.IntegerField(
         label=_("Rows a file, at most"),
@@ -120,6 +115,22 @@ class ReleaseForm(forms.Form):
         (_("Tiers"), ("hard_fill", "easy_share")),
         (_("Judge models"), ("shots",)),
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = layouts.by_name()
+        self.fields["format"].help_text = "; ".join(
+            f"“{name}”: {', '.join(FORMATS[format] for format in layout.FORMATS)}"
+            for name, layout in known.items()
+        )
+        self.fields["rule"].help_text = _(
+            "Tiers need nine votes an item. A majority takes items with fewer; the card says so. "
+            "For %(layouts)s."
+        ) % {"layouts": _quoted(name for name, layout in known.items() if layout.TIERED)}
+        with_shots = (paper.name for paper in papers.registered().values() if paper.shots)
+        self.fields["shots"].help_text = _(
+            "For %(layouts)s; 5 unless you say otherwise. The others test the judge."
+        ) % {"layouts": _quoted(with_shots)}
 
     @property
     def groups(self) -> Iterator:

@@ -12,15 +12,12 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
-from annotation.datasets import release_files
-from annotation.datasets.bespoke_import import import_bespoke
-from annotation.datasets.bespoke_tables import QUERIES
+from annotation.datasets import papers, release_files
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
-from annotation.datasets.released import LAYOUTS
-from annotation.datasets.released.base import OVERLAP, Place
-from annotation.datasets.released.pairs import HALVES, PERSONAS, TIERS
+from annotation.datasets.released import READERS
+from annotation.datasets.released.base import OVERLAP, Layout, Place
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import judgments, votes_file
 from annotation.judging.imports import rows as bundle_rows
@@ -28,29 +25,14 @@ from annotation.judging.imports.bundles import check_slug
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.imported import ReleasedAnswer
-from annotation.judging.models import Answer, Item, ItemOption, Judgment
+from annotation.judging.models import Item, ItemOption
 from annotation.judging.work.submit import read_seconds
 from annotation.queries import gold
 from annotation.studies.models import Study, TaskDefinition
 
 CHUNK = 2_000
-# Files by which a folder without a manifest is recognised, the most telling first.
-SIGNS = {
-    "bespoke": (QUERIES,),
-    "personafeedback": (
-        PERSONAS,
-        *(
-            f"{root}{half}/{tier}"
-            for root in ("data/", "")
-            for halves in HALVES.values()
-            for half in halves
-            for tier in TIERS
-        ),
-    ),
-    "long": ("judgments", "items"),
-    "dpo": ("pairs",),
-    "personalbench": ("attributes", "relevance", "responses"),
-}
+# Tables by which a folder without a manifest is recognised; the long form has those of papers, too.
+SIGNS = {"long": ("judgments", "items"), "dpo": ("pairs",)}
 REPORTED = ("queries", "candidates", "items", "votes", "scores", "workers")
 
 
@@ -58,16 +40,17 @@ def layout_of(folder: Path) -> str:
     """The layout of the release in ``folder``; DomainError where it has no supported one."""
     if not folder.is_dir():
         raise DomainError(f"{folder} is not a folder.")
+    signs = SIGNS | {paper.name: paper.tables for paper in papers.registered().values()}
     if (folder / MANIFEST).is_file():
         named = read_manifest(folder).get("layout")
-        if named in SIGNS:
+        if named in signs:
             return named
-    for layout, tables in SIGNS.items():
+    for layout, tables in signs.items():
         if any(release_files.parts(folder, table) for table in tables):
             return layout
     raise DomainError(
         f"{folder} holds no release of a known layout: no table of "
-        f"{', '.join(SIGNS)} is there, as Parquet, JSON lines or CSV."
+        f"{', '.join(signs)} is there, as Parquet, JSON lines or CSV."
     )
 
 
@@ -91,16 +74,13 @@ def import_release(
     if earlier:
         return cast(dict, earlier.report)
     with transaction.atomic():
-        if layout == "bespoke":
-            report = _bespoke(folder, slug, by)
-        else:
-            report = _Import(folder, layout, by).store(slug, progress)
+        made = _made(folder, layout, slug, by, progress)
         study = Study.objects.get(slug=slug)
         ReleaseImport.objects.create(
-            study=study, slug=slug, digest=digest, report=report, status="done", by=by
+            study=study, slug=slug, digest=digest, report=made, status="done", by=by
         )
-        audit.record(by, "study.import_release", study, layout=layout, items=report["items"])
-    return report
+        audit.record(by, "study.import_release", study, layout=layout, items=made["items"])
+    return made
 
 
 def _digest(folder: Path) -> str:
@@ -115,18 +95,17 @@ def _digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def _bespoke(folder: Path, slug: str, by: User | None) -> dict:
-    counts = import_bespoke(folder, slug, by=by)
-    study = Study.objects.get(slug=slug)
-    totals = {
-        "votes": Judgment.objects.filter(slot__study=study).count(),
-        "scores": Answer.objects.filter(judgment__slot__study=study, option__isnull=False).count(),
-        "workers": counts["users"],
-    }
-    return _report("bespoke", study, counts["rejected"]) | counts | totals
+def _made(folder: Path, layout: str, slug: str, by: User | None, progress: Callable) -> dict:
+    """Make the study of a folder in ``layout``; the report."""
+    paper = papers.named(layout)
+    if paper and paper.store:
+        return paper.store(folder, slug, by)
+    reader = paper.reader if paper else READERS[layout]
+    return _Import(cast(type[Layout], reader), folder, by).store(slug, progress)
 
 
-def _report(layout: str, study: Study, rejected: list) -> dict:
+def report(layout: str, study: Study, rejected: list) -> dict:
+    """What every import tells of the study that it made."""
     return {
         "study": study.slug,
         "layout": layout,
@@ -144,9 +123,9 @@ def _report(layout: str, study: Study, rejected: list) -> dict:
 class _Import:
     """One import: rows of the layout become rows of a bundle, and those the study's."""
 
-    def __init__(self, folder: Path, layout: str, by: User | None) -> None:
+    def __init__(self, reader: type[Layout], folder: Path, by: User | None) -> None:
         self.faults, self.by = Faults(), by
-        self.layout = LAYOUTS[layout](folder, self.faults)
+        self.layout = reader(folder, self.faults)
 
     def store(self, slug: str, progress: Callable) -> dict:
         """Store all that is whole; the report."""
@@ -165,7 +144,7 @@ class _Import:
             raise DomainError(f"Nothing of the release can be imported: {reasons}.")
         self._store_pairs(items)
         stored = self._store_judgments(study, items)
-        return _report(self.layout.name, study, self.faults) | {
+        return report(self.layout.name, study, self.faults) | {
             **{name: stored[name] for name in ("votes", "scores", "workers")},
             "left_out": dict(self.layout.lost),
             "pairs": self.layout.counts(set(items.ids)),

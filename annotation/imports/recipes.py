@@ -4,7 +4,7 @@ A target has alternatives, of which the first that the file has is taken; a list
 columns together. ``?`` marks a target that may be missing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ _PROMPT = ("prompt", "question", "instruction", "query", "input", "turns")
 _WORKER = ("annotator", "worker", "rater", "annotator_id", "rater_id", "judge", "slot")
 _ID = ("id", "item_id", "item", "task", "question_id", "idx")
 
-RECIPES = {
+_GENERAL = {
     "arena": Recipe(
         gettext_lazy("Chatbot Arena battles"),
         {
@@ -143,21 +143,6 @@ RECIPES = {
         {"persona": ("profile", "persona", "input persona", "statements", "user 1 personas", "")},
         {"id": ("id", "persona_id", "user_id"), "memory": ("memory",)},
     ),
-    "personafeedback": Recipe(
-        gettext_lazy("PersonaFeedback pairs"),
-        {
-            "persona": ("user_id",),
-            "prompt": ("question",),
-            "answer_a": ("chosen",),
-            "answer_b": ("reject", "rejected"),
-        },
-        {"type": ("type",), "scenario": ("scenario",)},
-    ),
-    "bespoke": Recipe(
-        gettext_lazy("BESPOKE queries"),
-        {"prompt": ("query",), "id": (["user", "query-id"], ["user", "query_id"])},
-        {"persona": ("user",), "need": ("gold_information_need",)},
-    ),
     "conversations": Recipe(
         gettext_lazy("Conversations of many people: WildChat, LMSYS-Chat-1M, ShareGPT"),
         {"conversation": ("conversation", "conversations")},
@@ -185,10 +170,19 @@ RECIPES = {
 }
 
 
+# Further recipes by name: those of papers' published tables.
+SOURCES: list[Callable[[], dict[str, Recipe]]] = []
+
+
+def by_name() -> dict[str, Recipe]:
+    """Every recipe by its name."""
+    return _GENERAL | {name: made for source in SOURCES for name, made in source().items()}
+
+
 def fitting(rows: list[dict]) -> list[str]:
     """The names of the recipes that know columns of a file that begins with ``rows``."""
     names = []
-    for name in RECIPES:
+    for name in by_name():
         try:
             mapping = mapping_of(name, rows)
         except MappingError:
@@ -204,9 +198,9 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
 
     MappingError where there is no such recipe, or the file lacks a column that it needs.
     """
-    recipe = RECIPES.get(name)
+    recipe = by_name().get(name)
     if recipe is None:
-        words = {"name": name[:60], "names": ", ".join(RECIPES)}
+        words = {"name": name[:60], "names": ", ".join(by_name())}
         raise MappingError(_("There is no recipe “%(name)s”. Known: %(names)s.") % words)
     columns: dict[str, tuple[str, ...]] = {}
     for target, alternatives in (recipe.required | recipe.optional).items():

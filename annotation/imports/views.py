@@ -128,7 +128,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
 
 def _recipes(study: Study) -> list[tuple[str, str]]:
     saved = study.import_recipes.order_by("name").values_list("name", flat=True)
-    shipped = [(name, str(recipe.title)) for name, recipe in recipes.RECIPES.items()]
+    shipped = [(name, str(recipe.title)) for name, recipe in recipes.by_name().items()]
     return [*((f"own:{name}", name) for name in saved), *shipped]
 
 
@@ -152,7 +152,7 @@ def _mapping(row: DataImport, name: str, records: list[dict]) -> tuple[Mapping |
         return proposal, ""
     if fitting := recipes.fitting(records):
         words = _("The columns were not recognised. The recipe “%s” would read them so: check it.")
-        title = recipes.RECIPES[fitting[0]].title
+        title = recipes.by_name()[fitting[0]].title
         return recipes.mapping_of(fitting[0], records), words % title
     return None, _("The columns were not recognised: say what they hold.")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db import connection
 
 from annotation.candidates.strategies import STRATEGIES
-from annotation.datasets.layouts import bespoke
+from annotation.datasets import papers
 from annotation.queries.shots import FEWEST
 from annotation.studies.models import Study
 
@@ -108,7 +108,7 @@ def figures_of(study: Study) -> Figures:
     """The figures of ``study`` as they stand now."""
     with connection.cursor() as cursor:
         cursor.execute(
-            _STATEMENT, {"study": study.pk, "split": list(bespoke.KINDS), "fewest": FEWEST}
+            _STATEMENT, {"study": study.pk, "split": papers.kinds_with_shots(), "fewest": FEWEST}
         )
         *counts, strategies = cursor.fetchone()
     names = json.loads(strategies or "[]")

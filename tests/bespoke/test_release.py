@@ -10,7 +10,6 @@ from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.datasets import choices, freeze
-from annotation.datasets.bespoke_import import import_bespoke
 from annotation.datasets.check import check
 from annotation.datasets.freeze import write
 from annotation.datasets.release_import import import_release
@@ -23,6 +22,7 @@ from annotation.judging.gold import claims
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Answer, Item, Judgment
 from annotation.judging.work import queue, submit
+from annotation.papers.bespoke.reader import import_bespoke
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.datasets.layouts import LAYOUTS
+from annotation.datasets.layouts import layout_of
 
 DICTIONARY = (Path(__file__).parents[2] / "docs/data-dictionary.md").read_text("utf-8")
 COLUMN = re.compile(r"`([\w-]+)`")
@@ -39,7 +39,7 @@ def test_each_table_of_a_layout_is_described_column_by_column(layout):
     rows = described(section("## Releases").split("\n### ")[0]) | described(
         section(f"### {layout}")
     )
-    tables = {name: t for name, t in LAYOUTS[layout].tables("jsonl").items() if t.columns}
+    tables = {name: t for name, t in layout_of(layout).tables("jsonl").items() if t.columns}
     tables.pop("votes", None)
     for name, table in tables.items():
         assert set(table.columns) - rows[name] == set(), name
@@ -49,4 +49,4 @@ def test_each_table_of_a_layout_is_described_column_by_column(layout):
 @pytest.mark.parametrize("layout", ["personafeedback", "dpo"])
 def test_the_columns_of_pairs_are_described(layout):
     named = set(COLUMN.findall(section(f"### {layout}")))
-    assert set(LAYOUTS[layout].COLUMNS) - named == set()
+    assert set(layout_of(layout).COLUMNS) - named == set()

@@ -2,9 +2,7 @@
 
 from annotation.datasets.released.base import Layout
 from annotation.datasets.released.long import Long
-from annotation.datasets.released.pairs import Dpo, PersonaFeedback
-from annotation.datasets.released.personalbench import PersonalBench
+from annotation.datasets.released.pairs import Dpo
 
-LAYOUTS: dict[str, type[Layout]] = {
-    layout.name: layout for layout in (PersonaFeedback, Dpo, Long, PersonalBench)
-}
+# Of the layouts that are no paper's.
+READERS: dict[str, type[Layout]] = {layout.name: layout for layout in (Dpo, Long)}

@@ -1,9 +1,8 @@
-"""Layouts whose rows are pairs: `personafeedback` and `dpo`, ours or as published."""
+"""Layouts whose rows are pairs, ours or as published."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
 
-from annotation.datasets import release_files
 from annotation.datasets.conversations import as_texts
 from annotation.datasets.release_files import json_of, text_of
 from annotation.datasets.released.base import (
@@ -17,14 +16,12 @@ from annotation.datasets.released.base import (
     user_of,
 )
 
-# The public copy of the benchmark spells one folder so.
+# A published benchmark spells one folder so.
 HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
-TIERS = ("easy", "medium", "hard", "majority", "imported")
-PERSONAS = "persona/all_personas"
 TASK = "better"
 
 
-class _Pairs(Layout):
+class Pairs(Layout):
     """Layouts whose rows are pairs: a question, a chosen and a rejected answer."""
 
     rejected = "reject"
@@ -87,50 +84,7 @@ class _Pairs(Layout):
         yield {"id": item, "task": TASK, "query": query, "candidates": order} | overlap
 
 
-class PersonaFeedback(_Pairs):
-    """``data/{specific,general}/{easy,medium,hard}`` and the personas, ours or as published."""
-
-    name = "personafeedback"
-    # fmt: off
-    columns = frozenset((
-        "user_id", "question", "chosen", "reject", "item_id", "query_id", "tier",
-        "votes", "n", "share", "chosen_id", "reject_id", "chosen_strategy",
-        "reject_strategy", "chosen_model", "reject_model", "scenario",
-        "persona_version",
-    ))
-    # fmt: on
-
-    def files(self) -> Iterator[tuple[str, str, str]]:
-        """(table, half, tier) of the pairs that are there."""
-        for half, folders in HALVES.items():
-            for name in folders:
-                for tier in TIERS:
-                    for table in (f"data/{name}/{tier}", f"{name}/{tier}"):
-                        if release_files.parts(self.folder, table):
-                            yield table, half, tier
-
-    def personas(self) -> Rows:
-        """The line of a persona is its id; without that file, only a person's id is available."""
-        if release_files.parts(self.folder, PERSONAS):
-            for place, row in self.read(PERSONAS, None):
-                yield place, {"id": str(place.line), "profile": row}
-            return
-        yield from self.convert(self.pair_rows(), bare_persona)
-
-    def memories(self) -> Rows:
-        """Texts that a persona would be interested in."""
-        columns = frozenset(("user_id", "text"))
-        for place, row in self.read("persona/memories", columns):
-            yield place, {"persona": str(row.get("user_id", "")), "text": row.get("text")}
-
-    def pair_rows(self) -> Iterator[tuple[Place, dict]]:
-        """The pairs of every half and tier."""
-        for table, half, tier in self.files():
-            for place, row in self.read(table, self.columns):
-                yield place, row | {"half": half, "tier": tier}
-
-
-class Dpo(_Pairs):
+class Dpo(Pairs):
     """``pairs``: prompt, chosen, rejected, texts or messages; or question, chosen, reject."""
 
     name = "dpo"

@@ -2,10 +2,12 @@
 
 ``NAME.json`` has a title and a description in each language, the tasks, the study's strategies and
 sources of answers, and its checks; ``texts/NAME.LANGUAGE.md`` are the guidelines and consent texts
-that it names.
+that it names. Papers bring folders of the same form; what such a folder lacks in a language stands
+in English, and what texts it lacks are those of ``judging/recipes``.
 """
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,8 @@ from annotation.studies import members
 from annotation.studies.models import Study, TaskDefinition
 
 FOLDER = Path(__file__).parents[1] / "recipes"
+# Further folders: those of papers.
+SOURCES: list[Callable[[], Iterable[Path]]] = []
 LANGUAGES = ("en", "zh", "ko")
 
 
@@ -41,21 +45,38 @@ class Recipe:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every recipe by its name, in the order in which they are offered."""
-    stored = {path.stem: json.loads(path.read_text("utf-8")) for path in FOLDER.glob("*.json")}
-    ordered = sorted(stored.items(), key=lambda entry: entry[1]["order"])
-    return {name: _recipe(name, data) for name, data in ordered}
+    folders = [FOLDER, *(folder for source in SOURCES for folder in source())]
+    paths = (path for folder in folders for path in sorted(folder.glob("*.json")))
+    read = ((path, json.loads(path.read_text("utf-8"))) for path in paths)
+    ordered = sorted(read, key=lambda entry: entry[1]["order"])
+    return {path.stem: _recipe(path, data) for path, data in ordered}
 
 
-def _recipe(name: str, data: dict) -> Recipe:
-    fields = {key: data[key] for key in ("title", "description", "strategies", "sources", "checks")}
-    tasks = [task | {"guideline": texts(task["guideline"])} for task in data["tasks"]]
-    return Recipe(name, tasks=tasks, consent=texts(f"consent-{data['consent']}"), **fields)
+def _recipe(path: Path, data: dict) -> Recipe:
+    fields = {key: data[key] for key in ("strategies", "sources", "checks")}
+    fields |= {key: _in_each(data[key]) for key in ("title", "description")}
+    tasks = [_task(path.parent, task) for task in data["tasks"]]
+    consent = _texts(path.parent, f"consent-{data['consent']}")
+    return Recipe(path.stem, tasks=tasks, consent=consent, **fields)
 
 
-def texts(name: str) -> dict[str, str]:
-    """The texts ``name`` by language; {} where there are none."""
-    paths = {language: FOLDER / "texts" / f"{name}.{language}.md" for language in LANGUAGES}
-    return {code: path.read_text("utf-8").strip() for code, path in paths.items() if path.exists()}
+def _task(folder: Path, task: dict) -> dict:
+    question = {"question": _in_each(task["question"])} if "question" in task else {}
+    return task | {"guideline": _texts(folder, task["guideline"])} | question
+
+
+def _texts(folder: Path, name: str) -> dict[str, str]:
+    """The texts ``name`` by language, of the folder or else of ours; {} where there are none."""
+    for inside in (folder / "texts", FOLDER / "texts"):
+        paths = {language: inside / f"{name}.{language}.md" for language in LANGUAGES}
+        found = {code: path.read_text("utf-8") for code, path in paths.items() if path.exists()}
+        if found:
+            return _in_each({code: text.strip() for code, text in found.items()})
+    return {}
+
+
+def _in_each(texts: dict[str, str]) -> dict[str, str]:
+    return {language: texts.get(language, texts["en"]) for language in LANGUAGES}
 
 
 @transaction.atomic

@@ -33,9 +33,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "--layout", choices=["bespoke", "personafeedback", "personalbench", "long", "dpo"]
-        )
+        parser.add_argument("--layout", choices=list(layouts.by_name()))
         parser.add_argument("--format", choices=["jsonl", "csv", "parquet"], default="")
         parser.add_argument("--out", metavar="DIR", required=True, type=Path)
         parser.add_argument(
@@ -70,7 +68,10 @@ class Command(StudyCommand):
             "--min-margin", type=int, metavar="M", help="by majority: votes the winner is ahead"
         )
         parser.add_argument(
-            "--shots", type=int, metavar="N", help="bespoke: responses of a query that are shots"
+            "--shots",
+            type=int,
+            metavar="N",
+            help="judged answers of a query that are shots",
         )
         parser.add_argument(
             "--shard-rows",

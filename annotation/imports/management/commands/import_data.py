@@ -10,9 +10,8 @@ from django.db import transaction
 
 from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
-from annotation.imports import bring, tables
+from annotation.imports import bring, recipes, tables
 from annotation.imports.mapping import TARGETS, suggestion
-from annotation.imports.recipes import RECIPES
 from annotation.imports.store import Faults, FaultsError
 from annotation.studies.models import Study
 
@@ -35,7 +34,8 @@ class Command(RefusingCommand):
         parser.add_argument("file", metavar="FILE")
         parser.add_argument("--study", metavar="SLUG", default="", help="made where missing")
         chosen = parser.add_mutually_exclusive_group()
-        chosen.add_argument("--recipe", metavar="NAME", default="", help=", ".join(RECIPES))
+        names = ", ".join(recipes.by_name())
+        chosen.add_argument("--recipe", metavar="NAME", default="", help=names)
         chosen.add_argument(
             "--map",
             metavar="TARGET=COLUMN",
@@ -58,8 +58,9 @@ class Command(RefusingCommand):
 
     def handle(self, *args: Any, file: str, **options: Any) -> None:
         """Store the file; print the counts and what was rejected."""
-        if options["recipe"] and options["recipe"] not in RECIPES:
-            words = f"There is no recipe “{options['recipe']}”. Known: {', '.join(RECIPES)}."
+        known = recipes.by_name()
+        if options["recipe"] and options["recipe"] not in known:
+            words = f"There is no recipe “{options['recipe']}”. Known: {', '.join(known)}."
             raise CommandError(words, returncode=2)
         try:
             with transaction.atomic():

@@ -13,7 +13,6 @@ from annotation.datasets.writers import Table, TableRows
 
 FORMATS = ("parquet", "jsonl")
 TIERED = False
-KINDS = ("feedback",)
 ROWS_ARE = "scored responses"
 RULES = {
     "evaluation_shot": "judged responses to the same query, drawn at random; the rubric is written "

@@ -16,7 +16,6 @@ from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
 FORMATS = ("jsonl", "parquet")
 TIERED = False
 ROWS_ARE = "verdicts, votes or ratings"
-KINDS = ("attribute", "relevance", "preference")
 RULES = {
     "attributes": "problematic: more than half of the verdicts are uncertain or rejected; "
     "accepted: more than half are accepted; otherwise null",

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
-from annotation.datasets.bespoke_import import import_bespoke
+from annotation.papers.bespoke.reader import import_bespoke
 
 
 class Command(RefusingCommand):

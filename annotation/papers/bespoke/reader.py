@@ -14,7 +14,7 @@ from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.core.errors import Conflict
-from annotation.datasets import bespoke_tables
+from annotation.datasets.release_import import report
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent, Message, Session, Upload
 from annotation.judging.batches.open import add_items
@@ -22,6 +22,7 @@ from annotation.judging.imports.bundles import check_slug
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.claims.kind import ClaimsKind
 from annotation.judging.models import Answer, Item, Judgment, Slot
+from annotation.papers.bespoke import tables
 from annotation.queries import gold
 from annotation.queries.models import Query
 from annotation.studies.models import Membership, Role, Study, TaskDefinition
@@ -41,7 +42,7 @@ def import_bespoke(folder: Path, slug: str, *, by: User | None = None) -> dict:
     cannot be read, Conflict where the study exists; then nothing was stored.
     """
     check_slug(slug)
-    release = bespoke_tables.read(folder)
+    release = tables.read(folder)
     with transaction.atomic():
         if Study.objects.filter(slug=slug).exists():
             raise Conflict(f"There is a study “{slug}” already.", code="exists")
@@ -52,10 +53,22 @@ def import_bespoke(folder: Path, slug: str, *, by: User | None = None) -> dict:
     return counts | {"rejected": release.faults, "left_out": left_out}
 
 
+def store(folder: Path, slug: str, by: User | None) -> dict:
+    """``import_bespoke`` with the report that every import of a release gives."""
+    counts = import_bespoke(folder, slug, by=by)
+    study = Study.objects.get(slug=slug)
+    totals = {
+        "votes": Judgment.objects.filter(slot__study=study).count(),
+        "scores": Answer.objects.filter(judgment__slot__study=study, option__isnull=False).count(),
+        "workers": counts["users"],
+    }
+    return report("bespoke", study, counts["rejected"]) | counts | totals
+
+
 class _Import:
     """One import, table by table."""
 
-    def __init__(self, study: Study, release: bespoke_tables.BespokeRelease) -> None:
+    def __init__(self, study: Study, release: tables.BespokeRelease) -> None:
         self.study, self.release = study, release
         self.shots: dict[tuple, list[str]] = defaultdict(list)
         self.tasks = {

@@ -1,0 +1,1 @@
+"""BESPOKE: people judge answers to their own queries, from their own histories."""

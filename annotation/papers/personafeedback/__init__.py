@@ -1,0 +1,1 @@
+"""PersonaFeedback: many people play a described person and choose between answers."""

@@ -1,0 +1,21 @@
+from pathlib import Path
+
+from annotation.datasets.papers import Card, Paper
+from annotation.papers.personafeedback import layout, reader
+from annotation.papers.personafeedback.mapping import RECIPE
+
+PAPER = Paper(
+    name="personafeedback",
+    title="PersonaFeedback: A Large-scale Human-annotated Benchmark for Personalization",
+    kinds=("selection",),
+    layout=layout,
+    reader=reader.PersonaFeedback,
+    tables=reader.TABLES,
+    recipes=Path(__file__).parent / "recipes",
+    mappings={"personafeedback": RECIPE},
+    card=Card(
+        about="Pairs of answers to a question of one persona, in three tiers of difficulty. "
+        "`user_id` is the line of the persona in `persona/all_personas.jsonl`, counted from 1. "
+        "`votes.csv` has every vote."
+    ),
+)
