@@ -199,6 +199,8 @@ ENDPOINTS = _endpoints(SERVICES.get("ATTUNE_ENDPOINTS", []))
 
 # Forms are rendered by templates/django/forms where the project has a template of its own.
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+# Each has a folder, which may hold commands, too.
+PAPERS = sorted(path.parent.name for path in BASE_DIR.glob("annotation/papers/*/paper.py"))
 INSTALLED_APPS = [
     "django.forms",
     "django.contrib.auth",
@@ -232,7 +234,7 @@ INSTALLED_APPS = [
     "annotation.imports",
     "annotation.evaluation",
     "annotation.papers",
-    "annotation.papers.bespoke",
+    *(f"annotation.papers.{name}" for name in PAPERS),
     "annotation.webhooks",
     "annotation.overview",
     "annotation.api",

@@ -1,6 +1,7 @@
 """Models on a release over HTTP: ask for a run, see how it stands and what came out."""
 
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -16,6 +17,7 @@ from rest_framework.views import APIView
 from annotation import policies
 from annotation.api.base import KEY, StudyView, once, read
 from annotation.api.releases import release_for
+from annotation.datasets import layouts
 from annotation.evaluation import rating, runs, tasks
 from annotation.evaluation.models import Run
 from annotation.studies.access import study_for
@@ -24,12 +26,19 @@ from annotation.studies.models import Study
 NEWEST = 200
 
 
+class SettingField(serializers.ChoiceField):
+    """What a model may be shown on some release."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        names = {name for layout in layouts.by_name() for name in runs.settings(layout)}
+        super().__init__(choices=sorted(names), **kwargs)
+
+
 class EvaluationRequest(serializers.Serializer):
     endpoint = serializers.CharField(max_length=60)
-    setting = serializers.ChoiceField(
-        choices=sorted({name for names in runs.SETTINGS.values() for name in names}),
-        help_text="On pairs: persona, rag, rag-filter or none. On judged answers (bespoke): "
-        "feedback, scores or none, the examples that the judge sees.",
+    setting = SettingField(
+        help_text="On pairs: persona, rag, rag-filter or none. On judged answers: feedback, "
+        "scores, rubric or none, what the judge sees.",
     )
     limit = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, required=False, allow_null=True, default=None

@@ -1,6 +1,6 @@
 """What a model wrote, made ready for people: pure functions over text.
 
-As published for BESPOKE: thinking, numeric citations and URLs leave the text, and
+As published: thinking, numeric citations and URLs leave the text, and
 URLs are kept apart.
 """
 

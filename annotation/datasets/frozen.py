@@ -36,7 +36,7 @@ CANDIDATE = {
     "prompt_digest": json_column("prompt_digest"),
     "parameters": text_column("parameters"),
 }
-# What a model wrote of somebody from their history; the history itself is in no layout but bespoke.
+# What a model wrote of somebody from their history; the history itself is in the rows of owners.
 OF_HISTORY = ("static_profile", "aware_profile", "sessions")
 
 

@@ -54,6 +54,9 @@ class Paper:
     needs: str = ""
     # (file, what is wrong) of each fault in a folder that digests do not show.
     faults: Callable[[Path], Iterable[tuple[str, str]]] | None = None
+    # What a model may be shown that chooses between a release's pairs (``evaluation.prompts``); ()
+    # where it has none in a file for each half and tier.
+    settings: tuple[str, ...] = ()
     # Asks a model what people were asked (``evaluation.judges``).
     judge: ModuleType | None = None
     # Whether some of a query's judged answers are shots for a judge, and the others test it.

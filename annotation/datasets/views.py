@@ -39,6 +39,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
     deletes = policies.release.may_delete(member_of(request.user, study))
     context = {"study": study, "form": form, "page": page, "deletes": deletes, **_progress(page)}
+    context["measured"] = layouts.measured()
     # While a release is being written the page asks for its list alone.
     part = "" if request.method == "POST" else "list"
     status = 400 if form.errors else 200
@@ -66,7 +67,7 @@ def import_release(request: UserRequest) -> HttpResponse:
     uploaded = ReleaseImport.objects.filter(by=request.user, digest="")
     sent = uploaded.select_related("study").order_by("-pk")
     page = Paginator(sent, PAGE).get_page(request.GET.get("page"))
-    context = {"form": form, "page": page}
+    context = {"form": form, "page": page, "layouts": list(layouts.by_name())}
     status = 400 if form.errors else 200
     return render(request, "datasets/import_release.html", context, status=status)
 

@@ -19,7 +19,7 @@ def tables_of(release: Release) -> dict[str, tables.Table]:
     From the scores that were imported for the study's answers; {} where no answer of the release
     has any. They are kept until there are further scores.
     """
-    if release.layout not in pairs.LAYOUTS or release.status != Release.Status.DONE:
+    if not pairs.settings(release.layout) or release.status != Release.Status.DONE:
         return {}
     rows = AspectScore.objects.filter(candidate__study=release.study_id)
     state = rows.aggregate(n=Count("pk"), last=Max("pk"))

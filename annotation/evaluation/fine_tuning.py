@@ -1,7 +1,7 @@
 """Reward models fine-tuned from a base model: Bradley and Terry (1952) with transformers and trl.
 
-The defaults are those of PersonaFeedback's Table 6. Needs the extra ``reward``; a GPU is used where
-there is one. A model is a folder: what transformers saves, and a card as `attune.json`.
+The defaults are published ones. Needs the extra ``reward``; a GPU is used where there is one. A
+model is a folder: what transformers saves, and a card as `attune.json`.
 """
 
 import json

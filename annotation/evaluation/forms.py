@@ -5,26 +5,15 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates.endpoints import Endpoint
-from annotation.evaluation import bespoke, pairs
+from annotation.evaluation import judges, prompts, runs
 
-# By layout of the release: what a model may be shown, and what a limit counts.
-_OF_PERSON = {
+# What a model is shown that chooses between pairs (``prompts.SETTINGS``).
+OF_PERSON = {
     "persona": _("the profile"),
     "rag": _("the five nearest memories"),
     "rag-filter": _("memories that the model picks"),
     "none": _("nothing of the person"),
 }
-SHOWN = {
-    pairs.LAYOUT: _OF_PERSON,
-    pairs.ALONE: {name: _OF_PERSON[name] for name in ("persona", "none")},
-    bespoke.LAYOUT: {
-        "feedback": _("the rubric, and judged answers with scores and feedback"),
-        "scores": _("the rubric, and judged answers with scores"),
-        "rubric": _("the rubric alone"),
-        "none": _("neither rubric nor judged answers"),
-    },
-}
-LIMITS = {pairs.LAYOUT: _("Pairs at most"), bespoke.LAYOUT: _("Answers at most")}
 
 
 class ModelForm(forms.Form):
@@ -56,11 +45,13 @@ class EvaluationForm(ModelForm):
 
     def __init__(self, *args: Any, layout: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        judge = judges.of_layout(layout)
+        words = judge.ARMS if judge else OF_PERSON
         # Any other layout is refused in words when the form is sent.
-        cast(forms.ChoiceField, self.fields["setting"]).choices = SHOWN.get(
-            layout, SHOWN[pairs.LAYOUT]
-        ).items()
-        self.fields["limit"].label = LIMITS.get(layout, LIMITS[pairs.LAYOUT])
+        names = runs.settings(layout) or prompts.SETTINGS
+        setting = cast(forms.ChoiceField, self.fields["setting"])
+        setting.choices = [(name, words[name]) for name in names]
+        self.fields["limit"].label = _("Answers at most") if judge else _("Pairs at most")
 
 
 class RaterForm(ModelForm):

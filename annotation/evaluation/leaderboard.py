@@ -8,9 +8,8 @@ from django.core.cache import cache
 
 from annotation.core import charts
 from annotation.datasets.models import Release
-from annotation.evaluation import bespoke, metrics, tables
+from annotation.evaluation import judges, metrics, tables
 from annotation.evaluation.models import Benchmark, Run
-from annotation.evaluation.pairs import LAYOUT
 
 CACHED_SECONDS = 24 * 3600
 CHANCE = 50.0
@@ -110,9 +109,9 @@ def of_release(release: Release) -> Benchmark | None:
 
 def all_tables(benchmark: Benchmark) -> dict[str, tables.Table]:
     """{name of the export: table} of what there is."""
-    if benchmark.layout != LAYOUT:
+    if judge := judges.of_layout(benchmark.layout):
         results = [run.result for run in judge_runs(benchmark)]
-        return {"judges": tables.judges(results, bespoke.CRITERIA)} if results else {}
+        return {"judges": judge.table(results)} if results else {}
     runs = newest(benchmark)
     if not runs:
         return {}

@@ -1,4 +1,4 @@
-"""The pairs of a release in the layouts `personafeedback` (ours or as published) and `dpo`. Pure.
+"""The pairs of a release, in a file for each half and tier, or in the layout `dpo`. Pure.
 
 A pair is one test case: a person, a question, the answer that people chose and the other one.
 """
@@ -12,20 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotation.core.errors import DomainError
+from annotation.datasets import papers
 from annotation.datasets.conversations import as_texts
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 
-# The public copy of the benchmark spells the folder of the specific half otherwise.
+# A public copy of a benchmark spells the folder of the specific half otherwise.
 HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
 TIERS = ("easy", "medium", "hard")
 # Of releases by another rule than tiers.
 RULES = ("majority", "imported")
 # What is appended later comes last: stored facts hold places in this.
 CELLS = tuple((half, name) for names in (TIERS, RULES) for half in HALVES for name in names)
-LAYOUT = "personafeedback"
+LAYOUT = "pairs"  # of benchmarks
 ALONE = "dpo"  # one file of pairs, each with its persona
 ALONE_TABLE = "pairs"
-LAYOUTS = (LAYOUT, ALONE)
+ALONE_SETTINGS = ("persona", "none")
 PERSONAS = "persona/all_personas.jsonl"
 MEMORIES = "persona/memories.jsonl"
 TEXTS = ("user_id", "question", "chosen", "reject")
@@ -70,6 +71,14 @@ class Benchmark:
     digest: str
     release: str
     layout: str = LAYOUT
+
+
+def settings(layout: str) -> tuple[str, ...]:
+    """What a model may be shown that chooses between a release's pairs; () where it has none."""
+    if layout == ALONE:
+        return ALONE_SETTINGS
+    paper = papers.named(layout)
+    return paper.settings if paper else ()
 
 
 def read(folder: Path) -> Benchmark:

@@ -24,7 +24,7 @@ from annotation.core.rows import silent
 from annotation.datasets import folders
 from annotation.datasets.check import differences
 from annotation.datasets.models import Release
-from annotation.evaluation import bespoke, choices, pairs, prompts, raters, scores_file, training
+from annotation.evaluation import choices, judges, pairs, prompts, raters, scores_file, training
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
 from annotation.evaluation.budgeted import within_budget
 from annotation.evaluation.models import Benchmark, Reply, Run
@@ -47,10 +47,10 @@ def opened(folder: Path) -> pairs.Benchmark:
     return pairs.read(folder)
 
 
-def opened_judged(folder: Path) -> bespoke.Judged:
+def opened_judged(folder: Path, judge: judges.Judge) -> judges.Judged:
     """The judged responses of a release's folder; DomainError as ``opened``."""
-    _refuse_changed(Path(folder), tuple(f"{name}/" for name in bespoke.TABLES))
-    return bespoke.read(folder)
+    _refuse_changed(Path(folder), tuple(f"{name}/" for name in judge.TABLES))
+    return judge.read(folder)
 
 
 def _refuse_changed(folder: Path, asked: tuple[str, ...]) -> None:
@@ -63,7 +63,7 @@ def _refuse_changed(folder: Path, asked: tuple[str, ...]) -> None:
         raise DomainError(f"The release is not as its manifest says: {faults}.")
 
 
-def register(benchmark: pairs.Benchmark | bespoke.Judged, folder: Path) -> Benchmark:
+def register(benchmark: pairs.Benchmark | judges.Judged, folder: Path) -> Benchmark:
     """The row of a benchmark; made where there is none."""
     release = _release(benchmark.release)
     name = f"{release.study.slug} v{release.version}" if release else Path(folder).resolve().name
@@ -399,25 +399,28 @@ def check_limit(limit: int | None) -> None:
 
 
 class Judgments:
-    """A run in which a judge scores the responses of a BESPOKE release."""
+    """A run in which a model scores, as a paper's judge, the responses that people scored."""
 
-    KIND, PROMPT, TOKENS = Run.Kind.JUDGE, bespoke.VERSION, bespoke.JUDGMENT_TOKENS
+    KIND = Run.Kind.JUDGE
 
-    def __init__(self, judged: bespoke.Judged, arm: str, limit: int | None) -> None:
-        self.asked, self.arm, self.limit = bespoke.tests(judged)[:limit], arm, limit
+    def __init__(
+        self, judge: judges.Judge, judged: judges.Judged, arm: str, limit: int | None
+    ) -> None:
+        self.judge, self.PROMPT, self.TOKENS = judge, judge.VERSION, judge.TOKENS
+        self.asked, self.arm, self.limit = judge.tests(judged)[:limit], arm, limit
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
         """One: a judgment a response, a question a claim."""
         yield "judgments", self.drawn()
 
     def drawn(self) -> list[Question]:
-        return list(bespoke.questions(self.asked, self.arm))
+        return list(self.judge.questions(self.asked, self.arm))
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
         """The paper's row, and the agreement with the persons."""
         rows = run.replies.values_list("unit", "value", "text")
         replies = {unit: (value, text) for unit, value, text in rows}
-        return {**begin_result(run), **bespoke.summary(self.asked, replies), **spent(run)}, None
+        return {**begin_result(run), **self.judge.summary(self.asked, replies), **spent(run)}, None
 
 
 class Ratings:
@@ -485,30 +488,29 @@ def request_in_background(
     return request(register(benchmark, folder), plan.KIND, by=by, background=True, **fields)
 
 
-# What a model may be shown, by the layout of the release it is measured on.
-SETTINGS = {
-    pairs.LAYOUT: tuple(prompts.SETTINGS),
-    pairs.ALONE: ("persona", "none"),
-    bespoke.LAYOUT: bespoke.ARMS,
-}
+def settings(layout: str) -> tuple[str, ...]:
+    """What a model may be shown that is measured on a release in ``layout``; () where none is."""
+    judge = judges.of_layout(layout)
+    return tuple(judge.ARMS) if judge else pairs.settings(layout)
 
 
 def background_plan(release: Release, endpoint_name: str, setting: str, limit: int | None) -> tuple:
     """Plan, endpoint and benchmark of such a run, of which nothing is stored yet."""
     check_limit(limit)
-    if release.status != Release.Status.DONE or release.layout not in SETTINGS:
+    shown = settings(release.layout)
+    if release.status != Release.Status.DONE or not shown:
         raise DomainError(
             _("Models are measured on finished releases in a layout of pairs or of judged answers.")
         )
-    if setting not in SETTINGS[release.layout]:
-        names = ", ".join(SETTINGS[release.layout])
+    if setting not in shown:
+        names = ", ".join(shown)
         raise DomainError(
             _("A model on this release is shown one of: %(names)s.") % {"names": names}
         )
     server, folder = endpoints.get(endpoint_name), folders.present(release)
-    if release.layout == bespoke.LAYOUT:
-        judged = opened_judged(folder)
-        return Judgments(judged, setting, limit), server, judged
+    if judge := judges.of_layout(release.layout):
+        judged = opened_judged(folder, judge)
+        return Judgments(judge, judged, setting, limit), server, judged
     benchmark = opened(folder)
     return Choices(benchmark, setting, limit), server, benchmark
 
@@ -532,7 +534,8 @@ def _plan_of(run: Run) -> Plan:
     if run.kind == Run.Kind.RATER:
         return Ratings(cast(Study, run.study), run.task, run.model, run.limit, run=run)
     if run.kind == Run.Kind.JUDGE:
-        return Judgments(opened_judged(_folder(run)), run.setting, run.limit)
+        judge = cast(judges.Judge, judges.of_layout(cast(Benchmark, run.benchmark).layout))
+        return Judgments(judge, opened_judged(_folder(run), judge), run.setting, run.limit)
     return Choices(opened(_folder(run)), run.setting, run.limit)
 
 

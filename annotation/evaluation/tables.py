@@ -103,7 +103,7 @@ N = "n"
 
 
 def accuracies(runs: list[Measured]) -> Table:
-    """Table 3 of PersonaFeedback, best first a group.
+    """Accuracy by half and tier, best first a group.
 
     Columns: n, easy, medium, hard and average of both halves, and the average of all.
     """
@@ -191,32 +191,6 @@ def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
     if len(a) < 2 or not np.ptp(a) or not np.ptp(b):
         return None
     return float(np.corrcoef(a, b)[0, 1])
-
-
-def judges(results: list[dict], criteria: tuple[str, ...]) -> Table:
-    """BESPOKE's table: the criteria, recall and their mean, and the correlation with the person.
-
-    A limit asks about the first responses: as many are the same.
-    """
-    heads = [name.split()[-1] if name.startswith("Exp") else name.split()[0] for name in criteria]
-    heads += ["Recall", "Avg", "Pearson", "Spearman"]
-    rows = [
-        Row(
-            f"shots: {result['setting']}",
-            result["model"],
-            [
-                result["n"],
-                *(result["criteria"][name] for name in criteria),
-                result["recall"],
-                result["average"],
-                *(result["agreement"][name]["value"] for name in ("pearson", "spearman")),
-            ],
-            str(result["n"]),
-        )
-        for result in sorted(results, key=lambda result: -result["n"])
-    ]
-    ranked = frozenset(heads)
-    return Table(_("Judges"), [N, *heads], rows, digits=2, ranked=ranked, of="responses")
 
 
 def _sorted(rows: list[Row], column: int = -1) -> list[Row]:

@@ -184,12 +184,12 @@ class Labelled:
 
 
 def verifier(folder: Path, hold_out: float = 0.0) -> Trained:
-    """Train on attributes.jsonl of a `personalbench` release; ``value`` is F1 of "problematic"."""
+    """Train on the table of attributes of a release; ``value`` is F1 of "problematic"."""
     return _train("verifier", verifier_rows(folder), hold_out)
 
 
 def matcher(folder: Path, hold_out: float = 0.0) -> Trained:
-    """Train on relevance.jsonl of a `personalbench` release; ``value`` is F1 of "yes"."""
+    """Train on the table of relevance of a release; ``value`` is F1 of "yes"."""
     return _train("matcher", matcher_rows(folder), hold_out)
 
 
@@ -356,11 +356,11 @@ def _card(
 
 
 def labelled_rows(folder: Path, table: str, texts: tuple) -> tuple[list[dict], str]:
-    """Rows of a table of a `personalbench` release that have ``texts``, and its files' digest."""
+    """Rows of a table of a release that have ``texts``, and its files' digest."""
     paths = parts(Path(folder), table, WITH_STRUCTURE)
     if not paths:
         missing = f"{Path(folder) / table} is there neither as JSON lines nor as Parquet"
-        raise ModelError(f"{missing}; a release in the layout personalbench is needed.")
+        raise ModelError(f"{missing}; a release with people's labels in that table is needed.")
     rows, digest = [], hashlib.sha256()
     for path in paths:
         for line, row in whole_rows(path, path.name, ModelError):

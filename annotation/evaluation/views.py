@@ -21,8 +21,8 @@ from annotation.core.heartbeat import worker_alive
 from annotation.datasets.models import Release
 from annotation.evaluation import (
     aspects,
-    bespoke,
     gap_files,
+    judges,
     leaderboard,
     rating,
     report,
@@ -169,8 +169,8 @@ def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
     context = _standings(study, release) | {
         "form": form,
         "expected": expected,
-        "judged": release.layout == bespoke.LAYOUT,
-        "measurable": release.layout in runs.SETTINGS and release.status == Release.Status.DONE,
+        "judged": judges.of_layout(release.layout) is not None,
+        "measurable": runs.settings(release.layout) and release.status == Release.Status.DONE,
         "may_ask": policies.run.may_start(member_of(request.user, study)),
     }
     return render(request, "evaluation/models.html", context)

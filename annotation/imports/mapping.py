@@ -97,7 +97,7 @@ _BY_NAME = {
         re.sub(r"[\W_]", "", target),
     )
 } | {target: target for target in TARGETS if target != "conversation"}  # more often a question
-TYPES = ("specific", "spedific", "general")  # the published PersonaFeedback has both spellings
+TYPES = ("specific", "spedific", "general")  # published files have both spellings
 # A column “preference” with more words than that states one; with fewer it may be a label.
 LABEL_WORDS = 3
 LENGTHS = {"label": 60, "worker": 90, "id": 200}

@@ -1,8 +1,8 @@
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
-from pkgutil import iter_modules
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class PapersConfig(AppConfig):
@@ -20,9 +20,8 @@ class PapersConfig(AppConfig):
         mappings.SOURCES.append(papers.mappings)
 
     def folders(self) -> Iterator[EntryPoint]:
-        """An entry point for each folder beside this module, as an installed package has one."""
+        """An entry point for each folder of a paper, as an installed package has one."""
         from annotation.datasets.papers import GROUP
 
-        for folder in iter_modules([self.path]):
-            if folder.ispkg:
-                yield EntryPoint(folder.name, f"{self.name}.{folder.name}.paper:PAPER", GROUP)
+        for name in settings.PAPERS:
+            yield EntryPoint(name, f"{self.name}.{name}.paper:PAPER", GROUP)

@@ -1,6 +1,6 @@
 """The pool of conversations that attributes are extracted from: filled, filtered, people taken.
 
-Filters follow PersonalBench: people with enough conversations and enough to say, without scripts,
+Filters as published: people with enough conversations and enough to say, without scripts,
 then a subset whose members differ as much as possible in what they write about.
 """
 

@@ -42,7 +42,7 @@ class PersonaVersion(models.Model):
 
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="versions")
     version = models.PositiveIntegerField(default=1)
-    # The PersonaFeedback schema (docs/data-dictionary.md); unknown keys are kept and rendered.
+    # The schema of docs/data-dictionary.md; unknown keys are kept and rendered.
     profile = models.JSONField()
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -1,7 +1,7 @@
 """Parts of a persona's profile: its core fields, a masked copy, and all of it as text.
 
-A profile is JSON in the PersonaFeedback schema (docs/data-dictionary.md); unknown keys take part
-like known ones. A *leaf* is a value that says something: neither a container nor empty. Its path is
+A profile is JSON in the schema of docs/data-dictionary.md; unknown keys take part like known ones.
+A *leaf* is a value that says something: neither a container nor empty. Its path is
 a JSON Pointer (RFC 6901), because keys may contain any character.
 """
 
@@ -27,7 +27,7 @@ def mask(profile: dict, *, seed: int, share: float = 0.8) -> tuple[dict, list[st
 
     ``share`` is from 0 to 1; the same ``seed`` masks the same leaves. Returns the profile without
     them (containers that became empty are gone too) and the masked paths in the profile's order.
-    Source of the 80 %: strategy A2 of PersonaFeedback. Raises ValueError on a share outside 0 to 1.
+    80 % is what strategy A2 leaves out. Raises ValueError on a share outside 0 to 1.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share must be from 0 to 1, not {share}")

@@ -1,4 +1,4 @@
-"""The PersonaFeedback schema as fields of a form. Pure.
+"""The schema of profiles (docs/data-dictionary.md) as fields of a form. Pure.
 
 A profile may hold more than the schema, and other shapes in its places: all of that is the *rest*,
 edited as JSON. Splitting and merging an unchanged profile gives the same profile.

@@ -1,4 +1,4 @@
-"""The scenarios of PersonaFeedback (Table 5): categories, their share in the paper, 44 in all."""
+"""Scenarios of questions: categories, their published share, 44 in all."""
 
 import random
 

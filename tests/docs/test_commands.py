@@ -40,7 +40,7 @@ RUN_ELSEWHERE = {
     "backup": "tests/local",
     "restore": "tests/local",
     "evaluate": "tests/evaluation",
-    "judge": "tests/evaluation",
+    "judge": "tests/papers/bespoke/test_judge.py",
     "train": "tests/evaluation",
     "generate": "tests/candidates/test_command.py",
     "propose": "tests/candidates/test_proposals.py",

@@ -67,21 +67,3 @@ def test_latex_marks_the_best_and_dashes_what_is_missing():
     assert "a\\%b & \\textbf{1.0} & -- \\\\" in text
     assert "c & 0.5 & \\textbf{2.0} \\\\" in text
     assert text.count("\\textit{chat}") == 1
-
-
-def test_judges_of_other_responses_stand_apart():
-    def result(model, n, value):
-        figures = {"criteria": {"Tone": value}, "recall": value, "average": value, "n": n}
-        agreement = {name: {"value": value / 100} for name in ("pearson", "spearman")}
-        return figures | {"model": model, "setting": "none", "agreement": agreement}
-
-    runs = [result("few", 5, 99.0), result("a", 40, 60.0), result("b", 40, 70.0)]
-    table = tables.judges(runs, ("Tone",))
-    lines = tables.as_csv(table).splitlines()
-    assert lines[0] == "group,name,responses,n,Tone,Recall,Avg,Pearson,Spearman"
-    assert [line.split(",")[1:4] for line in lines[1:]] == [
-        ["a", "40", "40"], ["b", "40", "40"], ["few", "5", "5"],
-    ]  # fmt: skip
-    main, others = tables.as_latex(table).split("On other responses: 5")
-    assert "b & 40 & \\textbf{70.00}" in main
-    assert "\\textbf" not in others

@@ -25,6 +25,12 @@ def by_name() -> dict[str, ModuleType]:
     return {paper.name: paper.layout for paper in papers.registered().values()} | GENERAL
 
 
+def measured() -> list[str]:
+    """The layouts on whose releases models are measured: of pairs, or of what a judge is asked."""
+    asked = [paper.name for paper in papers.registered().values() if paper.settings or paper.judge]
+    return [*asked, "dpo"]
+
+
 def layout_of(name: str) -> ModuleType:
     """Return the module of the layout ``name``; DomainError where it cannot be made."""
     known = by_name()

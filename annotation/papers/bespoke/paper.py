@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from annotation.datasets.papers import Card, Paper
-from annotation.papers.bespoke import layout, reader, tables
+from annotation.papers.bespoke import judge, layout, reader, tables
 from annotation.papers.bespoke.mapping import RECIPE
 
 PAPER = Paper(
@@ -14,6 +14,7 @@ PAPER = Paper(
     store=reader.store,
     tables=(tables.QUERIES,),
     faults=tables.leaks,
+    judge=judge,
     shots=True,
     recipes=Path(__file__).parent / "recipes",
     mappings={"bespoke": RECIPE},

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 from annotation.datasets.papers import Card, Paper
+from annotation.evaluation import prompts
 from annotation.papers.personafeedback import layout, reader
 from annotation.papers.personafeedback.mapping import RECIPE
 
@@ -11,6 +12,7 @@ PAPER = Paper(
     layout=layout,
     reader=reader.PersonaFeedback,
     tables=reader.TABLES,
+    settings=prompts.SETTINGS,
     recipes=Path(__file__).parent / "recipes",
     mappings={"personafeedback": RECIPE},
     card=Card(

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.core.errors import DomainError
-from annotation.evaluation import bespoke, leaderboard, pairs, scores_file, tables
+from annotation.evaluation import judges, leaderboard, pairs, scores_file, tables
 from annotation.evaluation.models import Benchmark
 
 
@@ -41,15 +41,15 @@ class Command(RefusingCommand):
         **options: Any,
     ) -> None:
         """Print one table. Exit 1 where nothing was measured yet."""
-        judged = (release / "meta_test").is_dir()
-        source = bespoke.read(release) if judged else pairs.read(release)
+        judge = judges.of_folder(release)
+        source: Any = judge.read(release) if judge else pairs.read(release)
         if aspects or table in ("aspects", "correlations"):
             self._write(_of_aspects(source, table, aspects), format)
             return
         benchmark = Benchmark.objects.filter(digest=source.digest).first()
         if benchmark is None:
             raise CommandError("No model was measured on this release yet.")
-        if table == "standings" and not judged:
+        if table == "standings" and not judge:
             self._standings(benchmark, format)
             return
         made = leaderboard.all_tables(benchmark).get(table)

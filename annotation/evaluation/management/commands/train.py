@@ -24,8 +24,8 @@ def share(text: str) -> float:
 
 class Command(RefusingCommand):
     help = (
-        "Train a reward model on the pairs of a personafeedback release, or a verifier of "
-        "attributes or a matcher of attributes and prompts on a personalbench release; print how "
+        "Train a reward model on the pairs of a release, or a verifier of attributes or a matcher "
+        "of attributes and prompts on a release with what people said of these; print how "
         "good it is, cross-validated by person, beside its baselines."
     )
 

@@ -3,13 +3,13 @@
 import pytest
 
 from annotation.datasets import freeze
-from annotation.evaluation import bespoke as evaluated
 from annotation.histories import consent
 from annotation.judging.batches.open import open_batch
 from annotation.judging.curator import recipes
 from annotation.judging.work import queue, submit
 from annotation.overview.figures import figures_of
 from annotation.overview.steps import steps_of
+from annotation.papers.bespoke import judge as evaluated
 from annotation.queries.shots import FEWEST
 from tests.bespoke.conftest import SEND, answered, ask, keep, scores
 from tests.candidates.conftest import fake  # noqa: F401 - a fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from annotation.core.learned import ModelError
-from annotation.evaluation import others
+from annotation.papers.personalbench import others
 
 SEEDS = 200
 ITEMS, RATERS = 60, 4

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
@@ -21,19 +23,33 @@ from annotation.datasets.release_files import whole_rows
 from annotation.datasets.verdict import answered
 from annotation.evaluation.asking import Question
 from annotation.evaluation.pairs import digest_of, release_of
+from annotation.evaluation.tables import N, Row, Table
+from annotation.papers.bespoke.tables import CRITERIA
 from annotation.queries.shots import SHOTS
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 LAYOUT = "bespoke"
 VERSION = "judge/2"
-CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
 KEYS = tuple(name.lower().replace(" ", "_") for name in CRITERIA)
 # What of the person a judge sees beside query and need: the rubric, with shots; or less of that.
-ARMS = ("feedback", "scores", "rubric", "none")
+ARMS: dict[str, "StrOrPromise"] = {
+    "feedback": _("the rubric, and judged answers with scores and feedback"),
+    "scores": _("the rubric, and judged answers with scores"),
+    "rubric": _("the rubric alone"),
+    "none": _("neither rubric nor judged answers"),
+}
 WITH_SHOTS = ("feedback", "scores")
-TABLES = ("meta_test", "evaluation_shot", "personalized_rubric", "gold_information")
+TABLES: tuple[str, ...] = (
+    "meta_test",
+    "evaluation_shot",
+    "personalized_rubric",
+    "gold_information",
+)
 TRIES = 3
 # Of a reply, a judgment or a claim: for the estimate of the cost alone.
-JUDGMENT_TOKENS = 200
+TOKENS = 200
 FULL = 20  # a mean of 1 to 5 in the papers' tables, out of 100
 JUDGE, CLAIM = "judge", "claim"
 _FIRST_LINE = re.compile(rf"^\W*{CRITERIA[0]}\W+score", re.I | re.M)
@@ -229,7 +245,7 @@ def read_claim(text: str) -> bool | None:
     return words[-1].lower() == "yes" if words else None
 
 
-def table(criteria: dict[str, float | None], recall: float | None) -> dict:
+def row(criteria: dict[str, float | None], recall: float | None) -> dict:
     """The paper's row: each criterion's mean times 20, recall in per cent, and their plain mean."""
     values = [*criteria.values(), recall]
     numbers = [value for value in values if value is not None]
@@ -251,7 +267,7 @@ def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> d
     matched, unread = _recall(asked, replies)
     return {
         "n": len(asked),
-        **table(
+        **row(
             {name: None if mean is None else FULL * mean for name, mean in means.items()},
             100 * float(np.mean(matched)),
         ),
@@ -276,7 +292,7 @@ def _mean(scores: list) -> float | None:
 def _recall(asked: list[tuple[Query, Response]], replies: dict) -> tuple[list[float], int]:
     """The share of matched claims of each response; how many replies could not be read."""
     shares, unread = [], 0
-    for place, (query, _) in enumerate(asked):
+    for place, (query, _response) in enumerate(asked):
         values = [
             replies.get(f"{place}:{CLAIM}:{number}", (None, ""))[0]
             for number in range(len(query.claims))
@@ -319,3 +335,29 @@ def _as_json(coefficient: Coefficient, alone: bool) -> dict:
     if alone:
         coefficient = Coefficient(coefficient.value, reason="one person has no interval")
     return coefficient.as_json()
+
+
+def table(results: list[dict]) -> Table:
+    """The paper's table: the criteria, recall and their mean, and the correlation with the person.
+
+    A limit asks about the first responses: as many are the same.
+    """
+    heads = [name.split()[-1] if name.startswith("Exp") else name.split()[0] for name in CRITERIA]
+    heads += ["Recall", "Avg", "Pearson", "Spearman"]
+    rows = [
+        Row(
+            f"shots: {result['setting']}",
+            result["model"],
+            [
+                result["n"],
+                *(result["criteria"][name] for name in CRITERIA),
+                result["recall"],
+                result["average"],
+                *(result["agreement"][name]["value"] for name in ("pearson", "spearman")),
+            ],
+            str(result["n"]),
+        )
+        for result in sorted(results, key=lambda result: -result["n"])
+    ]
+    ranked = frozenset(heads)
+    return Table(_("Judges"), [N, *heads], rows, digits=2, ranked=ranked, of="responses")

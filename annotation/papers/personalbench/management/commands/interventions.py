@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
-from annotation.evaluation import interventions
+from annotation.papers.personalbench import interventions
 
 
 class Command(RefusingCommand):

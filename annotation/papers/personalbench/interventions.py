@@ -21,7 +21,8 @@ import numpy as np
 
 from annotation.core import learned
 from annotation.core.learned import Texts
-from annotation.evaluation import others, training
+from annotation.evaluation import training
+from annotation.papers.personalbench import others
 
 VERDICTS = {"accepted": 0, "uncertain": 1, "rejected": 1}
 VOTES = {"no": 0, "yes": 1}

@@ -16,8 +16,9 @@ from annotation.accounts.models import ApiToken
 from annotation.core.errors import DomainError
 from annotation.datasets import folders
 from annotation.datasets.models import Release
-from annotation.evaluation import bespoke, runs, tasks
+from annotation.evaluation import runs, tables, tasks
 from annotation.evaluation.models import Reply, Run
+from annotation.papers.bespoke import judge as bespoke
 from tests.evaluation.conftest import write_manifest
 from tests.scripted_endpoint import NO_CREDIT, prompt_of
 
@@ -171,9 +172,7 @@ def test_a_judge_is_not_asked_about_a_file_that_has_changed(cast, published, ser
 
 
 def test_the_row_of_the_paper_is_the_plain_mean_of_five():
-    row = bespoke.table(
-        dict(zip(bespoke.CRITERIA, (59.07, 63.73, 85.20, 73.87), strict=True)), 30.53
-    )
+    row = bespoke.row(dict(zip(bespoke.CRITERIA, (59.07, 63.73, 85.20, 73.87), strict=True)), 30.53)
     assert round(row["average"], 2) == 62.48
 
 
@@ -287,3 +286,24 @@ def test_a_release_that_is_none_is_named_with_its_row(capsys, tmp_path, server, 
         judge(capsys, tmp_path)
     with pytest.raises(CommandError, match="no meta_test"):
         judge(capsys, tmp_path / "nowhere")
+
+
+def test_judges_of_other_responses_stand_apart():
+    def result(model, n, value):
+        criteria = dict.fromkeys(bespoke.CRITERIA, value)
+        figures = {"criteria": criteria, "recall": value, "average": value, "n": n}
+        agreement = {name: {"value": value / 100} for name in ("pearson", "spearman")}
+        return figures | {"model": model, "setting": "none", "agreement": agreement}
+
+    results = [result("few", 5, 99.0), result("a", 40, 60.0), result("b", 40, 70.0)]
+    table = bespoke.table(results)
+    lines = tables.as_csv(table).splitlines()
+    assert lines[0] == (
+        "group,name,responses,n,Need,Content,Tone,Style,Recall,Avg,Pearson,Spearman"
+    )
+    assert [line.split(",")[1:4] for line in lines[1:]] == [
+        ["a", "40", "40"], ["b", "40", "40"], ["few", "5", "5"],
+    ]  # fmt: skip
+    main, others = tables.as_latex(table).split("On other responses: 5")
+    assert "b & 40 & \\textbf{70.00}" in main
+    assert "\\textbf" not in others

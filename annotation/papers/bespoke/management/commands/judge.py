@@ -11,8 +11,9 @@ from annotation.candidates.endpoints import Endpoint
 from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
-from annotation.evaluation import bespoke, runs
+from annotation.evaluation import runs
 from annotation.evaluation.models import Benchmark, Run
+from annotation.papers.bespoke import judge
 
 
 class Command(RefusingCommand):
@@ -27,7 +28,7 @@ class Command(RefusingCommand):
         parser.add_argument("--endpoint", metavar="NAME", required=True)
         parser.add_argument(
             "--shots",
-            choices=bespoke.ARMS,
+            choices=list(judge.ARMS),
             default="feedback",
             help="what it sees beside query and need: the rubric and judged responses with scores "
             "and feedback, or with scores alone; the rubric alone; or neither",
@@ -49,8 +50,8 @@ class Command(RefusingCommand):
         """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
         try:
             runs.check_limit(limit)
-            judged, server = bespoke.read(release), endpoints.get(endpoint)
-            plan = runs.Judgments(judged, shots, limit)
+            judged, server = judge.read(release), endpoints.get(endpoint)
+            plan = runs.Judgments(judge, judged, shots, limit)
             run = self._run(plan, runs.register(judged, release), server, release, resume)
         except TakenOver as error:
             raise CommandError("Another process has taken this run over.") from error
@@ -70,7 +71,7 @@ class Command(RefusingCommand):
             run = runs.resume(resume, row, endpoint=server.name, setting=plan.arm, limit=plan.limit)
         else:
             fields = runs.fields_of(server, plan.arm, plan.limit, release.resolve(), calls)
-            fields["prompt"] = bespoke.VERSION
+            fields["prompt"] = judge.VERSION
             run = runs.request(row, Run.Kind.JUDGE, start=True, **fields)
         if run.status == Run.Status.DONE:
             return run
@@ -80,7 +81,7 @@ class Command(RefusingCommand):
 
 def _words(result: dict) -> str:
     # PostgreSQL keeps no order of keys.
-    cells = {name: result["criteria"][name] for name in bespoke.CRITERIA}
+    cells = {name: result["criteria"][name] for name in judge.CRITERIA}
     cells |= {"Recall": result["recall"], "Avg": result["average"]}
     row = "  ".join(f"{name} {_number(value)}" for name, value in cells.items())
     agreement = result["agreement"]

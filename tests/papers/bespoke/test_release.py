@@ -14,7 +14,6 @@ from annotation.datasets.check import check
 from annotation.datasets.freeze import write
 from annotation.datasets.release_import import import_release
 from annotation.datasets.shards import describe
-from annotation.evaluation import bespoke as evaluated
 from annotation.histories import consent
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
@@ -22,6 +21,7 @@ from annotation.judging.gold import claims
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Answer, Item, Judgment
 from annotation.judging.work import queue, submit
+from annotation.papers.bespoke import judge as evaluated
 from annotation.papers.bespoke.reader import import_bespoke
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
