@@ -115,9 +115,8 @@ def test_chinese_has_signs_of_full_width_and_korean_asks_politely_and_plainly(lo
 
 
 def test_chinese_texts_of_recipes_have_signs_of_full_width_and_address_politely():
-    folder = ROOT / "annotation/judging/recipes"
-    texts = {path: path.read_text() for path in folder.glob("texts/*.zh.md")}
-    for path in folder.glob("*.json"):
+    texts = {path: path.read_text() for path in ROOT.glob("annotation/**/recipes/texts/*.zh.md")}
+    for path in ROOT.glob("annotation/**/recipes/*.json"):
         texts[path] = "\n".join(re.findall(r'"zh": "(.*)"', path.read_text()))
     assert len(texts) > 10
     assert [path.name for path, text in texts.items() if HALF_WIDTH.search(text)] == []

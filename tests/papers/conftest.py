@@ -1,0 +1,1 @@
+from tests.datasets.conftest import _data  # noqa: F401 - a fixture

@@ -1,0 +1,33 @@
+"""One table: a question, its answers, and where each person puts them."""
+
+from annotation.datasets.records import Item, Pair, Verdict
+from annotation.datasets.soft_labels import Posterior
+from annotation.datasets.writers import Table, TableRows
+
+FORMATS = ("jsonl",)
+TIERED = False
+ROWS_ARE = "rankings"
+COLUMNS = {"item": "text", "question": "text", "answers": "json", "rankings": "json"}
+
+
+def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
+    """The only table."""
+    return {"podiums": Table(f"podiums.{format}", format, COLUMNS, config="podiums")}
+
+
+def is_main(name: str) -> bool:
+    """Whether the table ``name`` holds what the release is for."""
+    return name == "podiums"
+
+
+def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
+    row = {
+        "item": item.id,
+        "question": item.question,
+        "answers": {answer.id: answer.text for answer in item.answers},
+        "rankings": [{"worker": vote.worker, "places": vote.answer} for vote in item.votes],
+    }
+    yield "podiums", row
+
+
+ROWS = {"items": _item}
