@@ -12,9 +12,10 @@ PAIRS = "id,prompt,answer_a,answer_b,rater,winner\ni,p,a,b,ann,A\ni,p,a,b,bo,A\n
 PAPER = "Collected after the method of the paper"
 
 
-def card(tmp_path, number):
+def card(tmp_path, number, layout="long"):
     folder = tmp_path / f"release-{number}"
-    call_command("release", "tea", "--layout", "long", "--out", folder)
+    rule = [] if layout == "long" else ["--rule", "majority"]
+    call_command("release", "tea", "--layout", layout, "--out", folder, *rule)
     return (folder / "README.md").read_text()
 
 
@@ -45,7 +46,10 @@ def test_a_card_of_imported_and_other_judgments_tells_them_apart(bring, tmp_path
     assert "- Languages: en (of the 2 imported judgments: not known)\n" in text
     assert "- Consent text: none (of the 2 imported judgments: not known)\n" in text
     assert "2 of the 3 judgments were imported: how they were collected is not known here." in text
-    assert PAPER in text
+    assert PAPER not in text
+    assert PAPER in card(tmp_path, 2, "personafeedback")
     Judgment.objects.update(imported=False)
-    text = card(tmp_path, 2)
+    text = card(tmp_path, 3)
+    assert (PAPER in text, "imported" in text.partition("## Limits")[2]) == (False, False)
+    text = card(tmp_path, 4, "personafeedback")
     assert (PAPER in text, "imported" in text.partition("## Limits")[2]) == (True, False)
