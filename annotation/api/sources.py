@@ -13,18 +13,25 @@ from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.candidates import document_files, documents, retrieve
 from annotation.candidates.models import DocumentFile, Retrieval
-from annotation.candidates.strategies import WITHOUT_PERSONA
+from annotation.candidates.strategies import without_persona
 from annotation.personas import conversations
 from annotation.studies.access import study_for
 
 FILES = 100
 
 
+class StrategyField(serializers.ChoiceField):
+    """One of the strategies that a study may declare, as they are known when the request comes."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=without_persona(), **kwargs)
+
+
 class RetrievalBody(serializers.ModelSerializer):
     """Where search-augmented answers look, and the strategies asked for where none are named."""
 
     sources = serializers.ListField(child=serializers.ChoiceField(choices=Retrieval.Source.values))
-    strategies = serializers.ListField(child=serializers.ChoiceField(choices=WITHOUT_PERSONA))
+    strategies = serializers.ListField(child=StrategyField())
     results = serializers.IntegerField(default=6, min_value=1, max_value=20)
 
     class Meta:

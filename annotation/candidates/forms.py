@@ -13,7 +13,7 @@ from annotation.candidates import endpoints, generate, retrieve, verifier
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules, Retrieval
 from annotation.candidates.steps.personas import MOST_PERSONAS
-from annotation.candidates.strategies import STRATEGIES, WITHOUT_PERSONA, Strategy
+from annotation.candidates.strategies import Strategy, by_name, without_persona
 from annotation.core.errors import DomainError
 from annotation.studies.models import Study
 
@@ -30,25 +30,6 @@ FIELDS = {
     "verify": ("language",),
 }
 LISTS = ("languages", "hints", "examples", "texts")
-# What each strategy shows the model, in the order in which they are offered.
-SHOWN = {
-    "A1": gettext_lazy("A1: core fields and inferred preferences"),
-    "A2": gettext_lazy("A2: 80 % of the profile left out at random"),
-    "A3": gettext_lazy("A3: the question alone"),
-    "attributes": gettext_lazy("attributes: from the persona's attributes"),
-    "mismatch": gettext_lazy("mismatch: A1 of another persona, for the easy tier"),
-    "search": gettext_lazy("no context: the question and what is found"),
-    "search-raw": gettext_lazy("raw history, the newest sessions"),
-    "search-raw-selected": gettext_lazy("raw history, the sessions nearest to the question"),
-    "search-static": gettext_lazy("static profile, from the newest sessions"),
-    "search-static-selected": gettext_lazy("static profile, from the nearest sessions"),
-    "search-aware": gettext_lazy("query-aware profile, from the newest sessions"),
-    "search-aware-selected": gettext_lazy("query-aware profile, from the nearest sessions"),
-    "search-oracle": gettext_lazy("oracle: the model is shown the need"),
-    "search-endpoint": gettext_lazy("the endpoint's own web search: the question alone"),
-    "improve": gettext_lazy("improve: rewrite the A1 answers for the better, as long as they are"),
-    "degrade": gettext_lazy("degrade: rewrite the A1 answers for the worse, as long as they are"),
-}
 
 
 def lines_of(text: str) -> list[str]:
@@ -248,6 +229,10 @@ class VerifierForm(forms.Form):
             raise forms.ValidationError(refusal.sentence) from refusal
 
 
+def _declarable() -> list[tuple]:
+    return [(name, by_name()[name].words) for name in without_persona()]
+
+
 class RetrievalForm(forms.ModelForm):
     sources = forms.MultipleChoiceField(
         label=gettext_lazy("Sources"),
@@ -257,7 +242,7 @@ class RetrievalForm(forms.ModelForm):
     )
     strategies = forms.MultipleChoiceField(
         label=gettext_lazy("What the model is shown of the person"),
-        choices=[(name, SHOWN[name]) for name in WITHOUT_PERSONA],
+        choices=_declarable,
         widget=forms.CheckboxSelectMultiple,
     )
 
@@ -322,7 +307,7 @@ def offered(study: Study) -> dict:
         return has_persona and has_attributes and not strategy.looks_up
 
     return {
-        name: words
-        for name, words in SHOWN.items()
-        if name in declared or possible(STRATEGIES[name])
+        name: strategy.words
+        for name, strategy in by_name().items()
+        if name in declared or possible(strategy)
     }

@@ -23,16 +23,17 @@ from annotation.candidates.models import Candidate, Retrieval, Run
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.results import Written, rules_of
 from annotation.candidates.strategies import (
-    ANSWERS,
     FROM_ATTRIBUTES,
-    PERSONA_ANSWERS,
     QUESTION_ALONE,
-    STRATEGIES,
     Brief,
     Draft,
     Source,
     Strategy,
+    answers,
+    by_default,
+    by_name,
     keeps_length,
+    rewrites,
     strategy_of,
 )
 from annotation.core import audit
@@ -80,9 +81,9 @@ def request(
     """
     server = endpoints.get(endpoint)
     strategies = list(dict.fromkeys(strategies or default_strategies(study)))
-    if not strategies or any(name not in ANSWERS for name in strategies):
+    if not strategies or any(name not in answers() for name in strategies):
         raise DomainError(
-            _("Choose among the strategies {names}.").format(names=", ".join(ANSWERS)),
+            _("Choose among the strategies {names}.").format(names=", ".join(answers())),
             code="strategy",
         )
     with transaction.atomic():
@@ -99,7 +100,7 @@ def request(
             _row(query, name, server, versions.get(query.persona_id))
             for query in queries
             for name in strategies
-            if can.answer(query, STRATEGIES[name])
+            if can.answer(query, by_name()[name])
         ]
         return _insert(study, server, rows, by, limit)
 
@@ -107,7 +108,7 @@ def request(
 def default_strategies(study: Study) -> tuple[str, ...]:
     """The strategies that ``study`` uses where nobody names others."""
     retrieval = Retrieval.objects.filter(study=study).first()
-    return tuple(retrieval.strategies) if retrieval else PERSONA_ANSWERS
+    return tuple(retrieval.strategies) if retrieval else tuple(by_default())
 
 
 class _Means:
@@ -191,7 +192,7 @@ def request_rewrites(
     Returns the new rows. Raises DomainError where a source has no text or ``how`` is no rewrite.
     """
     server = endpoints.get(endpoint)
-    if how not in STRATEGIES or not STRATEGIES[how].rewrites:
+    if how not in rewrites():
         raise DomainError(_("Choose between improve and degrade."), code="strategy")
     if not sources or any(source.status != DONE for source in sources):
         raise DomainError(_("Only answers that are written can be rewritten."), code="no_source")
@@ -283,7 +284,7 @@ def _row(
     digest = hashlib.sha256(name.encode()).hexdigest()
     if len(name) > 100:
         name = f"{name[:83]}-{digest[:16]}"
-    rule = STRATEGIES.get(strategy)
+    rule = by_name().get(strategy)
     return Candidate(
         study_id=query.study_id,
         query=query,

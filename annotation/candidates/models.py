@@ -371,7 +371,7 @@ class Retrieval(models.Model):
     sources = models.JSONField(default=list)
     # Sources shown to the model for one answer, over all kinds.
     results = models.PositiveSmallIntegerField(default=6)
-    # What is asked for where nobody names strategies (strategies.STRATEGIES).
+    # What is asked for where nobody names strategies (``strategies.by_name``).
     strategies = models.JSONField(default=list)
     # Whether an experiment may show the gold need to a model: the arm "oracle".
     oracle = models.BooleanField(default=False)

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
 from annotation.candidates.models import Retrieval
-from annotation.candidates.strategies import STRATEGIES, Source
+from annotation.candidates.strategies import Source, by_name
 from annotation.core import audit, characters
 from annotation.core.embed import embed
 from annotation.histories import browse, consent, search, words
@@ -36,9 +36,9 @@ def faults(
 ) -> dict[str, str]:
     """What of a study's Retrieval cannot be: {field: sentence}."""
     refused = {}
-    if not oracle and any(STRATEGIES[name].oracle for name in strategies):
+    if not oracle and any(by_name()[name].oracle for name in strategies):
         refused["strategies"] = _("The arm “oracle” is for studies marked as such an experiment.")
-    if not sources and any(STRATEGIES[name].searches for name in strategies):
+    if not sources and any(by_name()[name].searches for name in strategies):
         refused["sources"] = _("Choose where the chosen arms search.")
     if Retrieval.Source.WEB in sources and not settings.SEARCH_URL:
         refused["sources"] = _("No web search is configured: set ATTUNE_SEARCH_URL.")

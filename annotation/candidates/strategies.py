@@ -1,4 +1,4 @@
-"""The ways to write an answer: one table, one function each.
+"""The ways to write an answer, one function each: the general ones, and those of papers.
 
 A strategy gets a Brief and ``ask(name, prompt)``, which calls the model and keeps what it said
 under ``name`` in the candidate's parameters. It returns a Draft: the last prompt, and what it
@@ -6,18 +6,19 @@ chose at random. The Brief is all that a strategy can see; the gold need is in i
 "oracle" alone.
 """
 
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates import clean, prompts
-from annotation.personas import profile as profiles
 
-MASKED = 0.8
-MEMORIES = 6
-MEMORY_CHARACTERS = 400
-# Characters that are shown of the owner's history, and of one source.
-HISTORY, SMALL_HISTORY = 24_000, 2_500
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+# Characters that are shown of one source.
 SOURCE, SMALL_SOURCE = 1_500, 500
 SMALL_SOURCES = 3
 
@@ -76,6 +77,11 @@ class Strategy:
     """One way to write an answer, and what it needs besides the question."""
 
     draft: Callable[[Brief, Ask], Draft]
+    # What it shows the model, as the pages say it, and where it stands among the others.
+    words: "StrOrPromise"
+    place: int = 100
+    # Asked for where nobody names strategies.
+    by_default: bool = False
     needs_persona: bool = False
     rewrites: bool = False
     # Search-augmented: looks into the study's sources, and shows the owner's history or not.
@@ -97,31 +103,6 @@ class Strategy:
         return self.searches or self.endpoint_searches
 
 
-def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
-    """A1: core fields, and what the memories show of the preferences that bear on the question.
-
-    As published, the profiler sees memories, not preferences; without any it sees the profile.
-    """
-    memories = _sample(brief)
-    core = profiles.as_text(profiles.core_fields(brief.profile))
-    seen = core if memories else profiles.as_text(brief.profile)
-    inferred = ask("inferred", prompts.profiler(brief.question, seen, memories, **brief.manner))
-    return Draft(prompts.personal_answer(brief.question, core, inferred, **brief.manner))
-
-
-def _masked(brief: Brief, ask: Ask) -> Draft:
-    shown, masked = profiles.mask(brief.profile, seed=brief.seed, share=MASKED)
-    about = profiles.as_text(shown)
-    prompt = prompts.personal_answer(brief.question, about, **brief.manner)
-    return Draft(prompt, {"masked": masked, "share": MASKED})
-
-
-def _from_attributes(brief: Brief, ask: Ask) -> Draft:
-    about = "\n".join(f"- {statement}" for statement in brief.attributes)
-    prompt = prompts.personal_answer(brief.question, about, **brief.manner)
-    return Draft(prompt, {"attributes": list(brief.attributes)})
-
-
 def _question_alone(brief: Brief, ask: Ask) -> Draft:
     return Draft(prompts.plain_answer(brief.question, **brief.manner))
 
@@ -138,25 +119,8 @@ def _degraded(brief: Brief, ask: Ask) -> Draft:
     return Draft(prompt, {"words_before": length}, tag=prompts.DEGRADED)
 
 
-def _searched(brief: Brief, ask: Ask) -> Draft:
-    return _from_sources(brief, "")
-
-
-def _searched_raw(brief: Brief, ask: Ask) -> Draft:
-    return _from_sources(brief, _joined(brief))
-
-
-def _searched_static(brief: Brief, ask: Ask) -> Draft:
-    about = ask("static_profile", prompts.static_profile(_joined(brief), **brief.manner))
-    return _from_sources(brief, about)
-
-
-def _searched_aware(brief: Brief, ask: Ask) -> Draft:
-    prompt = prompts.aware_profile(brief.question, _joined(brief), **brief.manner)
-    return _from_sources(brief, ask("aware_profile", prompt))
-
-
-def _from_sources(brief: Brief, about: str) -> Draft:
+def from_sources(brief: Brief, ask: Ask, about: str = "") -> Draft:
+    """Answer from what was found, with ``about`` the person."""
     room = SMALL_SOURCE if brief.small else SOURCE
     sources = [replace(source, text=source.text[:room]) for source in brief.sources]
     sources = sources[: SMALL_SOURCES if brief.small else None]
@@ -167,64 +131,78 @@ def _from_sources(brief: Brief, about: str) -> Draft:
     return Draft(prompt, {"sources": [asdict(source) for source in sources]})
 
 
-def _joined(brief: Brief) -> str:
-    """The sessions one after another, each with an equal share of the room at least."""
-    room = SMALL_HISTORY if brief.small else HISTORY
-    if not brief.history:
-        return ""
-    share = max(200, room // len(brief.history))
-    return "\n\n---\n\n".join(text[:share] for text in brief.history)[:room]
-
-
 # Written for another persona of the study: for pairs that are easy to tell apart.
 MISMATCH = "mismatch"
-STRATEGIES = {
-    "A1": Strategy(_core_and_inferred, needs_persona=True, asks_twice=True),
-    "A2": Strategy(_masked, needs_persona=True),
-    "A3": Strategy(_question_alone),
-    "attributes": Strategy(_from_attributes, needs_persona=True, needs_attributes=True),
-    MISMATCH: Strategy(_core_and_inferred, needs_persona=True, asks_twice=True, other_persona=True),
-    "improve": Strategy(_improved, rewrites=True),
-    "degrade": Strategy(_degraded, rewrites=True),
-    "search": Strategy(_searched, searches=True),
-    "search-raw": Strategy(_searched_raw, searches=True, history=True),
-    "search-raw-selected": Strategy(_searched_raw, searches=True, history=True, selects=True),
-    "search-static": Strategy(_searched_static, asks_twice=True, searches=True, history=True),
-    "search-static-selected": Strategy(
-        _searched_static, asks_twice=True, searches=True, history=True, selects=True
-    ),
-    "search-aware": Strategy(_searched_aware, asks_twice=True, searches=True, history=True),
-    "search-aware-selected": Strategy(
-        _searched_aware, asks_twice=True, searches=True, history=True, selects=True
-    ),
-    "search-oracle": Strategy(_searched, searches=True, oracle=True),
-    "search-endpoint": Strategy(_question_alone, endpoint_searches=True),
-}
-ANSWERS = tuple(name for name, strategy in STRATEGIES.items() if not strategy.rewrites)
-REWRITES = tuple(name for name, strategy in STRATEGIES.items() if strategy.rewrites)
-# What a study may declare as its own: ways to answer any query, also where nobody has a profile.
-WITHOUT_PERSONA = tuple(name for name in ANSWERS if not STRATEGIES[name].needs_persona)
 # The strategy whose answer saw the question alone, and what imported answers may call it.
 QUESTION_ALONE = "A3"
 GENERIC = (QUESTION_ALONE, "generic")
 FROM_ATTRIBUTES = "attributes"
-# Asked for where nobody names strategies.
-PERSONA_ANSWERS = ("A1", "A2", "A3")
+
+_GENERAL = {
+    QUESTION_ALONE: Strategy(
+        _question_alone, words=_("A3: the question alone"), place=3, by_default=True
+    ),
+    "search": Strategy(
+        from_sources, words=_("no context: the question and what is found"), place=10, searches=True
+    ),
+    "search-endpoint": Strategy(
+        _question_alone,
+        words=_("the endpoint's own web search: the question alone"),
+        place=19,
+        endpoint_searches=True,
+    ),
+    "improve": Strategy(
+        _improved,
+        words=_("improve: rewrite the A1 answers for the better, as long as they are"),
+        place=30,
+        rewrites=True,
+    ),
+    "degrade": Strategy(
+        _degraded,
+        words=_("degrade: rewrite the A1 answers for the worse, as long as they are"),
+        place=31,
+        rewrites=True,
+    ),
+}
+# Further strategies by name: those of papers.
+SOURCES: list[Callable[[], Mapping[str, Strategy]]] = []
+
+
+@cache
+def by_name() -> dict[str, Strategy]:
+    """Every strategy by its name, in the order in which they are offered."""
+    known = _GENERAL | {name: made for source in SOURCES for name, made in source().items()}
+    return dict(sorted(known.items(), key=lambda entry: entry[1].place))
+
+
+def answers() -> list[str]:
+    """The strategies that answer a question; the others rewrite an answer."""
+    return [name for name, strategy in by_name().items() if not strategy.rewrites]
+
+
+def rewrites() -> list[str]:
+    """The strategies that rewrite an answer."""
+    return [name for name, strategy in by_name().items() if strategy.rewrites]
+
+
+def without_persona() -> list[str]:
+    """What a study may declare as its own: ways to answer any query, also where nobody has a
+    profile.
+    """
+    return [name for name in answers() if not by_name()[name].needs_persona]
+
+
+def by_default() -> list[str]:
+    """What is asked for where nobody names strategies."""
+    return [name for name, strategy in by_name().items() if strategy.by_default]
 
 
 def strategy_of(name: str) -> Strategy:
     """The strategy of a candidate's name; older rewrites name what they rewrite in it, too."""
-    return STRATEGIES.get(name) or STRATEGIES[name.split("-")[0]]
+    known = by_name()
+    return known.get(name) or known[name.split("-")[0]]
 
 
 def keeps_length(before: int, text: str, tolerance: float) -> bool:
     """Whether ``text`` has ``before`` words, give or take the share ``tolerance`` of them."""
     return abs(clean.words(text) - before) <= tolerance * before
-
-
-def _sample(brief: Brief) -> list[str]:
-    if brief.small:
-        return []
-    drawn = random.Random(brief.seed)  # noqa: S311 - no secret
-    chosen = drawn.sample(brief.memories, min(MEMORIES, len(brief.memories)))
-    return [text[:MEMORY_CHARACTERS] for text in chosen]

@@ -14,7 +14,7 @@ from annotation.candidates import calls, endpoints, generate, spending
 from annotation.candidates.endpoints import Endpoint
 from annotation.candidates.forms import GenerateForm
 from annotation.candidates.models import Candidate, Retrieval
-from annotation.candidates.strategies import REWRITES
+from annotation.candidates.strategies import rewrites
 from annotation.core import refusals
 from annotation.core.heartbeat import worker_alive
 from annotation.studies.access import study_for
@@ -87,12 +87,12 @@ def _planned(request: UserRequest, study: Study, data: dict) -> spending.Estimat
 def _ask(study: Study, data: dict, by: User) -> list[Candidate]:
     """Ask for the answers and the rewrites among the chosen strategies, all or none."""
     names = {"endpoint": data["endpoint"], "by": by}
-    answers = [name for name in data["strategies"] if name not in REWRITES]
+    answers = [name for name in data["strategies"] if name not in rewrites()]
     new = []
     with transaction.atomic():
         if answers:
             new += generate.request(study, strategies=answers, **names)
-        for how in REWRITES:
+        for how in rewrites():
             if how in data["strategies"]:
                 sources = generate.sources_of(study, "A1")
                 new += generate.request_rewrites(sources, how, **names)

@@ -63,6 +63,8 @@ class Paper:
     shots: bool = False
     # The folder of what new studies begin with (``judging.curator.recipes``).
     recipes: Path | None = None
+    # Ways to have answers written, by name: each a ``candidates.strategies.Strategy``.
+    strategies: Mapping[str, Any] = field(default_factory=dict)
     # Columns of published tables by the name of an ``imports.recipes.Recipe``.
     mappings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -108,6 +110,11 @@ def recipe_folders() -> list[Path]:
 def mappings() -> dict[str, Any]:
     """The recipes for the papers' published tables, by name."""
     return {name: made for paper in _papers() for name, made in paper.mappings.items()}
+
+
+def strategies() -> dict[str, Any]:
+    """The papers' ways to have answers written, by name."""
+    return {name: made for paper in _papers() for name, made in paper.strategies.items()}
 
 
 def _papers() -> Iterator[Paper]:

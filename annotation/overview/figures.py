@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from annotation.candidates.strategies import STRATEGIES
+from annotation.candidates.strategies import by_name
 from annotation.datasets import papers
 from annotation.queries.shots import FEWEST
 from annotation.studies.models import Study
@@ -112,6 +112,7 @@ def figures_of(study: Study) -> Figures:
         )
         *counts, strategies = cursor.fetchone()
     names = json.loads(strategies or "[]")
-    personal = any(name in STRATEGIES and STRATEGIES[name].needs_persona for name in names)
+    known = by_name()
+    personal = any(name in known and known[name].needs_persona for name in names)
     row = [*counts, bool(names) and not personal]
     return Figures(*row)

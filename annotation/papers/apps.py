@@ -11,11 +11,13 @@ class PapersConfig(AppConfig):
     name = "annotation.papers"
 
     def ready(self) -> None:
+        from annotation.candidates import strategies
         from annotation.datasets import papers
         from annotation.imports import recipes as mappings
         from annotation.judging.curator import recipes
 
         papers.SOURCES.insert(0, self.folders)
+        strategies.SOURCES.append(papers.strategies)
         recipes.SOURCES.append(papers.recipe_folders)
         mappings.SOURCES.append(papers.mappings)
 

@@ -9,7 +9,7 @@ import pytest
 from annotation.candidates import erase, generate, pool, retrieve
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Candidate, Retrieval
-from annotation.candidates.strategies import STRATEGIES, Source
+from annotation.candidates.strategies import Source, by_name
 from annotation.core.errors import DomainError
 from annotation.histories import consent
 from annotation.histories import erase as histories
@@ -17,7 +17,7 @@ from annotation.histories.models import Session
 from tests.bespoke.conftest import NEED, SEND, answered, ask, keep
 from tests.scripted_endpoint import ScriptedEndpoint
 
-ARMS = [name for name, strategy in STRATEGIES.items() if strategy.searches]
+ARMS = [name for name, strategy in by_name().items() if strategy.searches]
 
 
 def sent(fake):

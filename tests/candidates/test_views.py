@@ -6,9 +6,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.candidates import calls, generate, pool
-from annotation.candidates.forms import SHOWN, offered
+from annotation.candidates.forms import offered
 from annotation.candidates.models import Candidate, Retrieval
-from annotation.candidates.strategies import STRATEGIES
+from annotation.candidates.strategies import by_name
 from annotation.core.models import Heartbeat
 from tests.candidates.conftest import Reply
 
@@ -158,7 +158,12 @@ def test_one_answer_and_three_cost_the_same_queries(carol, tea, asked, fake):
 
 
 def test_every_strategy_has_words_for_the_form():
-    assert SHOWN.keys() == STRATEGIES.keys()
+    assert list(by_name()) == [
+        "A1", "A2", "A3", "attributes", "mismatch", "search", "search-raw", "search-raw-selected",
+        "search-static", "search-static-selected", "search-aware", "search-aware-selected",
+        "search-oracle", "search-endpoint", "improve", "degrade",
+    ]  # fmt: skip
+    assert all(str(strategy.words) for strategy in by_name().values())
 
 
 @pytest.mark.parametrize(

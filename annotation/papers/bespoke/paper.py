@@ -3,6 +3,7 @@ from pathlib import Path
 from annotation.datasets.papers import Card, Paper
 from annotation.papers.bespoke import judge, layout, reader, tables
 from annotation.papers.bespoke.mapping import RECIPE
+from annotation.papers.bespoke.strategies import STRATEGIES
 
 PAPER = Paper(
     name="bespoke",
@@ -18,6 +19,7 @@ PAPER = Paper(
     shots=True,
     recipes=Path(__file__).parent / "recipes",
     mappings={"bespoke": RECIPE},
+    strategies=STRATEGIES,
     card=Card(
         about="Queries that people asked of their own accord, the need behind each, their scores "
         "and feedback on answers, the gold information they kept, rubrics, and as much of their "

@@ -4,6 +4,7 @@ from annotation.datasets.papers import Card, Paper
 from annotation.evaluation import prompts
 from annotation.papers.personafeedback import layout, reader
 from annotation.papers.personafeedback.mapping import RECIPE
+from annotation.papers.personafeedback.strategies import STRATEGIES
 
 PAPER = Paper(
     name="personafeedback",
@@ -15,6 +16,7 @@ PAPER = Paper(
     settings=prompts.SETTINGS,
     recipes=Path(__file__).parent / "recipes",
     mappings={"personafeedback": RECIPE},
+    strategies=STRATEGIES,
     card=Card(
         about="Pairs of answers to a question of one persona, in three tiers of difficulty. "
         "`user_id` is the line of the persona in `persona/all_personas.jsonl`, counted from 1. "

@@ -2,6 +2,7 @@ from pathlib import Path
 
 from annotation.datasets.papers import Card, Paper
 from annotation.papers.personalbench import layout, reader
+from annotation.papers.personalbench.strategies import STRATEGIES
 
 PAPER = Paper(
     name="personalbench",
@@ -12,6 +13,7 @@ PAPER = Paper(
     reader=reader.PersonalBench,
     tables=tuple(layout.COLUMNS),
     recipes=Path(__file__).parent / "recipes",
+    strategies=STRATEGIES,
     card=Card(
         about="Verdicts on attributes of people, on whether an attribute matters to a prompt, and "
         "ratings of a generic against a personalised answer, the highest for the personalised "
