@@ -534,9 +534,16 @@ def _plan_of(run: Run) -> Plan:
     if run.kind == Run.Kind.RATER:
         return Ratings(cast(Study, run.study), run.task, run.model, run.limit, run=run)
     if run.kind == Run.Kind.JUDGE:
-        judge = cast(judges.Judge, judges.of_layout(cast(Benchmark, run.benchmark).layout))
+        judge = _judge_of(cast(Benchmark, run.benchmark))
         return Judgments(judge, opened_judged(_folder(run), judge), run.setting, run.limit)
     return Choices(opened(_folder(run)), run.setting, run.limit)
+
+
+def _judge_of(benchmark: Benchmark) -> judges.Judge:
+    judge = judges.of_layout(benchmark.layout)
+    if judge is None:
+        raise DomainError(f"No judge is installed for the layout {benchmark.layout}.")
+    return judge
 
 
 def _folder(run: Run) -> Path:

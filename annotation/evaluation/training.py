@@ -15,6 +15,7 @@ import numpy as np
 from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.core import learned
 from annotation.core.learned import ModelError, Texts
+from annotation.datasets import papers
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.evaluation import metrics
 from annotation.evaluation.bm25 import Corpus
@@ -360,7 +361,8 @@ def labelled_rows(folder: Path, table: str, texts: tuple) -> tuple[list[dict], s
     paths = parts(Path(folder), table, WITH_STRUCTURE)
     if not paths:
         missing = f"{Path(folder) / table} is there neither as JSON lines nor as Parquet"
-        raise ModelError(f"{missing}; a release with people's labels in that table is needed.")
+        layouts = " or ".join(papers.with_table(table))
+        raise ModelError(f"{missing}; a release in the layout {layouts} is needed.")
     rows, digest = [], hashlib.sha256()
     for path in paths:
         for line, row in whole_rows(path, path.name, ModelError):

@@ -81,7 +81,7 @@ def test_a_release_in_shards_becomes_a_study_and_a_benchmark(judged, built, tmp_
     folder = folders.folder_of(built("dpo", "jsonl", shard_rows=1, rule="majority"))
     assert shards(folder, "pairs") == [f"pairs-0000{n}.jsonl" for n in range(4)]
     benchmark = pairs.read(folder)
-    assert (len(benchmark.pairs), benchmark.layout) == (4, "personafeedback")
+    assert (len(benchmark.pairs), benchmark.layout) == (4, "pairs")
     (folder / "pairs-00001.jsonl").write_text("[]\n")
     with pytest.raises(DomainError, match=r"pairs-00001\.jsonl, line 1"):
         pairs.read(folder)

@@ -307,3 +307,13 @@ def test_judges_of_other_responses_stand_apart():
     main, others = tables.as_latex(table).split("On other responses: 5")
     assert "b & 40 & \\textbf{70.00}" in main
     assert "\\textbf" not in others
+
+
+def test_a_run_of_a_judge_that_is_no_longer_installed_stops_with_a_sentence(tea):
+    benchmark = runs.register(bespoke.Judged([], "d", "", layout="gone"), tea.slug)
+    run = Run.objects.create(benchmark=benchmark, kind="judge", setting="none", background=True)
+    sentence = "No judge is installed for the layout gone."
+    with pytest.raises(DomainError, match=sentence):
+        runs.carry_on(run.pk, 1)
+    run.refresh_from_db()
+    assert (run.status, run.error) == (Run.Status.FAILED, sentence)
