@@ -68,6 +68,10 @@ class Paper:
     # Columns of published tables by the name of an ``imports.recipes.Recipe``.
     mappings: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if (self.reader is None) == (self.store is None):
+            raise ImproperlyConfigured(f"The paper {self.name} needs either a reader or a store.")
+
 
 Source = Callable[[], Iterable[EntryPoint]]
 SOURCES: list[Source] = [lambda: entry_points(group=GROUP)]

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -152,6 +153,13 @@ def test_an_entry_point_that_is_no_paper_or_has_the_name_of_one_is_refused(
     papers.registered.cache_clear()
     with pytest.raises(ImproperlyConfigured, match=sentence):
         papers.registered()
+
+
+def test_a_paper_whose_releases_nothing_reads_is_refused(podium):
+    from attune_podium.paper import PAPER
+
+    with pytest.raises(ImproperlyConfigured, match="podium needs either a reader or a store"):
+        replace(PAPER, reader=None)
 
 
 @pytest.mark.parametrize("name", OURS)
