@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.core import charts, downloads
-from annotation.evaluation.gap_units import MODELS, PEOPLE
+from annotation.evaluation.stages import MODELS, PEOPLE
 
 
 def agreements(stage: dict) -> list[tuple[str, str, Coefficient]]:

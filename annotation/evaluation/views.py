@@ -25,15 +25,13 @@ from annotation.evaluation import (
     judges,
     leaderboard,
     rating,
-    report,
     runs,
+    stages,
     tables,
     tasks,
 )
-from annotation.evaluation import gap_units as units
 from annotation.evaluation.forms import EvaluationForm, RaterForm
 from annotation.evaluation.models import Run
-from annotation.evaluation.verdicts import KINDS
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study
 
@@ -71,7 +69,7 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
         "study": study,
         "stages": [
             stage | {"chart": gap_files.chart(stage), "agreements": gap_files.agreements(stage)}
-            for stage in report.stages(study)
+            for stage in stages.of_study(study)
         ],
         "runs": rating.runs_of(study),
         "form": form,
@@ -94,14 +92,14 @@ def _rated(study: Study, data: dict, user: User) -> dict | None:
 def gap_json(request: UserRequest, slug: str) -> HttpResponse:
     """The whole report as JSON, as the command prints it."""
     study = study_for(request.user, slug, policies.run.may_read)
-    return downloads.attachment(f"{slug}-gap.json", "application/json", report.as_json(study))
+    return downloads.attachment(f"{slug}-gap.json", "application/json", stages.as_json(study))
 
 
 @require_safe
 def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpResponse:
     """The numbers of a stage as CSV, its kappas as SVG or PNG."""
     study = study_for(request.user, slug, policies.run.may_read)
-    stage = next((row for row in report.stages(study) if row["task"].name == task), None)
+    stage = next((row for row in stages.of_study(study) if row["task"].name == task), None)
     if stage is None or ending not in downloads.CHART_TYPES:
         raise Http404
     if ending == "csv":
@@ -121,10 +119,12 @@ def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpRes
 
 @require_safe
 def gap_units(request: UserRequest, slug: str, task: str) -> HttpResponse:
-    """The items behind a number of the report; the address says which (``gap_units.Wanted``)."""
+    """The items behind a number of the report; the address says which (``stages.Units``)."""
     study = study_for(request.user, slug, policies.run.may_read)
-    definitions = study.tasks.filter(name=task, kind__in=KINDS).order_by("-version")
-    definition = get_object_or_404(definitions[:1])
+    definition = get_object_or_404(study.tasks.filter(name=task).order_by("-version")[:1])
+    units = stages.units_of(definition.kind)
+    if units is None:
+        raise Http404
     names = [field.name for field in fields(units.Wanted)]
     wanted = units.Wanted(**{name: request.GET.get(name, "") for name in names})
     try:

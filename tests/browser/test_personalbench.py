@@ -10,7 +10,7 @@ from annotation.personas.models import Attribute
 from tests.browser import axe
 from tests.browser.conftest import PHONE
 from tests.browser.kinds import tour_is_over
-from tests.personalbench.test_report import bench  # noqa: F401 - a fixture
+from tests.papers.personalbench.test_report import bench  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STATEMENTS = (

@@ -5,13 +5,13 @@ The published keys come first in every row, our own after them.
 
 from typing import cast
 
-from annotation.datasets import mention
 from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
 from annotation.datasets.records import Attribute, Chunk, Item, Pair, Verdict, Vote
 from annotation.datasets.soft_labels import Posterior
 from annotation.datasets.truth import orient
 from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
+from annotation.papers.personalbench import mention
 
 FORMATS = ("jsonl", "parquet")
 TIERED = False

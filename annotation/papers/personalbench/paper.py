@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from annotation.datasets.papers import Card, Paper
-from annotation.papers.personalbench import layout, reader
+from annotation.papers.personalbench import layout, reader, report, units
 from annotation.papers.personalbench.strategies import STRATEGIES
 
 PAPER = Paper(
@@ -13,6 +13,8 @@ PAPER = Paper(
     reader=reader.PersonalBench,
     tables=tuple(layout.COLUMNS),
     recipes=Path(__file__).parent / "recipes",
+    report=report,
+    units=units,
     strategies=STRATEGIES,
     card=Card(
         about="Verdicts on attributes of people, on whether an attribute matters to a prompt, and "

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.evaluation import report
+from annotation.evaluation import stages
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
@@ -17,4 +17,4 @@ class Command(StudyCommand):
 
     def handle(self, *, study: Study, **options: Any) -> None:
         """Print the stages. Exit 1 where there is no such study."""
-        self.stdout.write(report.as_json(study))
+        self.stdout.write(stages.as_json(study))

@@ -1,13 +1,10 @@
 """The gap between people and models in a study, task by task, from its stored rows."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
 
 import numpy as np
 from django.db.models import F, QuerySet
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement import kind_votes, reading
@@ -15,12 +12,12 @@ from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.votes.table import VotesError
 from annotation.candidates.strategies import GENERIC
-from annotation.datasets.mention import explicit, mentioned
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
 from annotation.judging.kinds.attribute.form import Cause
 from annotation.judging.kinds.attribute.kind import CAUSE
 from annotation.judging.models import Item, ItemOption
+from annotation.papers.personalbench.mention import explicit, mentioned
 from annotation.studies.models import Study, TaskDefinition
 
 STAGES = {
@@ -44,22 +41,6 @@ def stages(study: Study) -> list[dict]:
         except VotesError:  # nobody has judged it yet
             continue
     return reports
-
-
-def as_json(study: Study) -> str:
-    """The stages as one JSON document."""
-    document = {"study": study.slug, "stages": stages(study)}
-    return json.dumps(document, default=_plain, ensure_ascii=False)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, TaskDefinition):
-        return value.name
-    if isinstance(value, Promise):
-        return str(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    raise TypeError(f"{type(value).__name__} has no JSON")
 
 
 def material(study: Study, task: TaskDefinition) -> tuple:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from annotation.evaluation import report
+from annotation.evaluation.stages import MODELS, PEOPLE
 from annotation.judging.kinds.attribute.form import Cause
 from annotation.judging.models import Item
+from annotation.papers.personalbench import report
 from annotation.studies.models import Study, TaskDefinition
 
-PEOPLE, MODELS = "people", "models"
 DIFFER, NO_BETTER = "differ", "no-better"
 
 

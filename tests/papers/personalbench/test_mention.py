@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.datasets.mention import explicit, mentioned
+from annotation.papers.personalbench.mention import explicit, mentioned
 
 
 @pytest.mark.parametrize(

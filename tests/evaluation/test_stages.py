@@ -5,14 +5,14 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.evaluation import gap, report
+from annotation.evaluation import gap, stages
 from annotation.evaluation.verdicts import import_verdicts
 from tests.evaluation.conftest import ROWS, write
 
 
 def test_the_stages_stand_in_order_with_people_and_models(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS))
-    traits, matter, rate = report.stages(mix)
+    traits, matter, rate = stages.of_study(mix)
     assert [stage["task"].name for stage in (traits, matter, rate)] == ["traits", "matter", "rate"]
     assert traits["people"] == pytest.approx([400 / 6, 100 / 6, 100 / 6])
     assert traits["models"][0]["shares"] == [100, 0, 0]
@@ -24,7 +24,7 @@ def test_the_stages_stand_in_order_with_people_and_models(mix, tmp_path):
 
 
 def test_a_study_that_no_model_has_judged_has_its_stages(mix):
-    traits, matter, rate = report.stages(mix)
+    traits, matter, rate = stages.of_study(mix)
     assert [stage["models"] for stage in (traits, matter, rate)] == [[], [], []]
     assert traits["between_models"].value is None
 
@@ -32,7 +32,7 @@ def test_a_study_that_no_model_has_judged_has_its_stages(mix):
 def test_ratings_without_a_generic_answer_are_left_out(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS))
     mix.candidates.update(strategy="A1")
-    rate = report.stages(mix)[2]
+    rate = stages.of_study(mix)[2]
     assert (rate["items"], rate["left_out"], rate["no_better"]) == (0, 1, None)
 
 
