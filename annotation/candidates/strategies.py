@@ -138,7 +138,7 @@ QUESTION_ALONE = "A3"
 GENERIC = (QUESTION_ALONE, "generic")
 FROM_ATTRIBUTES = "attributes"
 
-_GENERAL = {
+GENERAL = {
     QUESTION_ALONE: Strategy(
         _question_alone, words=_("A3: the question alone"), place=3, by_default=True
     ),
@@ -171,7 +171,7 @@ SOURCES: list[Callable[[], Mapping[str, Strategy]]] = []
 @cache
 def by_name() -> dict[str, Strategy]:
     """Every strategy by its name, in the order in which they are offered."""
-    known = _GENERAL | {name: made for source in SOURCES for name, made in source().items()}
+    known = GENERAL | {name: made for source in SOURCES for name, made in source().items()}
     return dict(sorted(known.items(), key=lambda entry: entry[1].place))
 
 

@@ -37,7 +37,7 @@ _PROMPT = ("prompt", "question", "instruction", "query", "input", "turns")
 _WORKER = ("annotator", "worker", "rater", "annotator_id", "rater_id", "judge", "slot")
 _ID = ("id", "item_id", "item", "task", "question_id", "idx")
 
-_GENERAL = {
+GENERAL = {
     "arena": Recipe(
         gettext_lazy("Chatbot Arena battles"),
         {
@@ -176,7 +176,7 @@ SOURCES: list[Callable[[], dict[str, Recipe]]] = []
 
 def by_name() -> dict[str, Recipe]:
     """Every recipe by its name."""
-    return _GENERAL | {name: made for source in SOURCES for name, made in source().items()}
+    return GENERAL | {name: made for source in SOURCES for name, made in source().items()}
 
 
 def fitting(rows: list[dict]) -> list[str]:
