@@ -1,12 +1,10 @@
 """`judge`: a model as judge of BESPOKE responses, against what the persons said."""
 
 import json
-from importlib import import_module
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
@@ -210,21 +208,6 @@ def test_each_arm_shows_its_shots_and_rubric_of_the_same_query_only(
     assert all("user2" not in text for text in of_one)
     assert ["RUBRIC" in text for text in of_one] == [bool(rubric)] * 2
     assert len(of_one) == 2
-
-
-def test_earlier_runs_without_shots_are_of_the_arm_that_they_saw(tea):
-    benchmark = runs.register(bespoke.Judged([], "d", ""), tea.slug)
-    for setting in ("none", "scores"):
-        result = {"setting": setting, "n": 4}
-        Run.objects.create(benchmark=benchmark, kind="judge", setting=setting, result=result)
-    other = Run.objects.create(benchmark=benchmark, kind="choice", setting="none")
-    import_module("annotation.evaluation.migrations.0005_rubric_arm").name_the_arm(apps, None)
-    named = Run.objects.filter(kind="judge").order_by("pk").values_list("setting", "result")
-    assert list(named) == [
-        (name, {"setting": name, "n": 4}) for name in ("rubric", "scores")
-    ]  # fmt: skip
-    other.refresh_from_db()
-    assert other.setting == "none"
 
 
 def test_a_score_that_is_missing_is_asked_for_three_times_and_stays_null(capsys, release, server):
