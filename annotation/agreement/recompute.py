@@ -143,7 +143,7 @@ def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
     early_stop.stop(study, task, tiers["items"], options, rule)
     _store_tiers(study, task, tiers.pop("items"))
     values = {"agreement": agreement, "tiers": tiers, "votes": len(task_votes.votes)}
-    values |= TaskVotes(study, definition, afresh=True, state=state).kept()
+    values |= TaskVotes(study, definition, afresh=True, state=state).columns()
     return _store(study, task, digest=digest, closed=not collecting, **values)
 
 

@@ -233,7 +233,7 @@ class TaskVotes:
             for user, worker, n, median in judgments.order_by("-n", "annotator_id")
         ]
 
-    def kept(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
         """The columns of a result that keep what takes long to read."""
         if self.totals["votes"] <= READ_AT_ONCE:
             return {"sums": None, "sample": None}

@@ -79,16 +79,16 @@ def score_rows(judgments: QuerySet) -> list[QuerySet]:
 def labelled(judgments: QuerySet) -> QuerySet:
     """``judgments`` with their ``label`` as text, null where an answer has several parts.
 
-    ``given`` is the answer that the label comes from.
+    ``main_answer`` is the answer that the label comes from.
     """
     questions = [KINDS[code].PRIMARY for code in codes(SHAPE="label")]
     primary = Q(answers__question__in=questions, answers__option=None, answers__part=None)
     # Of an answer on a scale the number is the label, beside a label it is a degree.
     label = Coalesce(
-        NullIf("given__label", Value("")),
-        Cast("given__value", TextField()),
+        NullIf("main_answer__label", Value("")),
+        Cast("main_answer__value", TextField()),
         output_field=TextField(),
     )
-    return judgments.annotate(given=FilteredRelation("answers", condition=primary)).annotate(
+    return judgments.annotate(main_answer=FilteredRelation("answers", condition=primary)).annotate(
         label=label
     )

@@ -49,7 +49,7 @@ class Answer:
         return {str(part.pk): part.verdict for part in self.parts}
 
     @property
-    def kept(self) -> list[str]:
+    def accepted(self) -> list[str]:
         """The claims that were accepted, as edited."""
         parts = (part for part in self.parts if part.verdict != Verdict.DROP)
         return [part.text or part.claim for part in parts]
@@ -218,7 +218,7 @@ def reviews() -> models.JudgmentQuerySet:
 
 def accepted(review: models.Judgment) -> list[str]:
     """The claims that a review accepts, as edited: the gold information."""
-    return ClaimsKind().answer_of(review).kept
+    return ClaimsKind().answer_of(review).accepted
 
 
 def _body(verdicts: dict, gold: int | None) -> dict[str, Any]:

@@ -144,8 +144,8 @@ class PreferenceKind(base.Kind[Answer, PreferenceBody, str]):
     def choice_column(self, config: Config) -> Case:
         middle = _middle(config)
         return Case(
-            When(given__value__lt=middle, then=Value("1")),
-            When(given__value__gt=middle, then=Value("2")),
+            When(main_answer__value__lt=middle, then=Value("1")),
+            When(main_answer__value__gt=middle, then=Value("2")),
             default=Value("tie"),
         )
 

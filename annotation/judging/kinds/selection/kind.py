@@ -124,7 +124,7 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
 
     def detail_column(self) -> Expression:
         degrees = [
-            When(given__value=degree, then=Value(name))
+            When(main_answer__value=degree, then=Value(name))
             for degree, name in enumerate(Strength.values, start=1)
         ]
         return Case(*degrees, default=Value(""))
