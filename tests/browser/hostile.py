@@ -44,7 +44,7 @@ OURS = {
     "histories.Upload": {"stored", "sha256", "language", "fingerprint"},
     "imports.DataImport": {"stored", "fingerprint", "language", "sample"},
     "judging.Judgment": {"key", "digest"},
-    "judging.Score": {"criterion"},
+    "judging.Answer": {"question", "label"},
     "personas.Conversation": {"opening"},
     "queries.Query": {"language"},
     "studies.CrowdEntry": {"session"},

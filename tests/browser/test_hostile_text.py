@@ -32,8 +32,6 @@ EMPTY = {
     "datasets.ReleaseImport",
     "evaluation.Reply",
     "histories.HistoryConsent",
-    "judging.ClaimVerdict",
-    "judging.Score",
 }
 # So often the short fields of the whole run get other texts.
 ROUNDS = 1 + len(VECTORS) // 250

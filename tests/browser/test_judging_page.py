@@ -31,7 +31,9 @@ def submit(page):
 
 
 def stored() -> list[tuple[str, str]]:
-    return list(Judgment.objects.order_by("pk").values_list("answers__label", "reason"))
+    """("choice", "tie" or "none", reason) of each judgment."""
+    rows = Judgment.objects.order_by("pk").values_list("answers__label", "reason")
+    return [("choice" if label.isdigit() else label, reason) for label, reason in rows]
 
 
 def counted(page, number: int):

@@ -7,7 +7,7 @@ from annotation.datasets.models import Release
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.test_axe import check  # noqa: F401 - a fixture
 from tests.evaluation.conftest import folder, measured, release, server, write_manifest  # noqa: F401 - fixtures
-from tests.evaluation.test_judge import make, row_of
+from tests.papers.bespoke.test_judge import make, row_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADDRESS = "/studies/tea/releases/1/models/"

@@ -3,10 +3,9 @@
 import itertools
 import re
 from collections import Counter
-from importlib import import_module
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.urls import reverse
 
 from annotation.agreement import reading
@@ -137,29 +136,6 @@ def test_a_repeat_is_a_copy_for_one_person_without_a_place_of_the_study(cast, te
     assert list(tea.items.originals().values_list("position", flat=True)) == places
     with pytest.raises(IntegrityError, match="item_has_a_place_or_a_person"), transaction.atomic():
         copies.update(position=99)
-
-
-def test_copies_with_places_below_zero_become_copies_with_their_person(cast, tea):
-    cast.open(tea, items=6, overlap=2)
-    rates(tea, repeat_every=1)
-    for name in ("Ann", "Bo"):
-        purposes(tea, cast.person(name))
-    items = tea.items.order_by("pk").values_list("pk", "position", "made_for")
-    slots = Slot.objects.order_by("pk").values_list("pk", "position")
-    before = list(items), list(slots)
-    migration = import_module("annotation.judging.migrations.0009_copies_for_one_person")
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("ALTER TABLE judging_item DROP CONSTRAINT item_has_a_place_or_a_person")
-        cursor.execute(migration.BACKWARDS)
-    copies = tea.items.filter(position__lt=0)
-    assert copies.count() == tea.items.exclude(repeats=None).count() > 2
-    assert set(Slot.objects.filter(item__in=copies).values_list("position", flat=True)) == set(
-        copies.values_list("position", flat=True)
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(migration.FORWARDS)
-    assert (list(items.all()), list(slots.all())) == before
 
 
 def test_repeats_say_who_is_consistent_and_gold_who_is_right(cast, tea):

@@ -219,7 +219,9 @@ def last_answered(study: Study, annotator: User) -> UUID | None:
     answered = Judgment.objects.filter(annotator=annotator, submitted_at__gt=since)
     answered = answered.annotate(study=Subquery(slot.values("study"))).filter(study=study.pk)
     judgments = Judgment.objects.select_related("slot__item__batch")
-    newest = judgments.filter(pk=answered.order_by("-pk").values("pk")[:1]).first()
+    # By time first, which an index of the person's judgments has.
+    last = answered.order_by("-submitted_at", "-pk").values("pk")[:1]
+    newest = judgments.filter(pk=last).first()
     return newest.slot_id if newest and editable(study, newest) else None
 
 
