@@ -7,7 +7,7 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Prefetch
 
 from annotation.accounts.models import Consent
 from annotation.agreement import kind_votes, reading
@@ -58,7 +58,11 @@ def due() -> list[tuple[Study, str]]:
     due = []
     batches = Batch.objects.filter(study=OuterRef("pk"))
     studies = Study.objects.filter(Exists(batches)).order_by("pk")
-    for study in studies.prefetch_related("agreement_results"):
+    # Without what pages are drawn from, which can be megabytes.
+    digests_of = Prefetch(
+        "agreement_results", AgreementResult.objects.only("study", "task", "digest")
+    )
+    for study in studies.prefetch_related(digests_of):
         stored = {result.task: result.digest for result in study.agreement_results.all()}
         now = digests(study)
         tasks = {task for task in stored.keys() | now.keys() if stored.get(task) != now.get(task)}

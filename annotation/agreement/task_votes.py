@@ -181,7 +181,7 @@ class TaskVotes:
     @cached_property
     def result(self) -> AgreementResult | None:
         """Agreement and tiers as last recomputed; None too where an older version did it."""
-        result = self.study.agreement_results.filter(task=self.task).first()
+        result = self.study.agreement_results.filter(task=self.task).defer("sample").first()
         return result if result and result.current else None
 
     @property

@@ -31,7 +31,7 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
 def _agreement(study: Study) -> list[str]:
     """One sentence a task with votes: its first coefficient."""
     sentences = []
-    for result in study.agreement_results.order_by("task"):
+    for result in study.agreement_results.defer("sums", "sample").order_by("task"):
         for criterion, _report, coefficients in result.parts[:1]:
             _key, name, value = coefficients[0]
             number = "–" if value["value"] is None else f"{value['value']:.2f}"
