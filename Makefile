@@ -73,7 +73,7 @@ lint: $(INSTALLED_DEV)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports
-	git ls-files 'templates/*.html' | xargs $(VENV)/bin/djade --check --target-version 5.2
+	git ls-files 'templates/*.html' 'annotation/questions/*.html' | xargs $(VENV)/bin/djade --check --target-version 5.2
 	$(MAKE) lint-types
 
 # Django's settings, which mypy's plugin reads, want a data folder.

@@ -269,7 +269,8 @@ WSGI_APPLICATION = "annotation.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        # A type of question is one folder, its template too.
+        "DIRS": [BASE_DIR / "templates", BASE_DIR / "annotation"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

@@ -15,6 +15,29 @@ TASKS = [
     {"name": "traits", "kind": "attribute", "overlap": 3, "reason": "optional"},
     {"name": "matter", "kind": "relevance", "overlap": 3},
     {"name": "order", "kind": "ranking", "options": 3, "ties": True, "overlap": 3},
+    {
+        "name": "own",
+        "kind": "questions",
+        "overlap": 3,
+        "options": 2,
+        "questions": [
+            {"name": "best", "type": "choice", "tie": True},
+            {
+                "name": "polite",
+                "type": "label",
+                "about": "option",
+                "ordinal": True,
+                "classes": ["No", "Unsure", "Yes"],
+            },
+            {
+                "name": "why not",
+                "type": "text",
+                "about": "option",
+                "asked_when": {"question": "polite", "labels": ["No"]},
+            },
+            {"name": "depth", "type": "rating", "points": 7, "comment": "optional"},
+        ],
+    },
 ]
 FILES = {
     "personas": [{"id": "p1", "profile": {"Name": "Mina Park"}}],
@@ -70,6 +93,7 @@ FILES = {
             "query": "q1",
             "candidates": ["c-own", "c-generic", "c-sea"],
         },
+        {"id": "i-own", "task": "own", "query": "q1", "candidates": ["c-own", "c-generic"]},
     ],
 }
 # What three people say of each item, by the item's id: bodies of the API, "own" and "generic" stand
@@ -89,6 +113,11 @@ SAYS = {
         {"ranking": ["own", "sea", "generic"]},
         {"ranking": ["own", "generic", "sea"]},
         {"ranking": ["own", ["generic", "sea"]]},
+    ],
+    "i-own": [
+        {"best": "own", "polite": ["Yes", "No"], "depth": 6},
+        {"best": "own", "polite": ["Yes", "Unsure"], "depth": 5},
+        {"best": "tie", "polite": ["No", "Yes"], "depth": 6},
     ],
 }
 
@@ -135,6 +164,12 @@ def body(slot, said: dict) -> dict:
         return {"value": 3 - said["own"] if first else 3 + said["own"]}
     if kind == "ranking":
         return {"ranking": [_ids(part, ids) for part in said["ranking"]]}
+    if kind == "questions":
+        polite = dict(zip((ids["own"], ids["generic"]), said["polite"], strict=True))
+        why = {id: "It scolds." for id, label in polite.items() if label == "No"}
+        best = ids.get(said["best"], said["best"])
+        depth = {"score": said["depth"], "text": "", "chips": []}
+        return {"answers": {"best": best, "polite": polite, "why not": why, "depth": depth}}
     if kind == "feedback":
         one = {name: {"score": n, "feedback": f"{n} it is"} for name, n in said.items()}
         return {"answers": {ids["own"]: one}}

@@ -18,7 +18,7 @@ class AgreementResult(models.Model):
     digest = models.CharField(max_length=64)
     computed_at = models.DateTimeField(auto_now=True)
     # ``report.agreement_report``; of other kinds than selections with "level" and "rule", of
-    # feedback "criteria": {criterion: that report}, of claims the counts alone.
+    # several criteria or questions "criteria": {its name: that report}, of claims the counts alone.
     agreement = models.JSONField()
     # Of selections; empty for other kinds.
     tiers = models.JSONField()
@@ -55,12 +55,13 @@ class AgreementResult(models.Model):
         return [(name, report, self._figures(report)) for name, report in reports.items()]
 
     def _figures(self, report: dict) -> list[tuple[str, str, dict]]:
+        # Each question of a task has a level of its own.
+        level = report.get("level", self.level)
         values = report | report.get("icc", {})
         if "krippendorff_alpha" in report:
-            values["krippendorff_alpha"] = report["krippendorff_alpha"][self.level]
+            values["krippendorff_alpha"] = report["krippendorff_alpha"][level]
         return [
-            (key, str(formula.name), values[key])
-            for key, formula in FORMULAS_OF[self.level].items()
+            (key, str(formula.name), values[key]) for key, formula in FORMULAS_OF[level].items()
         ]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from django.db.models import QuerySet
 
 from annotation.agreement.statistics import kendall
-from annotation.judging.kinds import answers_of
 
 
 @dataclass(frozen=True)
@@ -66,21 +65,18 @@ class Rankings:
         )
 
 
-def read(judgments: QuerySet) -> Rankings:
-    """The rankings among ``judgments`` (rows of Judgment that count)."""
-    columns = ("pk", "slot__item", "slot__item__external_id", "slot__item__position")
-    rows = list(
-        judgments.order_by("slot__item__position", "pk").values_list(
-            *columns, "slot__item__batch__task__kind"
-        )
+def read(judgments: QuerySet, question: str) -> Rankings:
+    """The answers to the ranking ``question`` among ``judgments`` (rows of Judgment that count)."""
+    of_item = ("slot__item__position", "slot__item__external_id", "slot__item")
+    rows = judgments.filter(answers__question=question).values_list(
+        *of_item, "pk", "answers__value"
     )
-    answers = answers_of({pk: kind for pk, *_item, kind in rows})
-    places = defaultdict(list)
-    for pk, item, name, position, _kind in rows:
-        places[position, name, item].append([place for _number, place in answers[pk].places])
+    places: dict[tuple, dict[int, list]] = defaultdict(lambda: defaultdict(list))
+    for *item, judgment, place in rows.order_by(*of_item[:1], "pk", "answers__option"):
+        places[tuple(item)][judgment].append(place)
     return Rankings(
         [
-            ItemRankings(item, name, position, np.array(table))
-            for (position, name, item), table in places.items()
+            ItemRankings(item, name, position, np.array(list(rankings.values())))
+            for (position, name, item), rankings in places.items()
         ]
     )

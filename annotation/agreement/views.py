@@ -20,6 +20,7 @@ from annotation.agreement.figures import planning, summary
 from annotation.agreement.figures.board import Board, Figure
 from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
 from annotation.agreement.figures.kinds import KindBoard
+from annotation.agreement.figures.questions import QuestionsBoard
 from annotation.agreement.figures.scores import rating_figures
 from annotation.agreement.figures.tiers import tier_rows
 from annotation.agreement.figures.wording import translated
@@ -317,7 +318,8 @@ def _board(study: Study, task: str) -> Board:
         return SelectionBoard(study, newest)
     # A version on another scale that nobody has judged yet shows nothing.
     judged = kind_votes.newest(study, task)
-    return KindBoard(study, judged[0] if judged else newest)
+    several = kind_of(newest.kind).SHAPE == "questions"
+    return (QuestionsBoard if several else KindBoard)(study, judged[0] if judged else newest)
 
 
 def _definition(study: Study, task: str) -> TaskDefinition:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import F, Q, QuerySet
 
 from annotation.agreement.reading import withdrawn_from, worker_name
-from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
+from annotation.judging.kinds import answers_of, config_of, config_of_task, kind_of, labels
 from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
@@ -18,6 +18,7 @@ OF_JUDGMENT = (
 )
 NAMED = {
     "kind": F("slot__item__batch__task__kind"),
+    "config": F("slot__item__batch__task__config"),
     "task": F("slot__item__batch__task__name"),
     "task_version": F("slot__item__batch__task__version"),
     "item": F("slot__item__external_id"),
@@ -52,10 +53,10 @@ def with_answers(rows: list[dict]) -> list[dict]:
 
 
 def _answer(row: dict, answer: Answer, ids: dict[int, str]) -> dict:
-    kind = kind_of(row["kind"])
+    kind, config = kind_of(row["kind"]), config_of(row["kind"], row["config"])
     return {
-        "label": kind.label_json(answer.label, ids) if kind.SHAPE == "label" else None,
-        "answer": kind.answer_json(answer, ids),
+        "label": kind.label_json(answer.label, ids, config) if kind.SHAPE == "label" else None,
+        "answer": kind.answer_json(answer, ids, config),
         "detail": answer.detail,
         "worker": worker_name(row["annotator_id"], row["account"]),
     }
@@ -80,14 +81,11 @@ def acknowledged(judgment: Judgment) -> dict:
     answer = kind.answer_of(stored)
     ids = {option.number: str(option.candidate_id) for option in item.options.all()}
     answers = [(ids[number], "") for number in stored.shown]
-    fields = kind.typed(answer, _AsShown(stored.shown, config_of_task(task), answers))
+    shown = _AsShown(stored.shown, config_of_task(task), answers)
     common = ("slot_id", "revision", "reason", "flags", "chips", "seconds", "submitted_at")
     return {name: getattr(stored, name) for name in common} | {
         "kind": task.kind,
-        "answer": {
-            name: values if name.startswith("chips") else values[0]
-            for name, values in fields.items()
-        },
+        "answer": kind.sent(answer, shown),
         "training": _explained(item, answer, stored.shown),
     }
 

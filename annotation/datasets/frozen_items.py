@@ -178,7 +178,9 @@ class FrozenItems:
         rows = Adjudication.objects.filter(**self._of(positions), pk__lte=last).order_by("pk")
         rulings = dict(rows.values_list("item__position", "label"))
         return {
-            item: self.tasks[task[item]].kind.label_json(rulings[position], options.ids(item))
+            item: self.tasks[task[item]].kind.label_json(
+                rulings[position], options.ids(item), self.tasks[task[item]].config
+            )
             for item, position in enumerate(positions.tolist())
             if position in rulings
         }

@@ -94,7 +94,9 @@ class Task:
     def offered(self) -> tuple[int | str, ...]:
         """``labels``, those that stand for an answer as its number."""
         numbers: Any = {number: number for number in range(1, len(self.labels) + 1)}
-        return tuple(cast(Any, self.kind.label_json(label, numbers)) for label in self.labels)
+        return tuple(
+            cast(Any, self.kind.label_json(label, numbers, self.config)) for label in self.labels
+        )
 
     def as_json(self) -> dict:
         """Its name, version, kind and settings, by which an import makes it again."""
@@ -244,7 +246,9 @@ class FrozenVotes:
             answer = label = pc.coalesce(options.label(place, code), json_texts(label))
         else:
             code = np.full(len(place), -1)
-            answer, read["detail"] = _of_parts(kind, judgments.to_pylist(), place, options)
+            configs = [self.tasks[each].config for each in batch.to_pylist()]
+            parts = zip(judgments.to_pylist(), place.tolist(), configs, strict=True)
+            answer, read["detail"] = _of_parts(kind, list(parts), options)
         read["shown"] = _shown(read["shown"], place, options)
         read["marks"] = mapped_by_place(
             read["marks"], place, lambda text, item: _marked(text, item, options)
@@ -336,14 +340,15 @@ def _offered(task: Task, label: pa.Array) -> np.ndarray:
 
 
 def _of_parts(
-    kind: Kind, judgments: list[int], place: np.ndarray, options: Options
+    kind: Kind, rows: list[tuple[int, int, dict]], options: Options
 ) -> tuple[pa.Array, pa.Array]:
-    """Answers of several parts and their details, as JSON."""
-    answers = kind.answers(judgments)
-    ids = {item: options.ids(item) for item in np.unique(place).tolist()}
-    rows = zip(judgments, place.tolist(), strict=True)
-    made = [json_text(kind.answer_json(answers[pk], ids[item])) for pk, item in rows]
-    details = [json_text(answers[pk].detail) for pk in judgments]
+    """Answers of several parts and their details, as JSON; of (judgment, item's place, config)."""
+    answers = kind.answers([judgment for judgment, _item, _config in rows])
+    ids = {item: options.ids(item) for item in {item for _judgment, item, _config in rows}}
+    made = [
+        json_text(kind.answer_json(answers[pk], ids[item], config)) for pk, item, config in rows
+    ]
+    details = [json_text(answers[pk].detail) for pk, _item, _config in rows]
     return pa.array(made, pa.string()), pa.array(details, pa.string())
 
 

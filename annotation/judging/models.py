@@ -435,7 +435,8 @@ class Answer(models.Model):
                 name="one_answer_a_question",
             ),
             models.CheckConstraint(
-                condition=~Q(label="") | Q(value__isnull=False), name="answer_says_something"
+                condition=~Q(label="") | Q(value__isnull=False) | ~Q(text="") | ~Q(chips=[]),
+                name="answer_says_something",
             ),
         ]
 

@@ -323,6 +323,17 @@
     }
   });
 
+  // --- Questions that depend on an earlier one ---
+
+  function asks() {
+    form().querySelectorAll("[data-when]").forEach((question) => {
+      const chosen = [...form().elements].find((one) => one.name === question.dataset.when && one.checked);
+      question.hidden = !chosen || !JSON.parse(question.dataset.labels).includes(chosen.value);
+    });
+  }
+
+  document.addEventListener("change", (event) => { if (form() && form().contains(event.target)) asks(); });
+
   // --- An item has come ---
 
   function shown() {
@@ -342,6 +353,7 @@
     lastTick = lastSign = performance.now();
     if (form().hasAttribute("data-final")) form().querySelectorAll("input, textarea").forEach((one) => { one.disabled = true; });
     watch();
+    asks();
     clipped();
     Attune.edges();
     count();

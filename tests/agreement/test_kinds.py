@@ -23,7 +23,7 @@ from tests.browser.kinds import open_kind
 pytestmark = pytest.mark.usefixtures("without_rests")
 
 NAMES = ("Ann", "Bo", "Chen")
-OTHERS = ("feel", "matter", "order", "rate", "traits")
+OTHERS = ("feel", "matter", "order", "own", "rate", "traits")
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_rankings_have_no_single_labels_for_the_command(ordered):
     with pytest.raises(VotesError, match="Rankings have no single labels"):
         kind_votes.study_votes("mix", "order")
     judgments = kind_votes.judgments(ordered, ordered.tasks.get(name="order"))
-    assert len(ranking_votes.read(judgments).items) == 1
+    assert len(ranking_votes.read(judgments, "ranking").items) == 1
 
 
 @pytest.mark.parametrize(

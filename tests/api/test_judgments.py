@@ -151,7 +151,7 @@ def rui(cast, mix, client):
 
 def test_researchers_read_every_kind_in_long_form(rui):
     rows = rui("GET", "studies/mix/judgments/").json()["results"]
-    assert len(rows) == 20
+    assert len(rows) == 23
     said = {}
     for row in rows:
         said.setdefault(row["item"], []).append((row["label"], row["detail"]))
@@ -194,7 +194,7 @@ def test_the_number_of_statements_does_not_grow_with_the_judgments(
     rui, django_assert_max_num_queries
 ):
     with django_assert_max_num_queries(11):
-        assert len(rui("GET", "studies/mix/judgments/").json()["results"]) == 20
+        assert len(rui("GET", "studies/mix/judgments/").json()["results"]) == 23
 
 
 def test_the_schema_documents_the_body_of_every_kind(login, cast, mix):
@@ -203,5 +203,5 @@ def test_the_schema_documents_the_body_of_every_kind(login, cast, mix):
     bodies = schema["components"]["schemas"]["JudgmentBody"]["oneOf"]
     assert [one["$ref"].rpartition("/")[2] for one in bodies] == [
         *("SelectionBody", "PreferenceBody", "FeedbackBody", "AttributeBody", "RelevanceBody"),
-        *("ClaimsBody", "RankingBody"),
+        *("ClaimsBody", "RankingBody", "QuestionsBody"),
     ]

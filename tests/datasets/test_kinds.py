@@ -67,11 +67,20 @@ def test_the_long_layout_has_a_row_a_judgment_of_every_kind(release_of):
         }
     }
     assert {row["kind"] for found in rows.values() for row in found} == {
-        *("selection", "preference", "feedback", "attribute", "relevance", "ranking")
+        *("selection", "preference", "feedback", "attribute", "relevance", "ranking", "questions")
     }
     items = {row["item_id"]: row for row in lines(release, "items.jsonl")}
     # Checks are for the annotators.
-    assert sorted(items) == ["i-a1", "i-a2", "i-better", "i-feel", "i-m1", "i-order", "i-rate"]
+    assert sorted(items) == [
+        "i-a1",
+        "i-a2",
+        "i-better",
+        "i-feel",
+        "i-m1",
+        "i-order",
+        "i-own",
+        "i-rate",
+    ]
     assert (items["i-m1"]["winner"], items["i-m1"]["tier"]) == ("yes", "")
     assert (items["i-a2"]["winner"], items["i-a2"]["labels"]) == (
         None,
@@ -91,7 +100,7 @@ def test_votes_csv_has_the_kinds_whose_answer_is_one_label(release_of):
 def test_the_long_layout_is_written_in_every_format(release_of, format):
     release = release_of("long", format)
     rows = {entry["path"]: entry["rows"] for entry in release.manifest["files"]}
-    assert (rows[f"judgments.{format}"], rows[f"attributes.{format}"]) == (20, 2)
+    assert (rows[f"judgments.{format}"], rows[f"attributes.{format}"]) == (23, 2)
 
 
 def test_personalbench_has_its_three_stages_with_the_published_keys_first(release_of):
@@ -244,7 +253,7 @@ def test_csv_shards_whose_columns_look_different_are_opened_as_one(
     monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
     folder = folders.folder_of(release_of("long", "csv", shard_rows=6))
     rows, whole, _splits = load(folder, tmp_path)
-    tables = {"judgments": 20, "items": 7, "candidates": 3, "personas": 1, "attributes": 2}
+    tables = {"judgments": 23, "items": 8, "candidates": 3, "personas": 1, "attributes": 2}
     assert rows == whole == tables | {"soft_labels": 5}
 
 

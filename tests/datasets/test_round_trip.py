@@ -97,7 +97,8 @@ def judgments(slug):
         answer = kind.answer_of(row)
         marks = [mark | {"option": ids[mark["option"]]} for mark in row.marks]
         said.append((
-            item.external_id, task.name, task.kind, json.dumps(kind.answer_json(answer, ids)),
+            item.external_id, task.name, task.kind,
+            json.dumps(kind.answer_json(answer, ids, config_of_task(task))),
             answer.detail, [ids[number] for number in row.shown], row.reason, row.flags, row.chips,
             marks, row.seconds, row.submitted_at.date().isoformat(), row.revision,
         ))  # fmt: skip
@@ -121,7 +122,7 @@ def test_every_judgment_of_a_long_release_comes_back_as_it_was(mix, _data, forma
     assert {row[2] for row in before} == set(KINDS)
     assert judgments("again") == before
     assert (report["rejected"], report["left_out"]) == ([], {})
-    assert (report["items"], report["votes"], report["workers"]) == (8, len(before), 4)
+    assert (report["items"], report["votes"], report["workers"]) == (9, len(before), 4)
     # Two people scored one answer on two criteria.
     assert report["scores"] == 4
     again = Study.objects.get(slug="again")
@@ -137,7 +138,12 @@ def test_a_release_whose_manifest_names_no_tasks_shows_their_settings_by_its_jud
     del manifest["rules"]["tasks"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
     report = import_release(folder, "again")
-    assert (report["rejected"], judgments("again")) == ([], judgments("mix"))
+    # The questions of a task stand nowhere else.
+    (lost, judged) = report["rejected"]
+    assert "only the manifest tells the questions" in lost["reason"]
+    assert judged["reason"] == "3 judgments are on items that the study does not have"
+    kept = [row for row in judgments("mix") if row[0] != "i-own"]
+    assert judgments("again") == kept
     feel = Study.objects.get(slug="again").tasks.get(name="feel")
     assert (feel.config["points"], feel.config["feedback"]) == (5, "optional")
 
@@ -213,12 +219,12 @@ def test_what_cannot_be_brought_back_is_named_and_counted(mix, _data, capsys):
         first + 8: "there is no claim 9",
     }
     assert {words.split(":")[0]: n for words, n in report["left_out"].items()} == {
-        "rulings of curators": 8,
+        "rulings of curators": 9,
         "items of later versions of their task, query or persona": 1,
     }
     call_command("import_release", str(folder), "again")
     printed = capsys.readouterr()
-    assert "8 rulings of curators" in printed.err
+    assert "9 rulings of curators" in printed.err
     assert "4 scores" in printed.out
 
 
@@ -231,7 +237,7 @@ def test_an_item_about_claims_without_a_judgment_is_named(mix, _data):
     assert [fault["reason"] for fault in report["rejected"]] == [
         "no judgment shows the claims of the gold response"
     ]
-    assert report["items"] == 7
+    assert report["items"] == 8
 
 
 def test_a_release_of_no_items_is_refused_and_nothing_is_stored(mix, _data):

@@ -223,7 +223,7 @@ def prepare(world, words) -> None:
 
 
 RELEASED = (
-    r"tea release 1 \({}, jsonl\): 15 items, 92 judgments by 12 workers; pairs: {}; \d+ files"
+    r"tea release 1 \({}, jsonl\): 16 items, 95 judgments by 12 workers; pairs: {}; \d+ files"
 )
 # The salt of a release draws what the reserve takes of the easy pairs.
 TIERED = r"\d easy, 0 medium, 5 hard"
@@ -247,10 +247,10 @@ SENTENCES = {
     "import_history ann@example.org export.zip": (
         r'{"source": "claude", "sessions": 4, "messages": 16, .*'
     ),
-    "import_release release/ tea2": r"tea2 \(long\): 15 items, 92 votes, 4 scores, 12 workers",
+    "import_release release/ tea2": r"tea2 \(long\): 16 items, 95 votes, 4 scores, 12 workers",
     "import_scores tea scores.csv": "1 scores of 1 answers; 0 rejected",
     "import_scores tea scores.csv --json": r'{"scores": 1, "candidates": 1, "rejected": \[\]}',
-    "import_study bundle/": "tea: 1 personas, 5 queries, 13 candidates, 17 items, 92 slots",
+    "import_study bundle/": "tea: 1 personas, 5 queries, 13 candidates, 18 items, 95 slots",
     "import_verdicts tea verdicts.jsonl": r"1 verdicts \(1 new\) on 1 items by 1 models",
     "import_votes tea votes.csv": "1 votes by 1 workers on 1 items; 0 rejected",
     "open_batch tea --task best --dry-run": r"1 items, 9 judgments, .* hours",
@@ -286,7 +286,7 @@ LEFT = {
     "add_member": (lambda tea: Membership.objects.filter(study=tea, user__name="Ann"), 1),
     "import_documents": (lambda tea: Document.objects.filter(study=tea), 2),
     "import_history": (lambda tea: Session.objects.filter(owner__name="Ann"), 4),
-    "import_release": (lambda tea: Item.objects.filter(study__slug="tea2"), 15),
+    "import_release": (lambda tea: Item.objects.filter(study__slug="tea2"), 16),
     "import_scores": (lambda tea: AspectScore.objects.filter(candidate__study=tea), 1),
     "import_study": (lambda tea: Study.objects.filter(slug="tea"), 1),
     "import_verdicts": (lambda tea: Verdict.objects.filter(item__study=tea), 1),

@@ -288,7 +288,7 @@ def test_votes_come_after_their_items_in_a_second_file(bring):
     assert (report["items"], report["votes"], report["workers"]) == (2, 3, 2)
     assert report["rejected"] == [{"line": 5, "reason": "the study has no item “i9”"}]
     scores = Judgment.objects.order_by("slot__item__external_id", "annotator__worker")
-    assert list(scores.values_list("answers__value", flat=True)) == [3, 1, 2]
+    assert list(scores.values_list("answers__label", flat=True)) == ["Yes", "No", "Unsure"]
 
 
 def test_one_row_a_criterion_becomes_one_judgment_a_person(bring):

@@ -43,12 +43,16 @@ def test_a_score_off_the_scale_is_a_faulty_line(bring):  # noqa: F811
     ]
 
 
-def test_yes_unsure_and_no_are_three_points(bring):  # noqa: F811
+def test_yes_unsure_and_no_keep_their_words_and_their_order(bring):  # noqa: F811
     text = "prompt,answer,annotator,is_safe\np,a,x,Yes\np,a,y,Unsure\np,a,z,No\n"
     more = ["--map=prompt=prompt", "--map=answer=answer", "--map=worker=annotator"]
     report = bring(text, *more, "--map=label=is_safe", "--study", "tea")
     assert counts(report) == [0, 1, 1, 1, 3, 0, 3]
-    assert list(Answer.objects.order_by("pk").values_list("value", flat=True)) == [3, 2, 1]
+    said = Answer.objects.order_by("pk").values_list("question", "label")
+    assert list(said) == [("is_safe", "Yes"), ("is_safe", "Unsure"), ("is_safe", "No")]
+    (question,) = TaskDefinition.objects.get().config["questions"]
+    assert [each["name"] for each in question["classes"]] == ["No", "Unsure", "Yes"]
+    assert question["ordinal"]
 
 
 ANSWERS = "id,prompt,answer\ni,p,a\nj,q,b\n"
@@ -150,7 +154,7 @@ def test_the_alpha_of_dices_is_the_one_computed_from_its_counts(tmp_path, capsys
     size = sum(len(answers[str(item["item_id"])]) for item in items)
     assert (report["items"], report["votes"], report["rejected"]) == (30, size, [])
     study = Study.objects.get(slug="dices")
-    recompute.recompute(study, "feedback")
+    recompute.recompute(study, "questions")
     alphas = AgreementResult.objects.get(study=study).parts[0][1]["krippendorff_alpha"]
     patterns = [[row["is_safe"] for row in answers[str(item["item_id"])]] for item in items]
     assert alphas["nominal"]["value"] == pytest.approx(_alpha(patterns), abs=1e-9)

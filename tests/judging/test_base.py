@@ -128,14 +128,15 @@ def test_a_label_has_words_a_form_and_an_export(judged, code):
         assert all(kind.words(kind.as_shown(answer, judgment.shown, config), config))
         # Nobody knows the order in which an imported judgment was made.
         unknown = kind.as_shown(answer, [], config)
-        assert all(kind.words(unknown, config)) and kind.answer_json(unknown, {0: "?"})
+        assert all(kind.words(unknown, config)) and kind.answer_json(unknown, {0: "?"}, config)
         parts = answer.label if isinstance(answer.label, dict) else {"": answer.label}
         fields = labels.fields(item)
         assert {field.part for field in fields} == set(parts)
         data = {f"label-{name}" if name else "label": str(n) for name, n in parts.items()}
         assert labels.read(item, data) == answer.label
         ids = {option.number: f"id-{option.number}" for option in item.options.all()}
-        assert kind.answer_json(answer, ids) and kind.label_json(answer.label, ids)
+        assert kind.answer_json(answer, ids, config)
+        assert kind.label_json(answer.label, ids, config)
 
 
 @pytest.mark.parametrize("code", IN_BUNDLES)

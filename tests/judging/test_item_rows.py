@@ -32,7 +32,7 @@ def change(folder, name, key, **fields):
 
 def test_items_of_every_kind_are_stored_with_what_they_ask(bundle):
     totals = bundles.import_study(bundle)
-    assert (totals["items"], totals["slots"]) == (9, 3 + 3 + 2 + 3 * 3 + 3)
+    assert (totals["items"], totals["slots"]) == (10, 3 + 3 + 2 + 3 * 3 + 3 + 3)
     study = Study.objects.get(slug="mix")
     rate, trait, matter = (study.items.get(external_id=k) for k in ("i-rate", "i-a1", "i-m1"))
     assert (rate.attribute.external_id, rate.query.external_id) == ("a1", "q1")

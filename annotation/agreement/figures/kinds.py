@@ -108,7 +108,7 @@ class KindBoard(Board):
         … how many of each declared label.
         """
         if self.kind.SHAPE == "ranks":
-            return ranking_votes.read(self.judgments).disputed
+            return ranking_votes.read(self.judgments, self.kind.PRIMARY).disputed
         rows = self.judgments
         by = {"item": F("slot__item"), "name": F("slot__item__external_id")}
         by["position"] = F("slot__item__position")

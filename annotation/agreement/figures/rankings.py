@@ -71,7 +71,7 @@ def strengths(board: Board, about: About) -> dict:
 
 def _strategies(board: Board) -> tuple[list[list[str]], list[ranking_votes.ItemRankings]]:
     """Each item's strategies in order of its options' numbers, and its rankings."""
-    items = ranking_votes.read(board.judgments).items
+    items = ranking_votes.read(board.judgments, board.kind.PRIMARY).items
     options = ItemOption.objects.filter(item__in=[item.item for item in items])
     names = {item.item: [] for item in items}
     for item, strategy in options.order_by("number").values_list("item", "candidate__strategy"):

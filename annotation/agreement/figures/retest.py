@@ -15,7 +15,6 @@ from annotation.agreement.statistics.cohen import cohen, confusion_of_two
 from annotation.agreement.statistics.icc import icc, sums_of_table
 from annotation.agreement.task_votes import TaskVotes
 from annotation.core import charts
-from annotation.judging.kinds import config_of_task
 from annotation.judging.models import Batch
 from annotation.judging.work import hidden_checks
 
@@ -46,19 +45,22 @@ def retest(board: TaskVotes, about: About) -> dict:
 
 
 def _measured(board: TaskVotes, outcomes: list) -> list[tuple[str, str, Coefficient, Pairs]]:
-    if board.kind.SHAPE != "scores":
+    if not isinstance(outcomes[0].label, dict):
         pairs: Pairs = [(row.expected, row.label) for row in outcomes]
         return [(_("Answer"), _("Cohen's kappa"), kappa_of(pairs), pairs)]
     by_criterion: dict[str, Pairs] = defaultdict(list)
     for row in outcomes:
         for place in row.expected.keys() & row.label.keys():
-            criterion = place.partition("/")[2]
+            criterion = place.rpartition("/")[2]
             by_criterion[criterion].append((row.expected[place], row.label[place]))
-    return [
-        (_(name), "ICC(2,1)", icc_of(by_criterion[name]), by_criterion[name])
-        for name in config_of_task(board.definition)["criteria"]
-        if name in by_criterion
-    ]
+    return [_of_question(name, pairs) for name, pairs in by_criterion.items()]
+
+
+def _of_question(name: str, pairs: Pairs) -> tuple[str, str, Coefficient, Pairs]:
+    """Of scores the ICC, of words Cohen's kappa."""
+    if all(type(value) is int for pair in pairs for value in pair):
+        return _(name), "ICC(2,1)", icc_of(pairs), pairs
+    return _(name), _("Cohen's kappa"), kappa_of(pairs), pairs
 
 
 def icc_of(pairs: Pairs) -> Coefficient:

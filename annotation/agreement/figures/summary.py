@@ -61,10 +61,12 @@ def coefficients(board: TaskVotes) -> list[Cell]:
     cells = []
     for criterion, report, coefficients in result.parts:
         for key, name, coefficient in coefficients[:FIRST]:
+            if criterion and key not in ("krippendorff_alpha", "kendall_w"):
+                continue
             if criterion and key == "krippendorff_alpha":
                 name = _("%(criterion)s, alpha") % {"criterion": _(criterion)}
             elif criterion:
-                continue
+                name = f"{_(criterion)}, {name}"
             cells.append(_coefficient(name, key, coefficient, report))
     return cells
 
@@ -119,11 +121,11 @@ def agreement(board: TaskVotes, about: About) -> dict:
         for key, name, coefficient in coefficients:
             limits, reason = _interval(coefficient)
             start = (_(criterion), str(name)) if criterion else (str(name),)
-            size = (report["paired_items"], report["votes"])
+            size = (report["paired_items"], report.get("votes"))
             rows.append(
                 (*start, *size, coefficient["value"], coefficient.get("se"), *limits[1:], reason)
             )
-            if not criterion or key == "krippendorff_alpha":
+            if not criterion or key in ("krippendorff_alpha", "kendall_w"):
                 marks.append(Dot(start[0], *limits))
     header: tuple[str, ...] = (_("Coefficient"), _("Items with two votes"), _("Votes"), _("Value"))
     header += (_("Standard error"), _("low"), _("high"), _("Reason"))

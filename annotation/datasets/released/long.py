@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
@@ -37,10 +38,11 @@ class Long(Layout):
         """The tasks of the items, with the settings of the manifest, their items and judgments."""
         tasks: dict[str, tuple[str, dict]] = {}
         self.gold: dict[str, dict[int, str]] = {}
+        stated = {task.get("name"): task for task in self._stated_tasks()}
         for place, row in self._items():
             try:
                 kind = kind_of(row["kind"])
-                settings = _settings(row)
+                settings = _settings(row, stated.get(row["task"], {}).get("config"))
                 kind.check_config(settings)
             except DomainError as refusal:
                 self.fault(place, refusal.sentence)
@@ -50,12 +52,12 @@ class Long(Layout):
             earlier = tasks.get(row["task"], (kind.CODE, {}))[1]
             tasks[row["task"]] = kind.CODE, _merged(earlier, settings)
         self._add_answered(tasks)
-        for stated in self._stated_tasks():
-            code, settings = tasks.get(str(stated.get("name")), ("", {}))
-            if code == stated.get("kind") and isinstance(stated.get("config"), dict):
+        for name, task in stated.items():
+            code, settings = tasks.get(str(name), ("", {}))
+            if code == task.get("kind") and isinstance(task.get("config"), dict):
                 # Nobody owns what is imported.
-                config = _merged(stated["config"], settings) | {"owner_only": False}
-                tasks[stated["name"]] = code, config
+                config = _merged(task["config"], settings) | {"owner_only": False}
+                tasks[str(name)] = code, config
         return tasks
 
     def _add_answered(self, tasks: dict[str, tuple[str, dict]]) -> None:
@@ -193,7 +195,9 @@ def _merged(settings: dict, more: dict) -> dict:
     merged = dict(settings)
     for name, value in more.items():
         before = merged.setdefault(name, value)
-        if isinstance(value, list) and isinstance(before, list):
+        if name == "questions":
+            merged[name] = value
+        elif isinstance(value, list) and isinstance(before, list):
             merged[name] = list(dict.fromkeys([*before, *map(str, value)]))
         elif isinstance(value, int) and isinstance(before, int):
             merged[name] = max(before, value)
@@ -202,7 +206,11 @@ def _merged(settings: dict, more: dict) -> dict:
     return merged
 
 
-def _settings(row: dict) -> dict:
-    return kind_of(row["kind"]).published_config(
-        partial(texts_of, row), bool(row.get("attribute_id"))
-    )
+def _settings(row: dict, stated: Any) -> dict:
+    """What the item shows of its task's settings; its questions only the manifest tells."""
+    kind = kind_of(row["kind"])
+    if kind.SHAPE == "questions":
+        if not isinstance(stated, dict):
+            raise DomainError("only the manifest tells the questions of its task, and it does not")
+        return stated
+    return kind.published_config(partial(texts_of, row), bool(row.get("attribute_id")))

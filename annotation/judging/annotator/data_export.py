@@ -16,7 +16,7 @@ from django.db.models.functions import Cast, Coalesce
 from annotation.accounts.models import Consent, User
 from annotation.core.rows import chunks
 from annotation.judging.annotator import overview
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Draft, Handback, ItemComment, Judgment
 from annotation.queries.models import GoldResponse, Query, Rubric
@@ -123,12 +123,13 @@ def _with_answers(judgments: Sequence[Judgment]) -> Iterator[tuple]:
 
 
 def _revision(judgment: Judgment, answer: Answer) -> dict:
-    kind = kind_of(judgment.slot.item.batch.task.kind)
+    task = judgment.slot.item.batch.task
+    kind, config = kind_of(task.kind), config_of_task(task)
     places = {place: str(place) for place in range(1, len(judgment.shown) + 1)}
     return {
         "revision": judgment.revision,
         "submitted_at": judgment.submitted_at,
-        "answer": kind.answer_json(answer, places | {0: "?"}),
+        "answer": kind.answer_json(answer, places | {0: "?"}, config),
         "detail": answer.detail,
         "in_words": overview.words(judgment, answer),
         "reason": judgment.reason,

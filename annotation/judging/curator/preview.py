@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import kind_of, labels
+from annotation.judging.kinds import config_of_task, kind_of, labels
 from annotation.judging.models import Batch, Item, ItemOption, Slot
 from annotation.judging.work import present, queue, submit
 from annotation.personas.models import Attribute, Evidence, Persona, PersonaVersion
@@ -193,7 +193,7 @@ def _item(batch: Batch, row: dict) -> Item:
 
 def _example(study: Study, task: TaskDefinition) -> list[dict]:
     """The rows of a screen about an invented person, with whatever the task's kind asks for."""
-    asks = kind_of(task.kind).ASKS
+    asks = kind_of(task.kind).asks(config_of_task(task))
     persona = Persona.objects.create(study=study, external_id=EXAMPLE)
     PersonaVersion.objects.create(
         persona=persona,

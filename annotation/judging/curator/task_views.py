@@ -129,7 +129,7 @@ def _opened(request: UserRequest, study: Study, tasks: list[TaskDefinition], **w
 
 
 def _missing(task: TaskDefinition) -> str:
-    asks = KINDS[task.kind].ASKS
+    asks = KINDS[task.kind].asks(task.config)
     return next(str(words) for what, words in MISSING.items() if what in asks)
 
 

@@ -12,7 +12,7 @@ def check(task: TaskDefinition, row: dict) -> None:
     ``task`` has ``name``, ``kind`` and a checked ``config``.
     """
     named = f"the task “{task.name}”"
-    asks = kind_of(task.kind).ASKS
+    asks = kind_of(task.kind).asks(task.config)
     if "gold" in asks:
         raise DomainError(f"{named} plans its items itself, from gold responses")
     if task.config["owner_only"]:

@@ -1,12 +1,13 @@
 """The kinds of judgment, one folder each; ``base.Kind`` is their interface."""
 
-from collections import defaultdict
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 from django.db.models import FilteredRelation, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, NullIf
 
+from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import common
 from annotation.judging.kinds.attribute.kind import AttributeKind
@@ -14,9 +15,11 @@ from annotation.judging.kinds.base import Kind
 from annotation.judging.kinds.claims.kind import ClaimsKind
 from annotation.judging.kinds.feedback.kind import FeedbackKind
 from annotation.judging.kinds.preference.kind import PreferenceKind
+from annotation.judging.kinds.questions.kind import QuestionsKind
 from annotation.judging.kinds.ranking.kind import RankingKind
 from annotation.judging.kinds.relevance.kind import RelevanceKind
 from annotation.judging.kinds.selection.kind import SelectionKind
+from annotation.judging.models import Answer
 from annotation.studies.models import TaskDefinition
 
 KINDS: dict[str, Kind] = {
@@ -29,6 +32,7 @@ KINDS: dict[str, Kind] = {
         RelevanceKind(),
         ClaimsKind(),
         RankingKind(),
+        QuestionsKind(),
     )
 }
 
@@ -62,13 +66,9 @@ def codes(**properties: Any) -> list[str]:
 
 def answers_of(kinds: Mapping[int, str]) -> dict[int, Any]:
     """{judgment's id: its answer} of ``kinds``, {judgment's id: kind}."""
-    by_kind = defaultdict(list)
-    for pk, name in kinds.items():
-        by_kind[name].append(pk)
-    answers = {}
-    for name, judgments in by_kind.items():
-        answers |= KINDS[name].answers(judgments)
-    return answers
+    rows = Answer.objects.filter(sql.among("judgment", kinds)).order_by("judgment", "pk")
+    by_judgment = groupby(rows, key=lambda row: row.judgment_id)
+    return {pk: KINDS[kinds[pk]].of_rows(list(rows)) for pk, rows in by_judgment}
 
 
 def score_rows(judgments: QuerySet) -> list[QuerySet]:

@@ -27,6 +27,7 @@ from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, Re
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.judging.models import Item, Judgment
+from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
 
 if TYPE_CHECKING:
@@ -75,11 +76,12 @@ class Kind(Protocol[A, B, L]):
     # What its items must have: of "query", "options", "attribute", "gold".
     ASKS: ClassVar[tuple[str, ...]]
     DEFAULTS: ClassVar[dict[str, Any]] = {}
-    # The scale of its labels; "none" where answers are one person's and are not compared.
+    # The scale of its labels; "none" where answers are one person's and are not compared. Kinds of
+    # several questions have one each (``measures``).
     LEVEL: ClassVar[Literal["nominal", "ordinal", "ranks", "none"]] = "nominal"
-    # One label an answer, a score for every option and criterion, a place for every option, or a
-    # verdict on every part.
-    SHAPE: ClassVar[Literal["label", "scores", "ranks", "parts"]] = "label"
+    # One label an answer, a score for every option and criterion, a place for every option, a
+    # verdict on every part, or answers to several questions.
+    SHAPE: ClassVar[Literal["label", "scores", "ranks", "parts", "questions"]] = "label"
     # Whether items count its labels (Item.COUNTERS); such items get tiers.
     COUNTED: ClassVar[bool] = False
 
@@ -145,6 +147,10 @@ class Kind(Protocol[A, B, L]):
         """The API's body that stands for ``judgment``; DomainError where it has none."""
         ...
 
+    def asks(self, config: Config) -> tuple[str, ...]:
+        """What the items of a task with this ``config`` must have, as ``ASKS``."""
+        return self.ASKS
+
     def options_range(self, config: Config) -> tuple[int, int]:
         """The least and the greatest number of answers that an item shows."""
         return (0, 0) if "options" not in self.ASKS else (config["options"], config["options"])
@@ -165,6 +171,15 @@ class Kind(Protocol[A, B, L]):
     ) -> Lacking | None:
         """What keeps further items from being planned; None where nothing does."""
         return None
+
+    def measures(self, config: Config) -> list[Measure]:
+        """What raters are compared on: "" is the one label of an answer.
+
+        None of answers that are one person's own.
+        """
+        if self.LEVEL == "none":
+            return []
+        return [Measure("", self.LEVEL, tuple(self.labels(config)), self.PRIMARY)]
 
     def labels(self, config: Config) -> list[str]:
         """Every label of an answer; of scores or parts, every value of one part."""
@@ -198,6 +213,13 @@ class Kind(Protocol[A, B, L]):
     def typed(self, answer: A, shown: Ordered) -> dict[str, list[str]]:
         """The form's fields that would give this answer again."""
         ...
+
+    def sent(self, answer: A, shown: Ordered) -> dict[str, Any]:
+        """The answer as the API's body has it, for whoever sent it."""
+        return {
+            name: values if name.startswith("chips") else values[0]
+            for name, values in self.typed(answer, shown).items()
+        }
 
     def filled(self, shown: Shown, typed: QueryDict) -> QueryDict:
         """The fields as a button named ``fill`` on the page leaves them, where no script does."""
@@ -290,19 +312,19 @@ class Kind(Protocol[A, B, L]):
     def label_choices(self, config: Config) -> list[tuple[str, str]]:
         return [(label, self.label_words(label, config)) for label in self.labels(config)]
 
-    def label_of(self, parts: dict[str, str]) -> L:
+    def label_of(self, parts: dict[str, str], config: Config) -> L:
         """The label that a form's values by part give; DomainError where they give none."""
         return cast(L, parts.get("", parts))
 
     # Exports: releases, the API, a person's own data
 
-    def label_json(self, label: L, ids: dict[int, str]) -> Label:
+    def label_json(self, label: L, ids: dict[int, str], config: Config) -> Label:
         """A label with options under ``ids`` ({canonical number: id})."""
         return label
 
-    def answer_json(self, answer: A, ids: dict[int, str]) -> Label:
+    def answer_json(self, answer: A, ids: dict[int, str], config: Config) -> Label:
         """An answer with options under ``ids``: its label, or of several parts all of them."""
-        return self.label_json(cast(L, answer.label), ids)
+        return self.label_json(cast(L, answer.label), ids, config)
 
 
 def expect(value: Any, labels: dict[str, str]) -> str:

@@ -75,6 +75,8 @@ class TaskForm(forms.Form):
     guideline = forms.CharField(
         label=gettext_lazy("Guideline (Markdown)"), widget=forms.Textarea, required=False
     )
+    # Columns of the definition; the other fields are settings.
+    COLUMNS = ("name", "overlap", "guideline")
     GROUPS = (
         (gettext_lazy("Task"), ("name", "overlap", "owner_only")),
         (gettext_lazy("What people see"), ("question", "hidden", "guideline")),
@@ -116,12 +118,15 @@ class TaskForm(forms.Form):
             return data
         # What has no field stays as it was.
         old = self.newest.config if self.newest else {}
-        settings = {name: data[name] for name in self.fields if name not in _COLUMNS}
         try:
-            self.config = self.kind.check_config(old | settings)
+            self.config = self.kind.check_config(old | self.settings(data))
         except DomainError as refusal:
             self.add_error(None, refusal.sentence)
         return data
+
+    def settings(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The task's settings that the cleaned ``data`` give."""
+        return {name: data[name] for name in self.fields if name not in self.COLUMNS}
 
     def save(self, by: User) -> TaskDefinition:
         """Store the task, or the next version of it."""
@@ -136,10 +141,7 @@ class TaskForm(forms.Form):
                 kind=self.kind.CODE,
                 config=self.config,
                 translations=self.newest.translations if self.newest else {},
-                **{name: self.cleaned_data[name] for name in _COLUMNS},
+                **{name: self.cleaned_data[name] for name in self.COLUMNS},
             )
             audit.record(by, "task.define", task, version=version)
         return task
-
-
-_COLUMNS = ("name", "overlap", "guideline")

@@ -40,4 +40,5 @@ def read(item: Item, data: Data) -> Label:
             sentence = _("Choose an answer for “%(title)s”.") % {"title": field.title}
             raise DomainError(sentence, code="label")
         parts[field.part] = value
-    return kind_of(item.batch.task.kind).label_of(parts)
+    task = item.batch.task
+    return kind_of(task.kind).label_of(parts, config_of_task(task))

@@ -108,6 +108,16 @@ def attributes_by_query(study: Study, task: TaskDefinition, scope: Scope) -> Ite
                 yield {"external_id": name, "attribute": attribute, "query": query}
 
 
+def requests(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
+    """Each query alone, without answers."""
+    judged = Item.objects.filter(study=study, batch__task__name=task.name).values("query")
+    for query in current(study, scope).exclude(pk__in=judged):
+        yield {
+            "external_id": item_name(task.name, query.external_id, f"v{query.version}"),
+            "query": query,
+        }
+
+
 def gold_responses(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
     """The newest gold response of each query, once it has been split into claims."""
     newest = (

@@ -262,7 +262,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='answer',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('label', ''), _negated=True), ('value__isnull', False), _connector='OR'), name='answer_says_something'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('label', ''), _negated=True), ('value__isnull', False), models.Q(('text', ''), _negated=True), models.Q(('chips', []), _negated=True), _connector='OR'), name='answer_says_something'),
         ),
         migrations.AddIndex(
             model_name='slot',

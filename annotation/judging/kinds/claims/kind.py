@@ -190,12 +190,12 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
             base.Field(str(claim.pk), _name(n), choices) for n, claim in enumerate(claims, start=1)
         ]
 
-    def label_json(self, label: dict[str, str], ids: dict[int, str]) -> dict:
+    def label_json(self, label: dict[str, str], ids: dict[int, str], config: Config) -> dict:
         """{the claim's number: verdict}."""
         numbers = dict(GoldClaim.objects.filter(pk__in=label).values_list("pk", "number"))
         return {str(numbers[int(claim)]): verdict for claim, verdict in label.items()}
 
-    def answer_json(self, answer: Answer, ids: dict[int, str]) -> dict:
+    def answer_json(self, answer: Answer, ids: dict[int, str], config: Config) -> dict:
         """{the claim's number: {"claim", "verdict", "text"}}."""
         return {
             str(part.number): {"claim": part.claim, "verdict": part.verdict, "text": part.text}

@@ -26,11 +26,10 @@ from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, Re
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.judging.models import Item
+from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
 
 CRITERIA_LIMIT = 12
-# Words of other tools as places on a scale: 0 is its first point and 1 its last.
-WORDS = {"no": 0.0, "unsure": 0.5, "maybe": 0.5, "neutral": 0.5, "yes": 1.0}
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,8 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
             return None
         if not file.has("score") and not file.has("label"):
             return {"feedback": "optional"}
+        if not file.has("score") and not all(label.isdecimal() for label in file.labels):
+            return None
         # A label alone is the score on a criterion of its column's name.
         criteria = file.criteria or (file.label_name,)
         return {
@@ -95,7 +96,7 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
         if not scores:
             if len(criteria) > 1:
                 raise DomainError(_("a label stands for no score: the task has several criteria"))
-            scores = {f"1/{criteria[0]}": _point(judgment.label, points)}
+            scores = {f"1/{criteria[0]}": judgment.label}
         answers: dict[str, dict] = defaultdict(dict)
         for name, value in scores.items():
             place, criterion = name.split("/", 1)
@@ -150,6 +151,10 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
 
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         return planning.grouped(study, task, scope)
+
+    def measures(self, config: Config) -> list[Measure]:
+        points = tuple(self.labels(config))
+        return [Measure(name, self.LEVEL, points, name) for name in config["criteria"]]
 
     def labels(self, config: Config) -> list[str]:
         return [str(n) for n in _scale(config)]
@@ -304,15 +309,15 @@ class FeedbackKind(base.Kind[Answer, FeedbackBody, dict[str, int]]):
             for name in config["criteria"]
         ]
 
-    def label_of(self, parts: dict[str, str]) -> dict[str, int]:
+    def label_of(self, parts: dict[str, str], config: Config) -> dict[str, int]:
         return {part: int(score) for part, score in parts.items()}
 
-    def label_json(self, label: dict[str, int], ids: dict[int, str]) -> dict:
+    def label_json(self, label: dict[str, int], ids: dict[int, str], config: Config) -> dict:
         """{"ID/CRITERION": score}."""
         parts = self.of_label(label).scores
         return {f"{ids[part.number]}/{part.criterion}": part.score for part in parts}
 
-    def answer_json(self, answer: Answer, ids: dict[int, str]) -> dict:
+    def answer_json(self, answer: Answer, ids: dict[int, str], config: Config) -> dict:
         """{id: {criterion: {"score", "feedback", "chips"}}}."""
         scores = defaultdict(dict)
         for part in answer.scores:
@@ -335,10 +340,7 @@ def _released_scores(released: ReleasedAnswer) -> list:
 
 def _points(file: ImportedFile) -> int:
     """Points of a scale that a file's scores fit on, at least the usual; 3 for yes and no."""
-    words = {label.lower() for label in file.labels}
-    if words and words <= WORDS.keys():
-        return 3
-    numbers = [float(word) for word in words if word.isdecimal()]
+    numbers = [float(label) for label in file.labels if label.isdecimal()]
     return min(max(POINTS, int(max([file.high, *numbers]))), POINTS_LIMIT)
 
 
@@ -355,15 +357,6 @@ def _outside(score: int | float | str) -> str:
             "9 points: import other scores of answers as scores"
         )
     return _("the score %(score)s of “%(criterion)s” is not 1 to %(n)d")
-
-
-def _point(label: str, points: int) -> str:
-    """The score that a word stands for on a scale; other labels stay as they are."""
-    place = WORDS.get(label.lower())
-    if place is None:
-        return label
-    point = 1 + place * (points - 1)
-    return str(int(point)) if point.is_integer() else label
 
 
 def _scale(config: Config) -> range:

@@ -160,14 +160,14 @@ class RankingKind(base.Kind[Answer, RankingBody, dict[str, int]]):
         numbers = [option.number for option in item.options.all()]
         return [base.Field(str(number), base.answer_name(number), choices) for number in numbers]
 
-    def label_of(self, parts: dict[str, str]) -> dict[str, int]:
+    def label_of(self, parts: dict[str, str], config: Config) -> dict[str, int]:
         return _answer({int(number): int(place) for number, place in parts.items()}).label
 
-    def label_json(self, label: dict[str, int], ids: dict[int, str]) -> dict:
+    def label_json(self, label: dict[str, int], ids: dict[int, str], config: Config) -> dict:
         """{option's id: place}."""
         return {ids[number]: place for number, place in self.of_label(label).places}
 
-    def answer_json(self, answer: Answer, ids: dict[int, str]) -> dict:
+    def answer_json(self, answer: Answer, ids: dict[int, str], config: Config) -> dict:
         return {ids[number]: place for number, place in answer.places}
 
 

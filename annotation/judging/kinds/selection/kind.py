@@ -148,5 +148,5 @@ class SelectionKind(base.Kind[Answer, SelectionBody, str]):
             return [words]
         return [f"{words}, {Strength(answer.strength).label}"]
 
-    def label_json(self, label: str, ids: dict[int, str]) -> str:
+    def label_json(self, label: str, ids: dict[int, str], config: Config) -> str:
         return ids[int(label)] if label.isdigit() else label

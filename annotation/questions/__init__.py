@@ -1,0 +1,112 @@
+"""The types of questions, one folder each; ``base.Question`` is what they share."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from django.utils.translation import gettext as _
+from pydantic import Field, TypeAdapter, ValidationError
+
+from annotation.core.errors import DomainError
+from annotation.questions.base import Question
+from annotation.questions.choice.question import ChoiceQuestion
+from annotation.questions.label.question import LabelQuestion
+from annotation.questions.ranking.question import RankingQuestion
+from annotation.questions.rating.question import RatingQuestion
+from annotation.questions.scale.question import ScaleQuestion
+from annotation.questions.text.question import TextQuestion
+
+TYPES: dict[str, type[Question]] = {
+    "label": LabelQuestion,
+    "rating": RatingQuestion,
+    "choice": ChoiceQuestion,
+    "scale": ScaleQuestion,
+    "ranking": RankingQuestion,
+    "text": TextQuestion,
+}
+# Those that compare an item's options, by the fewest that they need.
+COMPARING = {"choice": 2, "scale": 2, "ranking": 3}
+# Those whose answers are numbers.
+NUMBERED = ("rating", "scale", "ranking")
+QUESTIONS_LIMIT = 30
+_ANY = (
+    LabelQuestion | RatingQuestion | ChoiceQuestion | ScaleQuestion | RankingQuestion | TextQuestion
+)
+_QUESTIONS: TypeAdapter[list] = TypeAdapter(
+    Annotated[
+        list[Annotated[_ANY, Field(discriminator="type")]],
+        Field(min_length=1, max_length=QUESTIONS_LIMIT),
+    ]
+)
+
+
+def questions_of(settings: Any, options: int) -> list[Question]:
+    """The questions of a task whose items show so many ``options``; DomainError says what is wrong.
+
+    ``settings`` is a list of each one's settings, with its ``type``.
+    """
+    try:
+        questions = _QUESTIONS.validate_python(settings)
+    except ValidationError as error:
+        raise DomainError(_sentence(error, settings), code="config") from None
+    names = Counter(question.name for question in questions)
+    if twice := [name for name, n in names.items() if n > 1]:
+        raise _refused(twice[0], _("two questions have this name"))
+    for place, question in enumerate(questions):
+        _check_options(question, options)
+        _check_condition(question, questions[:place])
+    return questions
+
+
+def stored(questions: Sequence[Question]) -> list[dict]:
+    """The settings of ``questions`` as a task keeps them."""
+    return [question.model_dump(mode="json", exclude_defaults=True) | {"type": question.type}
+            for question in questions]  # fmt: skip
+
+
+def _check_options(question: Question, options: int) -> None:
+    least = COMPARING.get(question.type, int(question.about == "option"))
+    if options < least:
+        words = _("it needs items with %(n)d answers or more") % {"n": least}
+        raise _refused(question.name, words)
+    if question.type == "scale" and options != 2:
+        raise _refused(question.name, _("it compares two answers, no more"))
+
+
+def _check_condition(question: Question, earlier: Sequence[Question]) -> None:
+    condition = question.asked_when
+    if condition is None:
+        return
+    asked = next((other for other in earlier if other.name == condition.question), None)
+    if asked is None or not isinstance(asked, LabelQuestion) or asked.several:
+        words = _("it depends on “%s”, which is no earlier question with one class")
+        raise _refused(question.name, words % condition.question)
+    if unknown := set(condition.labels) - set(asked.labels(0)):
+        words = _("“%(label)s” is no class of “%(question)s”")
+        named = {"label": min(unknown), "question": asked.name}
+        raise _refused(question.name, words % named)
+    if asked.about == "option" and question.about == "item":
+        words = _("it is about the item, and “%s” about each answer")
+        raise _refused(question.name, words % asked.name)
+
+
+def _refused(name: str, why: str) -> DomainError:
+    sentence = _("Question “%(name)s”: %(why)s.") % {"name": name, "why": why}
+    return DomainError(sentence, code="config")
+
+
+def _sentence(error: ValidationError, settings: Any) -> str:
+    """The first thing that is wrong, with the question and the setting that it is about."""
+    first = error.errors()[0]
+    place = first["loc"][0] if first["loc"] else None
+    if not isinstance(place, int):
+        return _("questions must be a list of 1 to %(n)d questions.") % {"n": QUESTIONS_LIMIT}
+    row = settings[place]
+    named = isinstance(row, Mapping) and row.get("name")
+    name = str(named or place + 1)[:60]
+    about = ".".join(str(part) for part in first["loc"][2:])
+    words = first["msg"].removeprefix("Value error, ")
+    return _("Question “%(name)s”: %(why)s.") % {
+        "name": name,
+        "why": f"{about}: {words}" if about else words,
+    }
